@@ -1,0 +1,129 @@
+"""The pod as the API server stores it: what defaulting adds to a manifest's resources and grace period.
+
+Limits are copied to missing requests; pod-level requests are filled from the containers' sums or the pod's limits;
+amounts are rounded up to thousandths; the grace period becomes 30 s. So a manifest and the stored pod can differ, and
+with them the QoS class.
+
+Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.features import REFERENCE, Features
+from podrules.model.base import ResourceList
+from podrules.model.pod import Container, Pod, ResourceRequirements
+from podrules.model.quantity import MILLI, Quantity
+from podrules.resources import (
+    HUGEPAGES_PREFIX,
+    aggregate_container_limits,
+    aggregate_container_requests,
+    is_overcommit_allowed,
+    is_supported_pod_level_resource,
+)
+
+__all__ = ["DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS", "DefaultedField", "default_pod", "defaulted_fields"]
+
+DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS: Final = 30
+
+
+class DefaultedField(Struct, frozen=True, rename="camel"):
+    """A field that the API server fills in or rounds."""
+
+    field: str
+    """``spec.containers[0].resources.requests.cpu``."""
+    given: str | None
+    """The manifest's text, None when it was absent."""
+    stored: str
+
+
+def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
+    """The pod with the API server's defaults for resources and grace period. Idempotent."""
+    spec = replace(
+        pod.spec,
+        containers=tuple(map(_with_requests, pod.spec.containers)),
+        init_containers=tuple(map(_with_requests, pod.spec.init_containers)),
+    )
+    if spec.termination_grace_period_seconds is None:
+        spec = replace(spec, termination_grace_period_seconds=DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS)
+    stored = replace(pod, spec=spec)
+    if features.pod_level_resources and spec.resources is not None:
+        stored = replace(stored, spec=replace(spec, resources=_pod_level(stored, spec.resources)))
+    return _rounded(stored)
+
+
+def defaulted_fields(given: Pod, stored: Pod) -> tuple[DefaultedField, ...]:
+    """What `default_pod` changed in resources, in the order of the spec."""
+    changes: list[DefaultedField] = []
+
+    def compare(path: str, before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> None:
+        for name, amount in after.items():
+            old = before.get(name)
+            if old is None or old != amount:
+                changes.append(DefaultedField(f"{path}.{name}", None if old is None else str(old), str(amount)))
+
+    for before, after in zip(given.containers(), stored.containers(), strict=True):
+        path = f"{after.field}.resources"
+        compare(f"{path}.requests", before.container.resources.requests, after.container.resources.requests)
+        compare(f"{path}.limits", before.container.resources.limits, after.container.resources.limits)
+    if given.spec.resources is not None and stored.spec.resources is not None:
+        compare("spec.resources.requests", given.spec.resources.requests, stored.spec.resources.requests)
+        compare("spec.resources.limits", given.spec.resources.limits, stored.spec.resources.limits)
+    return tuple(changes)
+
+
+def _with_requests(container: Container) -> Container:
+    own = container.resources
+    missing = {name: amount for name, amount in own.limits.items() if name not in own.requests}
+    if not missing:
+        return container
+    return replace(container, resources=replace(own, requests={**own.requests, **missing}))
+
+
+def _pod_level(pod: Pod, own: ResourceRequirements) -> ResourceRequirements:
+    """Pod-level limits for huge pages, then pod-level requests (defaultHugePagePodLimits, defaultPodRequests)."""
+    limits = dict(own.limits)
+    if own.limits or own.requests:
+        for name, amount in aggregate_container_limits(pod).items():
+            if name.startswith(HUGEPAGES_PREFIX) and name not in own.requests:
+                limits.setdefault(name, amount)
+    requests = dict(own.requests)
+    if limits:
+        for name, amount in aggregate_container_requests(pod).items():
+            if is_supported_pod_level_resource(name) and is_overcommit_allowed(name):
+                requests.setdefault(name, amount)
+        for name, amount in limits.items():
+            if is_supported_pod_level_resource(name):
+                requests.setdefault(name, amount)
+    return ResourceRequirements(requests=requests, limits=limits)
+
+
+def _rounded(pod: Pod) -> Pod:
+    spec = pod.spec
+    return replace(
+        pod,
+        spec=replace(
+            spec,
+            containers=tuple(map(_rounded_container, spec.containers)),
+            init_containers=tuple(map(_rounded_container, spec.init_containers)),
+            resources=None if spec.resources is None else _rounded_requirements(spec.resources),
+            overhead=_rounded_list(spec.overhead),
+        ),
+    )
+
+
+def _rounded_container(container: Container) -> Container:
+    return replace(container, resources=_rounded_requirements(container.resources))
+
+
+def _rounded_requirements(own: ResourceRequirements) -> ResourceRequirements:
+    return ResourceRequirements(requests=_rounded_list(own.requests), limits=_rounded_list(own.limits))
+
+
+def _rounded_list(amounts: Mapping[str, Quantity]) -> ResourceList:
+    return {name: amount.round_up(MILLI) for name, amount in amounts.items()}

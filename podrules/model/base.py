@@ -1,0 +1,68 @@
+"""What all API objects share: metadata, owner references, conditions.
+
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from podrules.model.quantity import Quantity
+
+__all__ = ["Condition", "KubeObject", "Model", "ObjectMeta", "OwnerReference", "ResourceList"]
+
+ResourceList = dict[str, Quantity]
+"""Resource name (``cpu``, ``memory``, ``example.com/gpu``) to amount."""
+
+
+class Model(Struct, frozen=True, gc=False, rename="camel"):
+    """Base of all views. ``gc=False``: they hold no cycles, and a large cluster has millions of them."""
+
+
+class OwnerReference(Model):
+    """``metadata.ownerReferences[]``."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Model):
+    """``metadata``."""
+
+    name: str = ""
+    namespace: str = ""
+    generate_name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object, if any (metav1.GetControllerOf)."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class KubeObject(Model):
+    """An API object that has a name."""
+
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+
+
+class Condition(Model):
+    """``status.conditions[]`` of pods and nodes."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    last_heartbeat_time: str | None = None

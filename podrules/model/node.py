@@ -1,0 +1,59 @@
+"""Nodes, as far as rules read them.
+
+Source: k8s.io/api/core/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from podrules.model.base import Condition, KubeObject, Model, ResourceList
+
+__all__ = ["Node", "NodeSpec", "NodeStatus", "NodeSystemInfo", "Taint"]
+
+
+class Taint(Model):
+    """``spec.taints[]``."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str | None = None
+
+
+class NodeSpec(Model):
+    """``spec``."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeSystemInfo(Model):
+    """``status.nodeInfo``."""
+
+    kubelet_version: str = ""
+    kernel_version: str = ""
+    container_runtime_version: str = ""
+    os_image: str = ""
+    operating_system: str = ""
+
+
+class NodeStatus(Model):
+    """``status``."""
+
+    capacity: ResourceList = {}
+    allocatable: ResourceList = {}
+    conditions: tuple[Condition, ...] = ()
+    node_info: NodeSystemInfo = field(default_factory=NodeSystemInfo)
+
+
+class Node(KubeObject):
+    """A node."""
+
+    spec: NodeSpec = field(default_factory=NodeSpec)
+    status: NodeStatus = field(default_factory=NodeStatus)
+
+    @property
+    def ready(self) -> Condition | None:
+        """The Ready condition: True, False, or Unknown when the kubelet went silent."""
+        return next((condition for condition in self.status.conditions if condition.type == "Ready"), None)

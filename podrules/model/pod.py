@@ -1,0 +1,189 @@
+"""Pods, as far as rules read them.
+
+Source: k8s.io/api/core/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from msgspec import Struct, field
+
+from podrules.model.base import Condition, KubeObject, Model, ResourceList
+
+__all__ = [
+    "Container",
+    "ContainerRef",
+    "ContainerStatus",
+    "ExecAction",
+    "HTTPGetAction",
+    "Lifecycle",
+    "LifecycleHandler",
+    "Pod",
+    "PodQOSClass",
+    "PodSpec",
+    "PodStatus",
+    "PodTemplateSpec",
+    "Probe",
+    "ResourceRequirements",
+    "SchedulingGate",
+    "SleepAction",
+]
+
+
+class PodQOSClass(Enum):
+    """``status.qosClass``."""
+
+    GUARANTEED = "Guaranteed"
+    BURSTABLE = "Burstable"
+    BEST_EFFORT = "BestEffort"
+
+
+class ResourceRequirements(Model):
+    """``resources`` of a container or a pod."""
+
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+
+
+class Probe(Model):
+    """A probe, as far as it decides how long a container may take to stop."""
+
+    termination_grace_period_seconds: int | None = None
+
+
+class ExecAction(Model):
+    """A command run inside the container."""
+
+    command: tuple[str, ...] = ()
+
+
+class HTTPGetAction(Model):
+    """An HTTP request to the container."""
+
+    path: str = ""
+
+
+class SleepAction(Model):
+    """A pause of whole seconds."""
+
+    seconds: int = 0
+
+
+class LifecycleHandler(Model):
+    """``lifecycle.preStop``: one of the three is set."""
+
+    exec: ExecAction | None = None
+    http_get: HTTPGetAction | None = None
+    sleep: SleepAction | None = None
+
+
+class Lifecycle(Model):
+    """``lifecycle``."""
+
+    pre_stop: LifecycleHandler | None = None
+    stop_signal: str = ""
+
+
+class Container(Model):
+    """A container, init container, sidecar or ephemeral container."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
+    restart_policy: str = ""
+    liveness_probe: Probe | None = None
+    startup_probe: Probe | None = None
+    lifecycle: Lifecycle | None = None
+
+    @property
+    def restarts_always(self) -> bool:
+        """Whether it is a sidecar, when it stands among the init containers (podutil.IsRestartableInitContainer)."""
+        return self.restart_policy == "Always"
+
+
+class SchedulingGate(Model):
+    """``spec.schedulingGates[]``."""
+
+    name: str = ""
+
+
+class PodSpec(Model):
+    """``spec``."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
+    resources: ResourceRequirements | None = None
+    overhead: ResourceList = {}
+    node_name: str = ""
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    termination_grace_period_seconds: int | None = None
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduler_name: str = ""
+
+
+class ContainerStatus(Model):
+    """``status.containerStatuses[]`` and ``status.initContainerStatuses[]``."""
+
+    name: str = ""
+    restart_count: int = 0
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+
+
+class PodStatus(Model):
+    """``status``."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    qos_class: str = ""
+    start_time: str | None = None
+    nominated_node_name: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if reported."""
+        return next((condition for condition in self.conditions if condition.type == kind), None)
+
+
+class ContainerRef(Struct, frozen=True):
+    """A container and where it stands in the pod."""
+
+    container: Container
+    field: str
+    """Path of the container, e.g. ``spec.initContainers[0]``."""
+    is_init: bool
+
+    @property
+    def is_sidecar(self) -> bool:
+        """Whether it is a restartable init container."""
+        return self.is_init and self.container.restarts_always
+
+
+class Pod(KubeObject):
+    """A pod."""
+
+    spec: PodSpec = field(default_factory=PodSpec)
+    status: PodStatus = field(default_factory=PodStatus)
+
+    def containers(self) -> Iterator[ContainerRef]:
+        """App containers, then init containers, each with its path; ephemeral ones are left out."""
+        for index, container in enumerate(self.spec.containers):
+            yield ContainerRef(container, f"spec.containers[{index}]", is_init=False)
+        for index, container in enumerate(self.spec.init_containers):
+            yield ContainerRef(container, f"spec.initContainers[{index}]", is_init=True)
+
+
+class PodTemplateSpec(KubeObject):
+    """``spec.template`` of a workload."""
+
+    spec: PodSpec = field(default_factory=PodSpec)

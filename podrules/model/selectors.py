@@ -1,0 +1,130 @@
+"""Label selectors: what they match, and how upstream prints them.
+
+Source: k8s.io/apimachinery/pkg/labels/selector.go and pkg/apis/meta/v1/helpers.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.base import Model
+
+__all__ = ["LabelSelector", "LabelSelectorRequirement", "Requirement", "Selector", "SelectorError"]
+
+_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+class SelectorError(ValueError):
+    """A selector that the API server would refuse; the message names the part and the value."""
+
+
+class LabelSelectorRequirement(Model):
+    """``matchExpressions[]``."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Model):
+    """``selector`` of a workload."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class Requirement(Struct, frozen=True):
+    """One term of a selector: key, operator (``=``, ``in``, ``notin``, ``exists``, ``!``), values."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a set of labels satisfies this term; an absent key satisfies ``notin``."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "=" | "in":
+                return value is not None and value in self.values
+            case "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case _:
+                return value is None
+
+    def __str__(self) -> str:
+        match self.operator:
+            case "=":
+                return f"{self.key}={self.values[0]}"
+            case "exists":
+                return self.key
+            case "!":
+                return f"!{self.key}"
+            case _:
+                return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
+
+
+class Selector(Struct, frozen=True):
+    """A conjunction of requirements, sorted by key; the empty one matches everything (labels.Everything)."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    @classmethod
+    def from_labels(cls, labels: Mapping[str, str]) -> Selector:
+        """Equality with every given label (labels.SelectorFromSet)."""
+        return cls(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
+
+    @classmethod
+    def from_label_selector(cls, selector: LabelSelector) -> Selector:
+        """The selector of a workload (metav1.LabelSelectorAsSelector).
+
+        Raises:
+            SelectorError: a key, an operator or a number of values is not valid.
+        """
+        terms = [_requirement(key, "=", (value,)) for key, value in selector.match_labels.items()]
+        for expression in selector.match_expressions:
+            operator = _OPERATORS.get(expression.operator)
+            if operator is None:
+                raise SelectorError(f'"{expression.operator}" is not a valid label selector operator')
+            terms.append(_requirement(expression.key, operator, expression.values))
+        return cls().add(*terms)
+
+    def add(self, *requirements: Requirement) -> Selector:
+        """This selector and more terms; equal keys keep their order."""
+        return Selector(tuple(sorted((*self.requirements, *requirements), key=lambda term: term.key)))
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no terms and so matches everything."""
+        return not self.requirements
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a set of labels satisfies every term."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    """A checked term (labels.NewRequirement)."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > 253):
+        raise SelectorError(f'key: Invalid value: "{key}": its prefix is not a DNS subdomain')
+    if not _NAME.fullmatch(name) or len(name) > 63:
+        raise SelectorError(f'key: Invalid value: "{key}": not a label name')
+    if operator in {"in", "notin"} and not values:
+        raise SelectorError(f"values of {key}: for 'in', 'notin' operators, values set can't be empty")
+    if operator in {"exists", "!"} and values:
+        raise SelectorError(f"values of {key}: values set must be empty for exists and does not exist")
+    for value in values:
+        if value and (not _NAME.fullmatch(value) or len(value) > 63):
+            raise SelectorError(f'values of {key}: Invalid value: "{value}": not a label value')
+    return Requirement(key, operator, values)

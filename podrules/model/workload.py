@@ -1,0 +1,72 @@
+"""What makes pods and what selects them: controllers and Services.
+
+Source: k8s.io/api/{apps,batch,core}/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from podrules.model.base import KubeObject, Model
+from podrules.model.pod import PodTemplateSpec
+from podrules.model.selectors import LabelSelector
+
+__all__ = ["ReplicationController", "Service", "Workload"]
+
+
+class WorkloadSpec(Model):
+    """``spec`` of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
+
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplateSpec = field(default_factory=PodTemplateSpec)
+
+
+class Workload(KubeObject):
+    """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job: for rules they differ by kind alone."""
+
+    spec: WorkloadSpec = field(default_factory=WorkloadSpec)
+
+
+class ReplicationControllerSpec(Model):
+    """``spec``: its selector is a plain map."""
+
+    replicas: int | None = None
+    selector: dict[str, str] = {}
+    template: PodTemplateSpec | None = None
+
+
+class ReplicationController(KubeObject):
+    """A ReplicationController."""
+
+    spec: ReplicationControllerSpec = field(default_factory=ReplicationControllerSpec)
+
+
+class ServiceSpec(Model):
+    """``spec``: no selector selects nothing, an empty one selects everything."""
+
+    selector: dict[str, str] | None = None
+
+
+class Service(KubeObject):
+    """A Service."""
+
+    spec: ServiceSpec = field(default_factory=ServiceSpec)
+
+
+class JobTemplateSpec(KubeObject):
+    """``spec.jobTemplate`` of a CronJob."""
+
+    spec: WorkloadSpec = field(default_factory=WorkloadSpec)
+
+
+class CronJobSpec(Model):
+    """``spec``."""
+
+    job_template: JobTemplateSpec = field(default_factory=JobTemplateSpec)
+
+
+class CronJob(KubeObject):
+    """A CronJob."""
+
+    spec: CronJobSpec = field(default_factory=CronJobSpec)

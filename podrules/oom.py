@@ -1,0 +1,149 @@
+"""oom_score_adj: what the kubelet asks the kernel to add to a container's badness, with every term of the sum.
+
+    node-critical pod          -997
+    Guaranteed                 -997
+    BestEffort                 1000
+    Burstable                  1000 - 1000 * (request + share) / capacity, at least 3, at most 999
+
+``request`` is the container's memory request, ``share`` its equal part of what the pod-level request leaves over,
+``capacity`` the node's memory; the division drops the fraction. A sidecar gets no more than the app container with the
+smallest request. Node-critical means class system-node-critical and static, mirror or priority >= 2000000000;
+system-cluster-critical gets nothing since 1.20. Older texts say -998 for Guaranteed and 2 for the floor.
+
+Source: pkg/kubelet/qos/{policy,helpers}.go at v1.36.3; KEP-2837 (pod-level resources), KEP-753 (sidecars).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.features import REFERENCE, Features
+from podrules.model.pod import ContainerRef, Pod, PodQOSClass
+from podrules.model.quantity import ZERO
+from podrules.priority import is_node_critical_pod
+from podrules.qos import get_pod_qos
+from podrules.resources import MEMORY, aggregate_container_requests, is_pod_level_requests_set
+
+__all__ = ["OOMRule", "OOMScoreAdj", "container_oom_score_adj", "pod_oom_score_adjs"]
+
+GUARANTEED_OOM_SCORE_ADJ: Final = -997
+BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
+MIN_BURSTABLE_OOM_SCORE_ADJ: Final = 1000 + GUARANTEED_OOM_SCORE_ADJ
+MAX_BURSTABLE_OOM_SCORE_ADJ: Final = BEST_EFFORT_OOM_SCORE_ADJ - 1
+
+
+class OOMRule(Enum):
+    """Which line of the rule gave the value."""
+
+    NODE_CRITICAL = "NodeCritical"
+    GUARANTEED = "Guaranteed"
+    BEST_EFFORT = "BestEffort"
+    BURSTABLE = "Burstable"
+    BURSTABLE_SIDECAR = "BurstableSidecar"
+    """The app container with the smallest request capped it."""
+    BURSTABLE_FLOOR = "BurstableFloor"
+    BURSTABLE_CEILING = "BurstableCeiling"
+
+
+class OOMScoreAdj(Struct, frozen=True, rename="camel"):
+    """One container's value and the terms it came from; bytes are whole bytes."""
+
+    container: str
+    field: str
+    is_sidecar: bool
+    value: int
+    rule: OOMRule
+    memory_request: int
+    pod_level_share: int
+    """Bytes of the pod-level request that no container asked for, divided among all containers."""
+    memory_capacity: int | None
+    """Bytes; None where the rule needs none."""
+    formula_value: int | None
+    """The Burstable formula before the sidecar's cap, floor and ceiling; None for other classes."""
+    app_minimum: int | None = None
+    """For a sidecar: the value of the app container with the smallest request, which it may not exceed."""
+
+
+def pod_oom_score_adjs(
+    pod: Pod, memory_capacity: int | None, *, features: Features = REFERENCE
+) -> tuple[OOMScoreAdj, ...] | None:
+    """The value of every container and init container; None when it depends on a capacity that is not known.
+
+    Args:
+        pod: The pod, with the resources that the kubelet allocated to it.
+        memory_capacity: The node's memory in bytes (MachineInfo.MemoryCapacity, ``status.capacity.memory``).
+        features: Gates of the cluster's version.
+    """
+    scores = [container_oom_score_adj(pod, ref, memory_capacity, features=features) for ref in pod.containers()]
+    known = tuple(score for score in scores if score is not None)
+    return known if len(known) == len(scores) else None
+
+
+def container_oom_score_adj(
+    pod: Pod, ref: ContainerRef, memory_capacity: int | None, *, features: Features = REFERENCE
+) -> OOMScoreAdj | None:
+    """One container's value (GetContainerOOMScoreAdjust); None when a Burstable pod's node capacity is not known."""
+    fixed = _fixed(pod, features)
+    request = _memory_request(ref)
+    if fixed is not None:
+        rule, value = fixed
+        return OOMScoreAdj(
+            ref.container.name, ref.field, ref.is_sidecar, value, rule, request, 0, memory_capacity, formula_value=None
+        )
+    if not memory_capacity:
+        return None
+    share = _pod_level_share(pod, features)
+    formula = _formula(request + share, memory_capacity)
+    value, rule, app_minimum = formula, OOMRule.BURSTABLE, None
+    if ref.is_sidecar and pod.spec.containers:
+        smallest = min(container.resources.requests.get(MEMORY, ZERO).value for container in pod.spec.containers)
+        app_minimum = _formula(smallest + share, memory_capacity)
+        if app_minimum < formula:
+            value, rule = app_minimum, OOMRule.BURSTABLE_SIDECAR
+    if value < MIN_BURSTABLE_OOM_SCORE_ADJ:
+        value, rule = MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule.BURSTABLE_FLOOR
+    elif value == BEST_EFFORT_OOM_SCORE_ADJ:
+        value, rule = MAX_BURSTABLE_OOM_SCORE_ADJ, OOMRule.BURSTABLE_CEILING
+    return OOMScoreAdj(
+        ref.container.name, ref.field, ref.is_sidecar, value, rule, request, share, memory_capacity, formula, app_minimum
+    )
+
+
+def _fixed(pod: Pod, features: Features) -> tuple[OOMRule, int] | None:
+    if is_node_critical_pod(pod):
+        return OOMRule.NODE_CRITICAL, GUARANTEED_OOM_SCORE_ADJ
+    match get_pod_qos(pod, features=features):
+        case PodQOSClass.GUARANTEED:
+            return OOMRule.GUARANTEED, GUARANTEED_OOM_SCORE_ADJ
+        case PodQOSClass.BEST_EFFORT:
+            return OOMRule.BEST_EFFORT, BEST_EFFORT_OOM_SCORE_ADJ
+        case _:
+            return None
+
+
+def _memory_request(ref: ContainerRef) -> int:
+    return ref.container.resources.requests.get(MEMORY, ZERO).value
+
+
+def _formula(request: int, capacity: int) -> int:
+    return 1000 - _divide(1000 * request, capacity)
+
+
+def _pod_level_share(pod: Pod, features: Features) -> int:
+    """Bytes of the pod-level request left over for each container (remainingPodMemReqPerContainer)."""
+    if not features.pod_level_resources or pod.spec.resources is None or not is_pod_level_requests_set(pod):
+        return 0
+    pod_request = pod.spec.resources.requests.get(MEMORY, ZERO)
+    if pod_request.is_zero:
+        return 0
+    left_over = pod_request.value - aggregate_container_requests(pod).get(MEMORY, ZERO).value
+    return _divide(left_over, len(pod.spec.containers) + len(pod.spec.init_containers))
+
+
+def _divide(dividend: int, divisor: int) -> int:
+    """Integer division towards zero, as Go's; Python's rounds down."""
+    quotient = abs(dividend) // divisor
+    return quotient if dividend >= 0 else -quotient

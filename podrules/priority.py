@@ -1,0 +1,232 @@
+"""Priority: how the admission plugin turns a class name into a number, and what it refuses.
+
+    class named            its value and preemptionPolicy; unknown name: refused
+    none named             the globalDefault class (of several, the one of lowest value), else 0, PreemptLowerPriority
+    priority or policy     refused unless equal to what was resolved
+      given as well
+    update                 priority and policy stay as they were: classes that change later change no pod
+
+Source: plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/{types.go,validation,v1/helpers.go} at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.pod import Pod
+from podrules.model.policy import PriorityClass
+
+__all__ = [
+    "HIGHEST_USER_DEFINABLE_PRIORITY",
+    "SYSTEM_CLUSTER_CRITICAL",
+    "SYSTEM_CRITICAL_PRIORITY",
+    "SYSTEM_NODE_CRITICAL",
+    "PrioritySource",
+    "ResolvedPriority",
+    "UnknownPriorityClass",
+    "admit_pod_create",
+    "admit_pod_update",
+    "admit_priority_class",
+    "default_priority_class",
+    "is_critical_pod",
+    "is_mirror_pod",
+    "is_node_critical_pod",
+    "is_static_pod",
+    "resolve_priority",
+    "validate_priority_class",
+    "validate_priority_class_update",
+]
+
+HIGHEST_USER_DEFINABLE_PRIORITY: Final = 1_000_000_000
+SYSTEM_CRITICAL_PRIORITY: Final = 2 * HIGHEST_USER_DEFINABLE_PRIORITY
+SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
+SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
+PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
+PREEMPT_NEVER: Final = "Never"
+
+_SYSTEM_PREFIX: Final = "system-"
+_SYSTEM_VALUES: Final = {
+    SYSTEM_NODE_CRITICAL: SYSTEM_CRITICAL_PRIORITY + 1000,
+    SYSTEM_CLUSTER_CRITICAL: SYSTEM_CRITICAL_PRIORITY,
+}
+_CONFIG_SOURCE: Final = "kubernetes.io/config.source"
+_CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
+_SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+
+
+class PrioritySource(Enum):
+    """Where a priority came from."""
+
+    CLASS = "PriorityClass"
+    GLOBAL_DEFAULT = "GlobalDefault"
+    NONE = "None"
+
+
+class ResolvedPriority(Struct, frozen=True, rename="camel"):
+    """What the Priority admission plugin writes into a pod."""
+
+    priority_class_name: str
+    priority: int
+    preemption_policy: str
+    source: PrioritySource
+
+
+class UnknownPriorityClass(Struct, frozen=True):
+    """The named class does not exist; the pod is refused."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"no PriorityClass with name {self.name} was found"
+
+
+def is_static_pod(pod: Pod) -> bool:
+    """Whether the kubelet read it from a file or URL (kubetypes.IsStaticPod)."""
+    return pod.metadata.annotations.get(_CONFIG_SOURCE, "api") != "api"
+
+
+def is_mirror_pod(pod: Pod) -> bool:
+    """Whether it stands in the API for a static pod (kubetypes.IsMirrorPod)."""
+    return _CONFIG_MIRROR in pod.metadata.annotations
+
+
+def is_critical_pod(pod: Pod) -> bool:
+    """Whether the kubelet spares it from eviction: static, mirror, or priority >= 2000000000."""
+    priority = pod.spec.priority
+    return is_static_pod(pod) or is_mirror_pod(pod) or (priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY)
+
+
+def is_node_critical_pod(pod: Pod) -> bool:
+    """Whether it is critical and of class system-node-critical: only such pods get the OOM score of the last to go."""
+    return is_critical_pod(pod) and pod.spec.priority_class_name == SYSTEM_NODE_CRITICAL
+
+
+def resolve_priority(
+    class_name: str, classes: Mapping[str, PriorityClass]
+) -> ResolvedPriority | UnknownPriorityClass:
+    """The priority that a class name (or none) gives today (Plugin.establishPriority)."""
+    if class_name:
+        named = classes.get(class_name)
+        if named is None:
+            return UnknownPriorityClass(class_name)
+        return _resolved(named, PrioritySource.CLASS)
+    default = default_priority_class(classes.values())
+    if default is None:
+        return ResolvedPriority("", 0, PREEMPT_LOWER_PRIORITY, PrioritySource.NONE)
+    return _resolved(default, PrioritySource.GLOBAL_DEFAULT)
+
+
+def default_priority_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
+    """The class for pods that name none: of several global defaults the one of lowest value."""
+    return min((entry for entry in classes if entry.global_default), key=lambda entry: entry.value, default=None)
+
+
+def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> ResolvedPriority | str:
+    """What is written into a new pod, or upstream's refusal (Plugin.admitPod)."""
+    resolved = resolve_priority(pod.spec.priority_class_name, classes)
+    if isinstance(resolved, UnknownPriorityClass):
+        return _forbidden("pods", pod.metadata.name, str(resolved))
+    if pod.spec.priority is not None and pod.spec.priority != resolved.priority:
+        return _forbidden("pods", pod.metadata.name, _mismatch("integer", "priority", pod.spec.priority, resolved.priority))
+    policy = pod.spec.preemption_policy
+    if policy is not None and policy != resolved.preemption_policy:
+        problem = _mismatch("string", "PreemptionPolicy", policy, resolved.preemption_policy)
+        return _forbidden("pods", pod.metadata.name, problem)
+    return resolved
+
+
+def admit_pod_update(pod: Pod, old: Pod) -> tuple[int | None, str | None]:
+    """Priority and preemptionPolicy after an update: the old ones unless the update repeats or changes them."""
+    priority = old.spec.priority if pod.spec.priority is None else pod.spec.priority
+    policy = old.spec.preemption_policy if pod.spec.preemption_policy is None else pod.spec.preemption_policy
+    return priority, policy
+
+
+def admit_priority_class(
+    new: PriorityClass, classes: Iterable[PriorityClass], *, is_update: bool
+) -> str | None:
+    """Upstream's refusal of a second global default, else None (Plugin.validatePriorityClass)."""
+    default = default_priority_class(classes) if new.global_default else None
+    if default is None or (is_update and default.metadata.name == new.metadata.name):
+        return None
+    return _forbidden(
+        "priorityclasses.scheduling.k8s.io",
+        new.metadata.name,
+        f"PriorityClass {default.metadata.name} is already marked as default. Only one default can exist",
+    )
+
+
+def validate_priority_class(new: PriorityClass) -> tuple[str, ...]:
+    """Upstream's field errors for a new class (validation.ValidatePriorityClass)."""
+    errors: list[str] = []
+    name = new.metadata.name
+    if not re.fullmatch(_SUBDOMAIN, name, re.ASCII):
+        errors.append(
+            f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case '
+            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "
+            f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+        )
+    if name.startswith(_SYSTEM_PREFIX):
+        problem = _system_class_problem(new)
+        if problem:
+            errors.append(
+                f"metadata.name: Forbidden: priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for "
+                f"system use only. error: {problem}"
+            )
+    elif new.value > HIGHEST_USER_DEFINABLE_PRIORITY:
+        errors.append(
+            "value: Forbidden: maximum allowed value of a user defined priority is "
+            f"{HIGHEST_USER_DEFINABLE_PRIORITY}"
+        )
+    if new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
+        errors.append(
+            f'preemptionPolicy: Unsupported value: "{new.preemption_policy}": supported values: '
+            f'"{PREEMPT_LOWER_PRIORITY}", "{PREEMPT_NEVER}"'
+        )
+    return tuple(errors)
+
+
+def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> tuple[str, ...]:
+    """Upstream's field errors for a changed class: value and policy are immutable."""
+    errors: list[str] = []
+    if new.value != old.value:
+        errors.append("value: Forbidden: may not be changed in an update.")
+    if _policy(new) != _policy(old):
+        errors.append(f'preemptionPolicy: Invalid value: "{_policy(new)}": field is immutable')
+    return tuple(errors)
+
+
+def _resolved(found: PriorityClass, source: PrioritySource) -> ResolvedPriority:
+    return ResolvedPriority(found.metadata.name, found.value, _policy(found), source)
+
+
+def _policy(found: PriorityClass) -> str:
+    return found.preemption_policy or PREEMPT_LOWER_PRIORITY
+
+
+def _system_class_problem(new: PriorityClass) -> str | None:
+    name = new.metadata.name
+    wanted = _SYSTEM_VALUES.get(name)
+    if wanted is None:
+        return f"{name} is not a known system priority class"
+    if new.value != wanted:
+        return f"value of {name} PriorityClass must be {wanted}"
+    if new.global_default:
+        return f"globalDefault of {name} PriorityClass must be false"
+    return None
+
+
+def _mismatch(kind: str, field: str, given: object, computed: object) -> str:
+    return (
+        f"the {kind} value of {field} ({given}) must not be provided in pod spec; "
+        f"priority admission controller computed {computed} from the given PriorityClass name"
+    )
+
+
+def _forbidden(resource: str, name: str, problem: str) -> str:
+    return f'{resource} "{name}" is forbidden: {problem}'

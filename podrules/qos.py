@@ -1,0 +1,225 @@
+"""QoS class: which one a pod has, which field decided, and the smallest change that would make it Guaranteed.
+
+All containers and init containers count, ephemeral ones do not; only cpu and memory; zero amounts count as not set.
+
+    nothing set                                                     BestEffort
+    every container limits cpu and memory, and for both resources
+        sum(requests) == sum(limits)                                Guaranteed
+    else                                                            Burstable
+
+When ``spec.resources`` is present, even empty, it alone decides. The class is written at creation and never changes.
+
+Source: pkg/apis/core/v1/helper/qos/qos.go (ComputePodQOS) at v1.36.3; KEP-2837 for pod-level resources;
+pkg/apis/core/validation/validation.go (ValidatePodResize) for the refusal to change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.features import REFERENCE, Features
+from podrules.model.base import ResourceList
+from podrules.model.pod import Pod, PodQOSClass, ResourceRequirements
+from podrules.model.quantity import ZERO, Quantity
+from podrules.resources import CPU, MEMORY
+
+__all__ = [
+    "FieldChange",
+    "QOSBlocker",
+    "QOSExplanation",
+    "QOSProblem",
+    "compute_pod_qos",
+    "explain_qos",
+    "get_pod_qos",
+    "resize_rejection",
+]
+
+_COMPUTE: Final = (CPU, MEMORY)
+_BY_NAME: Final = {qos_class.value: qos_class for qos_class in PodQOSClass}
+
+
+class QOSProblem(Enum):
+    """Why one container and resource keeps a pod from Guaranteed."""
+
+    LIMIT_MISSING = "LimitMissing"
+    REQUEST_DIFFERS = "RequestDiffers"
+
+
+class QOSBlocker(Struct, frozen=True, rename="camel"):
+    """One field that keeps a pod from Guaranteed."""
+
+    problem: QOSProblem
+    field: str
+    """The field to look at: ``spec.containers[0].resources.limits.memory``."""
+    container: str
+    """Name of the container; empty for ``spec.resources``."""
+    resource: str
+    request: str | None
+    limit: str | None
+
+
+class FieldChange(Struct, frozen=True, rename="camel"):
+    """One edit of the pod."""
+
+    field: str
+    before: str | None
+    after: str | None
+    """None: any amount that suits the container, since it requests none today."""
+
+
+class QOSExplanation(Struct, frozen=True, rename="camel"):
+    """A pod's class and what decided it."""
+
+    qos_class: PodQOSClass
+    decided_by: str
+    """``spec.resources`` or ``spec.containers``."""
+    blockers: tuple[QOSBlocker, ...]
+    """Empty when Guaranteed."""
+    changes_to_guaranteed: tuple[FieldChange, ...]
+    """The fewest edits that make it Guaranteed; to be made at creation, for the class never changes afterwards."""
+    spoiled_by: tuple[str, ...]
+    """Init containers and sidecars without which the pod would be Guaranteed."""
+
+
+class _Row(Struct, frozen=True):
+    """Something that has requests and limits: a container, or the pod itself."""
+
+    name: str
+    field: str
+    resources: ResourceRequirements
+    is_init: bool
+
+
+def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
+    """The class written in the status, else the computed one (v1qos.GetPodQOS)."""
+    return _BY_NAME.get(pod.status.qos_class) or compute_pod_qos(pod, features=features)
+
+
+def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
+    """The class that the pod's resources give (v1qos.ComputePodQOS)."""
+    return _class_of(_rows(pod, features), pod_level=_pod_level(pod, features))
+
+
+def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
+    """The class, the fields that decided it and the way to Guaranteed, for the pod exactly as given."""
+    rows = _rows(pod, features)
+    pod_level = _pod_level(pod, features)
+    qos_class = _class_of(rows, pod_level=pod_level)
+    blockers: list[QOSBlocker] = []
+    if qos_class is not PodQOSClass.GUARANTEED:
+        blockers = [blocker for row in rows for blocker in _blockers(row)]
+    return QOSExplanation(
+        qos_class=qos_class,
+        decided_by="spec.resources" if pod_level else "spec.containers",
+        blockers=tuple(blockers),
+        changes_to_guaranteed=tuple(map(_change, blockers)),
+        spoiled_by=_spoilers(rows, blockers, pod_level=pod_level),
+    )
+
+
+def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERENCE) -> str | None:
+    """Upstream's words when an in-place resize would change the class, else None (validation.ValidatePodResize)."""
+    before = get_pod_qos(current, features=features)
+    if compute_pod_qos(proposed, features=features) is before:
+        return None
+    return f'spec: Invalid value: "{before.value}": Pod QOS Class may not change as a result of resizing'
+
+
+def with_resources(pod: Pod, container: str, resources: ResourceRequirements) -> Pod:
+    """The pod with one container's (or, for "", the pod's own) resources replaced, as a resize would."""
+    spec = pod.spec
+    if not container:
+        return replace(pod, spec=replace(spec, resources=resources))
+    return replace(
+        pod,
+        spec=replace(
+            spec,
+            containers=tuple(
+                replace(entry, resources=resources) if entry.name == container else entry for entry in spec.containers
+            ),
+            init_containers=tuple(
+                replace(entry, resources=resources) if entry.name == container else entry
+                for entry in spec.init_containers
+            ),
+        ),
+    )
+
+
+def _pod_level(pod: Pod, features: Features) -> bool:
+    return features.pod_level_resources and pod.spec.resources is not None
+
+
+def _rows(pod: Pod, features: Features) -> list[_Row]:
+    if features.pod_level_resources and pod.spec.resources is not None:
+        return [_Row("", "spec", pod.spec.resources, is_init=False)]
+    return [_Row(ref.container.name, ref.field, ref.container.resources, ref.is_init) for ref in pod.containers()]
+
+
+def _class_of(rows: Iterable[_Row], *, pod_level: bool) -> PodQOSClass:
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+    all_limited = True
+    for row in rows:
+        _add_positive(requests, row.resources.requests)
+        own_limits = _add_positive(limits, row.resources.limits)
+        # Upstream looks at pod-level limits only when there are any: requests alone then differ from no limits.
+        if own_limits < len(_COMPUTE) and not (pod_level and not row.resources.limits):
+            all_limited = False
+    if not requests and not limits:
+        return PodQOSClass.BEST_EFFORT
+    if all_limited and requests == limits:
+        return PodQOSClass.GUARANTEED
+    return PodQOSClass.BURSTABLE
+
+
+def _add_positive(total: ResourceList, amounts: Mapping[str, Quantity]) -> int:
+    """Add positive cpu and memory; how many of the two there were."""
+    found = 0
+    for name in _COMPUTE:
+        amount = amounts.get(name, ZERO)
+        if amount.sign > 0:
+            found += 1
+            total[name] = total[name] + amount if name in total else amount
+    return found
+
+
+def _blockers(row: _Row) -> Iterable[QOSBlocker]:
+    path = f"{row.field}.resources"
+    for name in _COMPUTE:
+        request = row.resources.requests.get(name)
+        limit = row.resources.limits.get(name)
+        positive_request = request is not None and request.sign > 0
+        if limit is None or limit.sign <= 0:
+            problem, field = QOSProblem.LIMIT_MISSING, f"{path}.limits.{name}"
+        elif not positive_request or request != limit:
+            problem, field = QOSProblem.REQUEST_DIFFERS, f"{path}.requests.{name}"
+        else:
+            continue
+        yield QOSBlocker(problem, field, row.name, name, _text(request), _text(limit))
+
+
+def _change(blocker: QOSBlocker) -> FieldChange:
+    """The one edit that removes a blocker: set the limit to the request, or raise the request to the limit."""
+    if blocker.problem is QOSProblem.LIMIT_MISSING:
+        wanted = blocker.request if blocker.request not in {None, "0"} else None
+        return FieldChange(blocker.field, blocker.limit, wanted)
+    return FieldChange(blocker.field, blocker.request, blocker.limit)
+
+
+def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) -> tuple[str, ...]:
+    """Init containers that alone keep the pod from Guaranteed: without them it would be."""
+    blocked = {blocker.container for blocker in blockers}
+    spoilers = [row for row in rows if row.is_init and row.name in blocked]
+    rest = [row for row in rows if row not in spoilers]
+    if pod_level or not spoilers or _class_of(rest, pod_level=False) is not PodQOSClass.GUARANTEED:
+        return ()
+    return tuple(row.name for row in spoilers)
+
+
+def _text(amount: Quantity | None) -> str | None:
+    return None if amount is None else str(amount)

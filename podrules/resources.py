@@ -1,0 +1,315 @@
+"""What a pod asks for: effective requests and limits, summed as the scheduler and the kubelet sum them.
+
+App containers and sidecars run together, so they add up; an init container runs beside the sidecars started before it,
+so the pod needs the larger of the two phases, resource by resource; pod-level resources replace the sum; overhead comes
+on top (of a limit only where there is one).
+
+    max( sum(app) + sum(sidecars),  max over init i of (init i + sum(sidecars before i)) )
+
+Source: k8s.io/component-helpers/resource/helpers.go at v0.36.3; KEP-753 (sidecars), KEP-2837 (pod-level resources),
+KEP-1287 (in-place resize); pkg/scheduler/framework/types.go (PodInfo.CalculateResource) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.features import Features
+from podrules.model.base import ResourceList
+from podrules.model.pod import Container, ContainerStatus, Pod, PodStatus
+from podrules.model.quantity import MILLI, ZERO, Format, Quantity
+
+__all__ = [
+    "CPU",
+    "EPHEMERAL_STORAGE",
+    "MEMORY",
+    "PodResourcesOptions",
+    "SchedulerRequest",
+    "aggregate_container_limits",
+    "aggregate_container_requests",
+    "container_limits",
+    "is_overcommit_allowed",
+    "is_pod_level_limits_set",
+    "is_pod_level_requests_set",
+    "is_pod_level_resources_set",
+    "is_supported_pod_level_resource",
+    "pod_limits",
+    "pod_requests",
+    "scheduler_options",
+    "scheduler_request",
+]
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+HUGEPAGES_PREFIX: Final = "hugepages-"
+_NATIVE_DOMAIN: Final = "kubernetes.io/"
+_QUALIFIED_NAME: Final = re.compile(
+    r"(?:(?P<prefix>[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*)/)?"
+    r"(?P<name>[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)",
+    re.ASCII,
+)
+
+DEFAULT_MILLI_CPU_REQUEST: Final = Quantity(100, MILLI)
+"""What the scheduler's scores count for a container without a cpu request (schedutil.DefaultMilliCPURequest)."""
+DEFAULT_MEMORY_REQUEST: Final = Quantity(200 * 1024 * 1024)
+"""The same for memory: 200Mi (schedutil.DefaultMemoryRequest)."""
+
+
+class PodResourcesOptions(Struct, frozen=True, kw_only=True):
+    """How to count (resource.PodResourcesOptions)."""
+
+    exclude_overhead: bool = False
+    skip_pod_level_resources: bool = False
+    use_status_resources: bool = False
+    """Count what a resize in flight has allocated or actuated, where that is more than the spec."""
+    use_status_pod_level_resources: bool = False
+    """The same for ``spec.resources``; needs `use_status_resources`."""
+    non_missing_container_requests: Mapping[str, Quantity] = {}
+    """Counted for each container that does not request the resource at all."""
+
+
+_DEFAULT_OPTIONS: Final = PodResourcesOptions()
+
+
+class SchedulerRequest(Struct, frozen=True, rename="camel"):
+    """What the scheduler accounts for a pod on a node (framework.PodResource)."""
+
+    milli_cpu: int
+    memory: int
+    ephemeral_storage: int
+    scalar: dict[str, int]
+    """Extended resources, huge pages, attachable volumes: whole units."""
+    nonzero_milli_cpu: int
+    """As `milli_cpu`, with 100m for each container that asks for none: used by scores, never by filters."""
+    nonzero_memory: int
+    """As `memory`, with 200Mi for each container that asks for none."""
+
+
+def is_supported_pod_level_resource(name: str) -> bool:
+    """Whether ``spec.resources`` may set it: cpu, memory, huge pages."""
+    return name in {CPU, MEMORY} or name.startswith(HUGEPAGES_PREFIX)
+
+
+def is_overcommit_allowed(name: str) -> bool:
+    """Whether its limit may exceed its request: native resources but huge pages."""
+    native = "/" not in name or _NATIVE_DOMAIN in name
+    return native and not name.startswith(HUGEPAGES_PREFIX)
+
+
+def is_pod_level_requests_set(pod: Pod) -> bool:
+    """Whether ``spec.resources.requests`` sets a supported resource."""
+    return pod.spec.resources is not None and any(map(is_supported_pod_level_resource, pod.spec.resources.requests))
+
+
+def is_pod_level_limits_set(pod: Pod) -> bool:
+    """Whether ``spec.resources.limits`` sets a supported resource."""
+    return pod.spec.resources is not None and any(map(is_supported_pod_level_resource, pod.spec.resources.limits))
+
+
+def is_pod_level_resources_set(pod: Pod) -> bool:
+    """Whether ``spec.resources`` sets a supported resource as request or limit."""
+    return is_pod_level_requests_set(pod) or is_pod_level_limits_set(pod)
+
+
+def pod_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
+    """The pod's effective requests (resource.PodRequests)."""
+    requests = aggregate_container_requests(pod, options)
+    if not options.skip_pod_level_resources and pod.spec.resources is not None:
+        own = pod.spec.resources.requests
+        effective = own
+        if options.use_status_pod_level_resources and options.use_status_resources and pod.status.resources is not None:
+            effective = _effective_requests(
+                pod.status, own, pod.status.resources.requests, pod.status.allocated_resources
+            )
+        for name in filter(is_supported_pod_level_resource, own):
+            requests[name] = effective.get(name, ZERO)
+    if not options.exclude_overhead:
+        _add(requests, pod.spec.overhead)
+    return requests
+
+
+def pod_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
+    """The pod's effective limits; a resource that only some containers limit is summed over those (resource.PodLimits)."""
+    limits = aggregate_container_limits(pod, options)
+    if not options.skip_pod_level_resources and pod.spec.resources is not None:
+        own = pod.spec.resources.limits
+        effective = own
+        if options.use_status_pod_level_resources and options.use_status_resources and pod.status.resources is not None:
+            effective = _effective_limits(pod.status, own, pod.status.resources.limits)
+        for name in filter(is_supported_pod_level_resource, own):
+            limits[name] = effective.get(name, ZERO)
+    if not options.exclude_overhead:
+        for name, amount in pod.spec.overhead.items():
+            if name in limits and not limits[name].is_zero:
+                limits[name] = limits[name] + amount
+    return limits
+
+
+def aggregate_container_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
+    """The sum over containers alone, without pod-level resources and overhead (resource.AggregateContainerRequests)."""
+    statuses = _statuses(pod) if options.use_status_resources else {}
+
+    def of(container: Container) -> Mapping[str, Quantity]:
+        requests = container.resources.requests
+        status = statuses.get(container.name)
+        if status is not None and status.resources is not None:
+            requests = _effective_requests(
+                pod.status, requests, status.resources.requests, status.allocated_resources
+            )
+        missing = options.non_missing_container_requests
+        return {**requests, **{name: missing[name] for name in missing if name not in requests}}
+
+    return _aggregate(pod, of)[0]
+
+
+def aggregate_container_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
+    """The sum over containers alone, without pod-level resources and overhead (resource.AggregateContainerLimits)."""
+    return _limits(pod, options)[0]
+
+
+def container_limits(pod: Pod) -> list[ResourceList]:
+    """The limits in force while each container runs: its own, and for init containers the sidecars' before it.
+
+    What upstream hands to ``ContainerFn``, by which the kubelet tells whether every container is limited.
+    """
+    return _limits(pod, _DEFAULT_OPTIONS)[1]
+
+
+def scheduler_options(features: Features) -> PodResourcesOptions:
+    """How kube-scheduler counts in a given version."""
+    return PodResourcesOptions(
+        use_status_resources=features.in_place_pod_vertical_scaling,
+        use_status_pod_level_resources=features.in_place_pod_level_resources_vertical_scaling,
+        skip_pod_level_resources=not features.pod_level_resources,
+    )
+
+
+def scheduler_request(pod: Pod, features: Features) -> SchedulerRequest:
+    """What the scheduler accounts for the pod (framework.PodInfo.CalculateResource)."""
+    options = scheduler_options(features)
+    requests = pod_requests(pod, options)
+    replaces_sum = features.pod_level_resources and is_pod_level_requests_set(pod)
+    defaults = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST}
+    missing = {name: amount for name, amount in defaults.items() if not replaces_sum or name not in requests}
+    nonzero = requests
+    if missing:
+        nonzero = pod_requests(
+            pod,
+            PodResourcesOptions(
+                use_status_resources=options.use_status_resources,
+                use_status_pod_level_resources=options.use_status_pod_level_resources,
+                skip_pod_level_resources=options.skip_pod_level_resources,
+                non_missing_container_requests=missing,
+            ),
+        )
+    return SchedulerRequest(
+        milli_cpu=requests.get(CPU, ZERO).milli_value,
+        memory=requests.get(MEMORY, ZERO).value,
+        ephemeral_storage=requests.get(EPHEMERAL_STORAGE, ZERO).value,
+        scalar={name: amount.value for name, amount in requests.items() if _is_scalar(name)},
+        nonzero_milli_cpu=nonzero.get(CPU, ZERO).milli_value,
+        nonzero_memory=nonzero.get(MEMORY, ZERO).value,
+    )
+
+
+def _limits(pod: Pod, options: PodResourcesOptions) -> tuple[ResourceList, list[ResourceList]]:
+    statuses = _statuses(pod) if options.use_status_resources else {}
+
+    def of(container: Container) -> Mapping[str, Quantity]:
+        limits = container.resources.limits
+        status = statuses.get(container.name)
+        if status is not None and status.resources is not None:
+            return _effective_limits(pod.status, limits, status.resources.limits)
+        return limits
+
+    return _aggregate(pod, of)
+
+
+def _aggregate(
+    pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]
+) -> tuple[ResourceList, list[ResourceList]]:
+    """The sum over both phases, and what is in force in each container's phase."""
+    total: ResourceList = {}
+    in_force: list[ResourceList] = []
+    for container in pod.spec.containers:
+        own = of(container)
+        in_force.append(dict(own))
+        _add(total, own)
+    sidecars: ResourceList = {}
+    init_phase: ResourceList = {}
+    for container in pod.spec.init_containers:
+        if container.restarts_always:
+            own = of(container)
+            _add(total, own)
+            _add(sidecars, own)
+            phase = dict(sidecars)
+        else:
+            phase = dict(of(container))
+            _add(phase, sidecars)
+        in_force.append(phase)
+        _raise_to(init_phase, phase)
+    _raise_to(total, init_phase)
+    return total, in_force
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    """Statuses by container name; init containers that end are left out, for upstream counts their spec alone."""
+    ending = {container.name for container in pod.spec.init_containers if not container.restarts_always}
+    entries = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return {entry.name: entry for entry in entries if entry.name not in ending}
+
+
+def _resize_infeasible(status: PodStatus) -> bool:
+    pending = status.condition("PodResizePending")
+    return pending is not None and pending.reason == "Infeasible"
+
+
+def _effective_requests(
+    status: PodStatus,
+    spec: Mapping[str, Quantity],
+    actuated: Mapping[str, Quantity],
+    allocated: Mapping[str, Quantity],
+) -> ResourceList:
+    """The most of the three; an infeasible resize leaves the spec out (resource.determineEffectiveRequests)."""
+    effective = dict(actuated) if _resize_infeasible(status) else dict(spec)
+    _raise_to(effective, actuated)
+    _raise_to(effective, allocated)
+    return effective
+
+
+def _effective_limits(
+    status: PodStatus, spec: Mapping[str, Quantity], actuated: Mapping[str, Quantity]
+) -> ResourceList:
+    if _resize_infeasible(status):
+        return dict(actuated)
+    effective = dict(spec)
+    _raise_to(effective, actuated)
+    return effective
+
+
+def _add(total: ResourceList, more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise_to(total: ResourceList, floor: Mapping[str, Quantity]) -> None:
+    for name, amount in floor.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount
+
+
+def _is_scalar(name: str) -> bool:
+    """Whether the scheduler counts it by name (schedutil.IsScalarResourceName)."""
+    if name in {CPU, MEMORY, "pods", EPHEMERAL_STORAGE}:
+        return False
+    if name.startswith((HUGEPAGES_PREFIX, "attachable-volumes-")) or _NATIVE_DOMAIN in name:
+        return True
+    if "/" not in name or name.startswith("requests."):
+        return False
+    quota_name = _QUALIFIED_NAME.fullmatch(f"requests.{name}")
+    return quota_name is not None and len(quota_name["prefix"]) <= 253 and len(quota_name["name"]) <= 63

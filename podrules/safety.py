@@ -1,0 +1,67 @@
+"""What a pod's owner promises about copies of it, and so what a force deletion may break.
+
+    StatefulSet             at most one pod of a name, ever: a force deletion can start a second while the first runs
+    ReplicaSet, Deployment  availability first: a replacement may start while the old copy still runs
+    DaemonSet               one per node: a replacement may start on the node while the old copy still runs
+    Job                     may run more than once; podReplacementPolicy Failed waits for the old pod to end
+    static pod              the kubelet owns it: deleting its mirror in the API stops nothing
+    bare pod                nobody replaces it
+
+Source: kubernetes.io/docs "Force Delete StatefulSet Pods"; pkg/controller/{statefulset,replicaset,daemon,job} at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.pod import Pod
+from podrules.priority import is_mirror_pod, is_static_pod
+
+__all__ = ["Guarantee", "OwnerGuarantee", "owner_guarantee"]
+
+
+class Guarantee(Enum):
+    """What the owner keeps true about copies of a pod."""
+
+    AT_MOST_ONE = "AtMostOne"
+    AVAILABILITY_FIRST = "AvailabilityFirst"
+    ONE_PER_NODE = "OnePerNode"
+    RUNS_TO_COMPLETION = "RunsToCompletion"
+    KUBELET_OWNED = "KubeletOwned"
+    NOT_REPLACED = "NotReplaced"
+    UNKNOWN = "Unknown"
+
+
+_BY_KIND: Final = {
+    "StatefulSet": Guarantee.AT_MOST_ONE,
+    "ReplicaSet": Guarantee.AVAILABILITY_FIRST,
+    "ReplicationController": Guarantee.AVAILABILITY_FIRST,
+    "DaemonSet": Guarantee.ONE_PER_NODE,
+    "Job": Guarantee.RUNS_TO_COMPLETION,
+}
+
+
+class OwnerGuarantee(Struct, frozen=True, rename="camel"):
+    """A pod's controller and what it keeps true."""
+
+    guarantee: Guarantee
+    kind: str
+    """Kind of the controller; empty without one."""
+    name: str
+    field: str
+    """The field that decided."""
+
+
+def owner_guarantee(pod: Pod) -> OwnerGuarantee:
+    """The promise of the pod's controller."""
+    if is_mirror_pod(pod) or is_static_pod(pod):
+        return OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", pod.spec.node_name, "metadata.annotations")
+    owner = pod.metadata.controller
+    if owner is None:
+        return OwnerGuarantee(Guarantee.NOT_REPLACED, "", "", "metadata.ownerReferences")
+    index = pod.metadata.owner_references.index(owner)
+    guarantee = _BY_KIND.get(owner.kind, Guarantee.UNKNOWN)
+    return OwnerGuarantee(guarantee, owner.kind, owner.name, f"metadata.ownerReferences[{index}].kind")

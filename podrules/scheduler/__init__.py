@@ -1,0 +1,1 @@
+"""kube-scheduler's rules: one module per plugin, under upstream's names."""

@@ -1,0 +1,1 @@
+"""The scheduler's plugins, each in a module or folder of its upstream name."""

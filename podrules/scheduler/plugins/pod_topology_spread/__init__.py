@@ -1,0 +1,1 @@
+"""PodTopologySpread: how pods are spread over zones and nodes."""

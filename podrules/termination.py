@@ -1,0 +1,323 @@
+"""How long a pod gets to stop: the API server's grace period, the kubelet's per container, and hooks.
+
+API server, on DELETE (T1)
+    the option, else spec.terminationGracePeriodSeconds (default 30); a pod that is not scheduled or has finished: 0;
+    negative: 1. A second delete can only shorten the period.
+Kubelet, per pod (T2, T4)
+    the smaller of deletionGracePeriodSeconds and an eviction's override, where 0 means unset; else the spec; at least 1.
+Kubelet, per container (T2, T3)
+    the override if the kubelet gave one, else deletionGracePeriodSeconds, else the failed probe's own period, else the
+    spec. preStop runs first and its time is subtracted, then sidecars wait for their turn; never below 2 s.
+A second, shorter delete changes the object and not the stop in flight: the process lives its first period out.
+
+Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete), k8s.io/apiserver/pkg/registry/rest/delete.go
+(BeforeDelete), pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow),
+pkg/kubelet/kuberuntime/kuberuntime_container.go (setTerminationGracePeriod, killContainer),
+pkg/kubelet/kuberuntime/kuberuntime_termination_order.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.pod import Container, Pod
+
+__all__ = [
+    "ContainerKillReason",
+    "ContainerStop",
+    "DeleteOptions",
+    "DeleteOutcome",
+    "GraceSource",
+    "StopPlan",
+    "TerminationGrace",
+    "before_delete",
+    "check_graceful_delete",
+    "container_grace_period",
+    "effective_grace_period",
+    "kill_timeout",
+    "set_termination_grace_period",
+    "stop_plan",
+    "termination_order",
+]
+
+MINIMUM_GRACE_PERIOD_SECONDS: Final = 2
+"""Every container gets at least this between SIGTERM and SIGKILL (kuberuntime minimumGracePeriodInSeconds)."""
+_MIN_KILL_TIMEOUT_SECONDS: Final = 10
+
+
+class GraceSource(Enum):
+    """What decided a pod's grace period on deletion."""
+
+    OPTION = "DeleteOptions.gracePeriodSeconds"
+    SPEC = "spec.terminationGracePeriodSeconds"
+    NOT_SCHEDULED = "spec.nodeName is empty"
+    FINISHED = "status.phase"
+    NEGATIVE = "negative"
+
+
+class ContainerKillReason(Enum):
+    """Why the kubelet stops a container (kuberuntime containerKillReason)."""
+
+    STARTUP_PROBE = "StartupProbe"
+    LIVENESS_PROBE = "LivenessProbe"
+    FAILED_POST_START_HOOK = "FailedPostStartHook"
+    UNKNOWN = "Unknown"
+
+
+class TerminationGrace(Struct, frozen=True, rename="camel"):
+    """A grace period in seconds and what decided it."""
+
+    seconds: int
+    source: GraceSource
+
+
+class DeleteOptions(Struct, frozen=True, kw_only=True):
+    """What a client asks when it deletes."""
+
+    grace_period_seconds: int | None = None
+    uid: str | None = None
+    """Precondition."""
+    resource_version: str | None = None
+    """Precondition."""
+
+
+class DeleteOutcome(Struct, frozen=True, kw_only=True):
+    """What a DELETE does to the stored pod, up to its removal.
+
+    ``graceful``: the object stays with a deletionTimestamp. ``graceful_pending``: an earlier delete is under way and
+    this one changes nothing. Neither: the object is removed at once.
+    """
+
+    graceful: bool = False
+    graceful_pending: bool = False
+    error: str | None = None
+    """Upstream's words when a precondition fails; the rest then says nothing."""
+    option_seconds: int | None = None
+    """``gracePeriodSeconds`` after the API server filled it in: what admission sees."""
+    deletion_grace_period_seconds: int | None = None
+    deletion_time: float | None = None
+    """Unix seconds of ``metadata.deletionTimestamp`` afterwards."""
+    generation: int = 0
+
+
+class ContainerStop(Struct, frozen=True, rename="camel"):
+    """How one container stops when its pod does; seconds count from the deletion."""
+
+    name: str
+    field: str
+    is_sidecar: bool
+    pre_stop: str | None
+    """``exec``, ``httpGet`` or ``sleep``; None without a hook."""
+    sigterm_earliest: int
+    """Seconds: after a preStop sleep, else at once."""
+    sigterm_latest: int
+    """Seconds: when hooks and the containers that go first take all the time there is."""
+    sigkill_latest: int
+    stop_signal: str
+
+
+class StopPlan(Struct, frozen=True, rename="camel"):
+    """What happens when a pod is deleted now."""
+
+    grace: TerminationGrace
+    object_removed_at_once: bool
+    """The API object is gone with the DELETE: there is no process, or nobody waits for it."""
+    processes: bool
+    """Whether there may be processes to stop: the pod is bound to a node and has not finished."""
+    containers: tuple[ContainerStop, ...]
+    """In the order in which they are told to stop."""
+    sigkill_latest: int
+    """Seconds by which every container has been sent SIGKILL, when the kubelet answers."""
+
+
+def check_graceful_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:
+    """The grace period that a first DELETE gives (podStrategy.CheckGracefulDelete)."""
+    if not pod.spec.node_name:
+        return TerminationGrace(0, GraceSource.NOT_SCHEDULED)
+    if pod.status.phase in {"Failed", "Succeeded"}:
+        return TerminationGrace(0, GraceSource.FINISHED)
+    if option_seconds is not None:
+        seconds, source = option_seconds, GraceSource.OPTION
+    else:
+        seconds, source = pod.spec.termination_grace_period_seconds or 0, GraceSource.SPEC
+    return TerminationGrace(1, GraceSource.NEGATIVE) if seconds < 0 else TerminationGrace(seconds, source)
+
+
+def before_delete(pod: Pod, options: DeleteOptions, *, now: float, deletion_time: float | None) -> DeleteOutcome:
+    """What a DELETE does to the stored object (rest.BeforeDelete).
+
+    Args:
+        pod: The stored pod.
+        options: What the client asked.
+        now: Unix seconds.
+        deletion_time: The pod's ``metadata.deletionTimestamp`` in Unix seconds, if it is already being deleted.
+    """
+    failed = _precondition(pod, options)
+    if failed:
+        return DeleteOutcome(error=failed)
+    asked = options.grace_period_seconds
+    asked = 1 if asked is not None and asked < 0 else asked
+    generation = pod.metadata.generation
+    if deletion_time is None:
+        grace = check_graceful_delete(pod, asked).seconds
+        return DeleteOutcome(
+            graceful=True,
+            option_seconds=grace,
+            deletion_grace_period_seconds=grace,
+            deletion_time=now + grace,
+            generation=generation + 1 if generation > 0 else generation,
+        )
+    current = pod.metadata.deletion_grace_period_seconds
+    current = 1 if current is not None and current < 0 else current
+    unchanged = DeleteOutcome(
+        option_seconds=asked,
+        deletion_grace_period_seconds=current,
+        deletion_time=deletion_time,
+        generation=generation,
+    )
+    if not current:
+        # An earlier removal was interrupted: this one finishes it.
+        return unchanged
+    if asked is None or asked >= current:
+        return DeleteOutcome(
+            graceful_pending=True,
+            option_seconds=current if asked is None else asked,
+            deletion_grace_period_seconds=current,
+            deletion_time=deletion_time,
+            generation=generation,
+        )
+    # Only a shorter period is taken, and it counts from the first delete; not into the past.
+    moved = deletion_time - current + asked
+    expired = moved < now
+    return DeleteOutcome(
+        graceful=True,
+        option_seconds=asked,
+        deletion_grace_period_seconds=1 if expired and asked != 0 else asked,
+        deletion_time=now if expired else moved,
+        generation=generation,
+    )
+
+
+def effective_grace_period(pod: Pod, *, known_seconds: int = 0, override_seconds: int | None = None) -> tuple[int, bool]:
+    """The pod worker's grace period, and whether it shortens a stop under way (calculateEffectiveGracePeriod).
+
+    Args:
+        pod: The pod as the API server last told the kubelet.
+        known_seconds: What an earlier call gave; 0 before the first.
+        override_seconds: What eviction or preemption by the kubelet asks.
+    """
+    seconds, overridden = known_seconds, False
+    for asked in (pod.metadata.deletion_grace_period_seconds, override_seconds):
+        if asked is not None and (seconds == 0 or asked < seconds):
+            seconds, overridden = asked, True
+    spec = pod.spec.termination_grace_period_seconds
+    if not overridden and seconds == 0 and spec is not None:
+        seconds = spec
+    seconds = max(seconds, 1)
+    return seconds, known_seconds not in {0, seconds}
+
+
+def set_termination_grace_period(pod: Pod, container: Container, reason: ContainerKillReason) -> int:
+    """A container's period before hooks, order and the minimum (setTerminationGracePeriod)."""
+    if pod.metadata.deletion_grace_period_seconds is not None:
+        return pod.metadata.deletion_grace_period_seconds
+    spec = pod.spec.termination_grace_period_seconds
+    if spec is None:
+        return MINIMUM_GRACE_PERIOD_SECONDS
+    probe = None
+    if reason is ContainerKillReason.STARTUP_PROBE:
+        probe = container.startup_probe
+    elif reason is ContainerKillReason.LIVENESS_PROBE:
+        probe = container.liveness_probe
+    if probe is not None and probe.termination_grace_period_seconds is not None:
+        return probe.termination_grace_period_seconds
+    return spec
+
+
+def container_grace_period(seconds: int, *, pre_stop_seconds: int = 0, waited_seconds: int = 0) -> int:
+    """Seconds between SIGTERM and SIGKILL after the hook and the wait for its turn took theirs (killContainer)."""
+    left = seconds
+    if left > 0:
+        left -= min(pre_stop_seconds, left)
+    if left > 0:
+        left -= min(waited_seconds, left)
+    return max(left, MINIMUM_GRACE_PERIOD_SECONDS)
+
+
+def kill_timeout(seconds: int) -> int:
+    """How long the kubelet's eviction waits for a kill before it gives the pod up for now (killPodNow)."""
+    return max(seconds + seconds // 2, _MIN_KILL_TIMEOUT_SECONDS)
+
+
+def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
+    """Names of containers in the order in which they are told to stop: app containers at once, then each sidecar.
+
+    Sidecars stop in reverse order of their start, each after the app containers and the sidecars behind it ended, or
+    when the grace period is over.
+    """
+    sidecars = [(entry.name,) for entry in reversed(pod.spec.init_containers) if entry.restarts_always]
+    return (tuple(entry.name for entry in pod.spec.containers), *sidecars)
+
+
+def stop_plan(pod: Pod, option_seconds: int | None = None) -> StopPlan:
+    """What a DELETE does now, with the kubelet answering: who is told when, and killed when at the latest."""
+    grace = check_graceful_delete(pod, option_seconds)
+    runs = grace.source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
+    seconds = max(grace.seconds, 1)
+    steps: list[ContainerStop] = []
+    if runs:
+        refs = {ref.container.name: ref for ref in pod.containers()}
+        for position, group in enumerate(termination_order(pod)):
+            for name in group:
+                ref = refs[name]
+                steps.append(_container_stop(ref.container, ref.field, seconds, waits=position > 0))
+    return StopPlan(
+        grace=grace,
+        object_removed_at_once=grace.seconds == 0,
+        processes=runs,
+        containers=tuple(steps),
+        sigkill_latest=max((step.sigkill_latest for step in steps), default=0),
+    )
+
+
+def _container_stop(container: Container, field: str, seconds: int, *, waits: bool) -> ContainerStop:
+    hook, earliest, latest = _pre_stop(container, seconds)
+    latest = seconds if waits else latest
+    return ContainerStop(
+        name=container.name,
+        field=field,
+        is_sidecar=waits,
+        pre_stop=hook,
+        sigterm_earliest=earliest,
+        sigterm_latest=latest,
+        sigkill_latest=max(seconds, latest + MINIMUM_GRACE_PERIOD_SECONDS),
+        stop_signal=(container.lifecycle.stop_signal if container.lifecycle else "") or "SIGTERM",
+    )
+
+
+def _pre_stop(container: Container, seconds: int) -> tuple[str | None, int, int]:
+    """The hook's kind and the earliest and latest second at which it is over."""
+    handler = container.lifecycle.pre_stop if container.lifecycle else None
+    if handler is None:
+        return None, 0, 0
+    if handler.sleep is not None:
+        slept = min(handler.sleep.seconds, seconds)
+        return "sleep", slept, slept
+    return ("exec" if handler.exec is not None else "httpGet"), 0, seconds
+
+
+def _precondition(pod: Pod, options: DeleteOptions) -> str | None:
+    meta = pod.metadata
+    for name, asked, stored, hint in (
+        ("UID", options.uid, meta.uid, "The object might have been deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, meta.resource_version, "The object might have been modified"),
+    ):
+        if asked is not None and asked != stored:
+            return (
+                f'Operation cannot be fulfilled on Pod "{meta.name}": the {name} in the precondition ({asked}) '
+                f"does not match the {name} in record ({stored}). {hint}"
+            )
+    return None

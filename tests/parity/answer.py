@@ -1,0 +1,330 @@
+"""Answer conformance cases with the rules package: ``answer.py SUITE < cases.jsonl > answers.jsonl``.
+
+Each input line is ``{"id", "input", …}``; each output line ``{"id", "answer"}``, the answer in the shape of the
+recorded ``expected``. Only public functions of `podrules` are used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from msgspec.structs import replace
+
+from podrules import cgroup, priority, qos, resources, termination
+from podrules.defaults import default_pod
+from podrules.features import REFERENCE
+from podrules.model.base import ResourceList
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.policy import PriorityClass
+from podrules.model.quantity import Quantity
+from podrules.model.workload import ReplicationController, Service, Workload
+from podrules.oom import pod_oom_score_adjs
+from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
+
+Case = Mapping[str, Any]
+Answer = dict[str, Any]
+T = TypeVar("T", ReplicationController, Workload)
+
+
+def answer_qos(case: Case) -> Answer:
+    pod = from_object(case["pod"], Pod)
+    stored = qos.compute_pod_qos(default_pod(pod)).value
+    return {"qosClass": qos.compute_pod_qos(pod).value, "qosClassDefaulted": stored, "qosClassStored": stored}
+
+
+def answer_oom(case: Case) -> Answer:
+    pod, capacity = from_object(case["pod"], Pod), case["nodeMemoryCapacity"]
+
+    def scores(of: Pod) -> dict[str, int]:
+        return {score.container: score.value for score in pod_oom_score_adjs(of, capacity) or ()}
+
+    stored = scores(default_pod(pod))
+    return {
+        "isCriticalPod": priority.is_critical_pod(pod),
+        "isNodeCriticalPod": priority.is_node_critical_pod(pod),
+        "isStaticPod": priority.is_static_pod(pod),
+        "isMirrorPod": priority.is_mirror_pod(pod),
+        "oomScoreAdjRaw": scores(pod),
+        "oomScoreAdjDefaulted": stored,
+        "oomScoreAdjStored": stored,
+    }
+
+
+def answer_requests(case: Case) -> Answer:
+    raw = from_object(case["pod"], Pod)
+    raw_answer, raw_after = _requests_answer(raw)
+    return {"raw": raw_answer, "defaulted": _requests_answer(default_pod(raw_after))[0]}
+
+
+def _requests_answer(pod: Pod) -> tuple[Answer, Pod]:
+    """The answer, and the pod as upstream's calls leave it.
+
+    Upstream's PodRequests and PodLimits hand out the pod-level amount itself and add the overhead to it; an amount that
+    is kept as a big decimal (never one that an API server stored) is shared, so that each call raises it in the pod.
+    The recorded answers come from several calls on one object, in this order.
+    """
+    options = resources.PodResourcesOptions
+    named = resources.pod_requests(pod)
+    calls = 1 if resources.CPU in named and resources.MEMORY in named else 2
+    pod = _with_overhead_added(pod, "requests", calls - 1)
+    accounted = resources.scheduler_request(pod, REFERENCE)
+    pod = _with_overhead_added(pod, "requests", 1)
+    requests = resources.pod_requests(pod)
+    pod = _with_overhead_added(pod, "requests", 1)
+    limits = resources.pod_limits(pod)
+    pod = _with_overhead_added(pod, "limits", 1)
+    bare, containers = options(exclude_overhead=True), options(skip_pod_level_resources=True)
+    return {
+        "requests": _amounts(requests),
+        "limits": _amounts(limits),
+        "requestsExcludeOverhead": _amounts(resources.pod_requests(pod, bare)),
+        "limitsExcludeOverhead": _amounts(resources.pod_limits(pod, bare)),
+        "requestsSkipPodLevel": _amounts(resources.pod_requests(pod, containers)),
+        "limitsSkipPodLevel": _amounts(resources.pod_limits(pod, containers)),
+        "isPodLevelResourcesSet": resources.is_pod_level_resources_set(pod),
+        "isPodLevelRequestsSet": resources.is_pod_level_requests_set(pod),
+        "isPodLevelLimitsSet": resources.is_pod_level_limits_set(pod),
+        "scheduler": {
+            "milliCPU": accounted.milli_cpu,
+            "memory": accounted.memory,
+            "ephemeralStorage": accounted.ephemeral_storage,
+            "scalar": accounted.scalar or None,
+            "nonZeroMilliCPU": accounted.nonzero_milli_cpu,
+            "nonZeroMemory": accounted.nonzero_memory,
+        },
+    }, pod
+
+
+def _with_overhead_added(pod: Pod, side: str, times: int) -> Pod:
+    own = pod.spec.resources
+    if own is None:
+        return pod
+    amounts: ResourceList = dict(getattr(own, side))
+    for name, overhead in pod.spec.overhead.items():
+        for _ in range(times):
+            if name in amounts and amounts[name].big and not (side == "limits" and amounts[name].is_zero):
+                amounts[name] = amounts[name] + overhead
+    return replace(pod, spec=replace(pod.spec, resources=replace(own, **{side: amounts})))
+
+
+def _amounts(amounts: Mapping[str, Quantity]) -> Answer:
+    return {
+        "quantity": {name: str(amount) for name, amount in amounts.items()},
+        "value": {name: amount.milli_value if name == "cpu" else amount.value for name, amount in amounts.items()},
+    }
+
+
+def answer_priority(case: Case) -> Answer:
+    classes = {entry["metadata"]["name"]: from_object(entry, PriorityClass) for entry in case["priorityClasses"]}
+    operation = case["operation"]
+    if operation == "podCreate":
+        admitted = priority.admit_pod_create(from_object(case["pod"], Pod), classes)
+        if isinstance(admitted, str):
+            return {"error": admitted}
+        return {
+            "priority": admitted.priority,
+            "priorityClassName": admitted.priority_class_name,
+            "preemptionPolicy": admitted.preemption_policy,
+        }
+    if operation == "podUpdate":
+        pod, old = from_object(case["pod"], Pod), from_object(case["oldPod"], Pod)
+        value, policy = priority.admit_pod_update(pod, old)
+        return {"priority": value, "priorityClassName": pod.spec.priority_class_name, "preemptionPolicy": policy}
+    new = from_object(case["priorityClass"], PriorityClass)
+    is_update = "oldPriorityClass" in case
+    if is_update:
+        problems = priority.validate_priority_class_update(new, from_object(case["oldPriorityClass"], PriorityClass))
+    else:
+        problems = priority.validate_priority_class(new)
+    refusal = priority.admit_priority_class(new, classes.values(), is_update=is_update)
+    return {"admissionError": refusal, "validationErrors": list(problems)}
+
+
+def answer_termination(case: Case) -> Answer:
+    pod = default_pod(from_object(case["pod"], Pod))
+    asked = case["deleteOptions"].get("gracePeriodSeconds")
+    kubelet = case["kubelet"]
+    grace, shortened = termination.effective_grace_period(
+        pod, known_seconds=kubelet["knownGracePeriod"], override_seconds=kubelet.get("override")
+    )
+    container = pod.spec.containers[0]
+    return {
+        "storedTerminationGracePeriodSeconds": pod.spec.termination_grace_period_seconds,
+        "checkGracefulDelete": {
+            "graceful": True,
+            "gracePeriodSeconds": termination.check_graceful_delete(pod, asked).seconds,
+        },
+        "beforeDelete": _before_delete(pod, case["deleteOptions"]),
+        "podWorker": {"gracePeriod": grace, "shortened": shortened},
+        "containerKill": {
+            reason.value: termination.set_termination_grace_period(pod, container, reason)
+            for reason in termination.ContainerKillReason
+        },
+    }
+
+
+def _before_delete(pod: Pod, given: Case) -> Answer:
+    now = datetime.now(UTC).timestamp()
+    stamp = pod.metadata.deletion_timestamp
+    deletion_time = datetime.fromisoformat(stamp).timestamp() if stamp else None
+    wanted = given.get("preconditions", {})
+    options = termination.DeleteOptions(
+        grace_period_seconds=given.get("gracePeriodSeconds"),
+        uid=wanted.get("uid"),
+        resource_version=wanted.get("resourceVersion"),
+    )
+    outcome = termination.before_delete(pod, options, now=now, deletion_time=deletion_time)
+    answer: Answer = {"graceful": outcome.graceful, "gracefulPending": outcome.graceful_pending}
+    if outcome.error is not None:
+        return {**answer, "error": outcome.error}
+    if outcome.deletion_time is None:
+        when = None
+    elif deletion_time is None:
+        when = "now+grace"
+    elif outcome.deletion_time == now:
+        when = "now"
+    else:
+        when = datetime.fromtimestamp(outcome.deletion_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        **answer,
+        "optionsGracePeriodSeconds": outcome.option_seconds,
+        "deletionGracePeriodSeconds": outcome.deletion_grace_period_seconds,
+        "deletionTimestamp": when,
+        "generation": outcome.generation,
+    }
+
+
+def answer_cgroup(case: Case) -> Answer:
+    raw = from_object(case["pod"], Pod)
+    stored = default_pod(raw)
+    others = [default_pod(from_object(pod, Pod)) for pod in case["otherPods"]]
+    enforce, period, root = case["enforceCPULimits"], case["cpuPeriod"], tuple(case["cgroupRoot"])
+
+    def pod_config(pod: Pod) -> Answer:
+        return _config(cgroup.pod_resource_config(pod, enforce_cpu_limits=enforce, cpu_period=period))
+
+    name = cgroup.pod_cgroup_name(stored, root)
+    levels = {qos_class: cgroup.qos_cgroup_name(qos_class, root) for qos_class in PodQOSClass}
+    configs = cgroup.qos_resource_configs([stored, *others])
+    return {
+        "qosClass": qos.get_pod_qos(stored).value,
+        "pod": pod_config(stored),
+        "podRaw": pod_config(raw),
+        "qosCgroups": {levels[qos_class].to_cgroupfs(): _config(config) for qos_class, config in configs.items()},
+        "names": {
+            "cgroupfs": {**{level.value: at.to_cgroupfs() for level, at in levels.items()}, "pod": name.to_cgroupfs()},
+            "systemd": {**{level.value: at.to_systemd() for level, at in levels.items()}, "pod": name.to_systemd()},
+            "podName": list(name.parts),
+            "podToSystemd": name.to_systemd(),
+            "podToCgroupfs": name.to_cgroupfs(),
+            "podSystemdParsedBack": list(cgroup.CgroupName.parse_systemd(name.to_systemd()).parts),
+        },
+        "conversions": [_conversion(entry["milliCPU"], period) for entry in _asked_conversions(case)],
+    }
+
+
+def _asked_conversions(case: Case) -> Iterable[Answer]:
+    """The amounts converted are drawn at random and stand in the recorded answer alone."""
+    conversions: list[Answer] = case.get("expected", {}).get("conversions", [])
+    return conversions
+
+
+def _conversion(milli_cpu: int, period: int) -> Answer:
+    shares = cgroup.milli_cpu_to_shares(milli_cpu)
+    return {
+        "milliCPU": milli_cpu,
+        "shares": shares,
+        "quota": cgroup.milli_cpu_to_quota(milli_cpu, period),
+        "cpuWeight": cgroup.cpu_weight(shares),
+        "cpuWeightLibcontainer": cgroup.cpu_weight_libcontainer(shares),
+    }
+
+
+def _config(config: cgroup.ResourceConfig) -> Answer:
+    answer: Answer = {
+        "cpuShares": config.cpu_shares,
+        "cpuQuota": config.cpu_quota,
+        "cpuPeriod": config.cpu_period,
+        "memory": config.memory,
+    }
+    if config.huge_page_limit:
+        answer["hugePageLimit"] = {str(size): limit for size, limit in config.huge_page_limit.items()}
+    if config.cpu_shares is not None:
+        weight = cgroup.cpu_weight(config.cpu_shares)
+        answer["cpuWeight"] = weight
+        answer["cpuWeightLibcontainer"] = cgroup.cpu_weight_libcontainer(config.cpu_shares)
+        answer["cpuWeightBackToShares"] = cgroup.cpu_weight_to_shares(weight)
+    return answer
+
+
+class _CaseSiblings:
+    """The Services and controllers of one case, by namespace and name."""
+
+    def __init__(self, case: Case) -> None:
+        self._services = [from_object(entry, Service) for entry in case.get("services", [])]
+        self._controllers = self._by_name(case, "replicationControllers", ReplicationController)
+        self._replica_sets = self._by_name(case, "replicaSets", Workload)
+        self._stateful_sets = self._by_name(case, "statefulSets", Workload)
+
+    @staticmethod
+    def _by_name(case: Case, key: str, kind: type[T]) -> dict[tuple[str, str], T]:
+        found = (from_object(entry, kind) for entry in case.get(key, []))
+        return {(entry.metadata.namespace, entry.metadata.name): entry for entry in found}
+
+    def services(self, namespace: str) -> Iterable[Service]:
+        return [entry for entry in self._services if entry.metadata.namespace == namespace]
+
+    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
+        return self._controllers.get((namespace, name))
+
+    def replica_set(self, namespace: str, name: str) -> Workload | None:
+        return self._replica_sets.get((namespace, name))
+
+    def stateful_set(self, namespace: str, name: str) -> Workload | None:
+        return self._stateful_sets.get((namespace, name))
+
+
+def answer_spread_defaults(case: Case) -> Answer:
+    selector = default_selector(from_object(case["pod"], Pod), _CaseSiblings(case))
+    return {
+        "selector": str(selector),
+        "empty": selector.empty,
+        "probeMatches": [selector.matches(labels) for labels in case["probeLabels"]],
+    }
+
+
+SUITES: dict[str, Callable[[Case], Answer]] = {
+    "qos": answer_qos,
+    "oom": answer_oom,
+    "requests": answer_requests,
+    "priority": answer_priority,
+    "termination": answer_termination,
+    "cgroup": answer_cgroup,
+    "spread_defaults": answer_spread_defaults,
+}
+
+
+def main() -> int:
+    """Answer standard input."""
+    if len(sys.argv) != 2 or sys.argv[1] not in SUITES:
+        print(f"usage: answer.py {{{','.join(SUITES)}}} < cases.jsonl", file=sys.stderr)
+        return 2
+    answer = SUITES[sys.argv[1]]
+    for line in sys.stdin:
+        if line.strip():
+            case = json.loads(line)
+            given = {**case["input"], "expected": case.get("expected", {})}
+            print(json.dumps({"id": case["id"], "answer": answer(given)}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
