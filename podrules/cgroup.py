@@ -1,10 +1,10 @@
 """Cgroups of a pod: names under both drivers, and values for cgroup v1 and v2 at QoS, pod and container level.
 
-    level       name (cgroupfs)                          cpu.shares                       quota, memory limit
-    QoS         /kubepods, …/burstable, …/besteffort     besteffort 2; burstable: the     none
-                                                         sum of its pods' cpu requests
-    pod         …/pod<uid>                               effective cpu request            only if every container is limited
-    container   below the pod's, named by the runtime    its own cpu request              its own limits, else the pod's
+    level       name (cgroupfs)                         cpu.shares                       quota, memory limit
+    QoS         /kubepods, …/burstable, …/besteffort    besteffort 2; burstable: the     none
+                                                        sum of its pods' cpu requests
+    pod         …/pod<uid>                              effective cpu request            if every container is limited
+    container   below the pod's, named by the runtime   its own cpu request              its own limits, else the pod's
 
 On cgroup v2 shares become a weight, by two different formulas: the kubelet's is linear and applies to QoS and pod
 level; libcontainer's is quadratic in log2(shares) and applies to containers. Guaranteed pods live directly in kubepods.
@@ -122,7 +122,7 @@ def milli_cpu_to_quota(milli_cpu: int, period: int = QUOTA_PERIOD) -> int:
 
 
 def cpu_weight(shares: int) -> int:
-    """cgroup v2 ``cpu.weight`` as the kubelet converts it, for QoS and pod level: linear, 1024 shares are 39."""
+    """Cgroup v2 ``cpu.weight`` as the kubelet converts it, for QoS and pod level: linear, 1024 shares are 39."""
     if shares >= MAX_SHARES:
         return 10000
     return 1 + (shares - MIN_SHARES) * 9999 // (MAX_SHARES - MIN_SHARES)
@@ -134,7 +134,7 @@ def cpu_weight_to_shares(weight: int) -> int:
 
 
 def cpu_weight_libcontainer(shares: int) -> int:
-    """cgroup v2 ``cpu.weight`` as runtimes convert it, for containers: 1024 shares are 100 (runc >= 1.3.2)."""
+    """Cgroup v2 ``cpu.weight`` as runtimes convert it, for containers: 1024 shares are 100 (runc >= 1.3.2)."""
     if shares <= MIN_SHARES:
         return 1 if shares else 0
     if shares >= MAX_SHARES:
@@ -239,9 +239,9 @@ def _container_limit(pod: Pod, own: Quantity, name: str, features: Features) -> 
 
 def _all_limited(pod: Pod, name: str, features: Features) -> bool:
     """Whether a limit is in force in every phase, or the pod itself has one."""
-    if features.pod_level_resources and pod.spec.resources is not None and is_pod_level_resources_set(pod):
-        if not pod.spec.resources.limits.get(name, ZERO).is_zero:
-            return True
+    own = pod.spec.resources if features.pod_level_resources and is_pod_level_resources_set(pod) else None
+    if own is not None and not own.limits.get(name, ZERO).is_zero:
+        return True
     return all(not limits.get(name, ZERO).is_zero for limits in container_limits(pod))
 
 

@@ -108,7 +108,16 @@ def container_oom_score_adj(
     elif value == BEST_EFFORT_OOM_SCORE_ADJ:
         value, rule = MAX_BURSTABLE_OOM_SCORE_ADJ, OOMRule.BURSTABLE_CEILING
     return OOMScoreAdj(
-        ref.container.name, ref.field, ref.is_sidecar, value, rule, request, share, memory_capacity, formula, app_minimum
+        ref.container.name,
+        ref.field,
+        ref.is_sidecar,
+        value,
+        rule,
+        request,
+        share,
+        memory_capacity,
+        formula,
+        app_minimum,
     )
 
 

@@ -106,9 +106,7 @@ def is_node_critical_pod(pod: Pod) -> bool:
     return is_critical_pod(pod) and pod.spec.priority_class_name == SYSTEM_NODE_CRITICAL
 
 
-def resolve_priority(
-    class_name: str, classes: Mapping[str, PriorityClass]
-) -> ResolvedPriority | UnknownPriorityClass:
+def resolve_priority(class_name: str, classes: Mapping[str, PriorityClass]) -> ResolvedPriority | UnknownPriorityClass:
     """The priority that a class name (or none) gives today (Plugin.establishPriority)."""
     if class_name:
         named = classes.get(class_name)
@@ -132,7 +130,9 @@ def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> Resolved
     if isinstance(resolved, UnknownPriorityClass):
         return _forbidden("pods", pod.metadata.name, str(resolved))
     if pod.spec.priority is not None and pod.spec.priority != resolved.priority:
-        return _forbidden("pods", pod.metadata.name, _mismatch("integer", "priority", pod.spec.priority, resolved.priority))
+        return _forbidden(
+            "pods", pod.metadata.name, _mismatch("integer", "priority", pod.spec.priority, resolved.priority)
+        )
     policy = pod.spec.preemption_policy
     if policy is not None and policy != resolved.preemption_policy:
         problem = _mismatch("string", "PreemptionPolicy", policy, resolved.preemption_policy)
@@ -147,9 +147,7 @@ def admit_pod_update(pod: Pod, old: Pod) -> tuple[int | None, str | None]:
     return priority, policy
 
 
-def admit_priority_class(
-    new: PriorityClass, classes: Iterable[PriorityClass], *, is_update: bool
-) -> str | None:
+def admit_priority_class(new: PriorityClass, classes: Iterable[PriorityClass], *, is_update: bool) -> str | None:
     """Upstream's refusal of a second global default, else None (Plugin.validatePriorityClass)."""
     default = default_priority_class(classes) if new.global_default else None
     if default is None or (is_update and default.metadata.name == new.metadata.name):
@@ -180,8 +178,7 @@ def validate_priority_class(new: PriorityClass) -> tuple[str, ...]:
             )
     elif new.value > HIGHEST_USER_DEFINABLE_PRIORITY:
         errors.append(
-            "value: Forbidden: maximum allowed value of a user defined priority is "
-            f"{HIGHEST_USER_DEFINABLE_PRIORITY}"
+            f"value: Forbidden: maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
         )
     if new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
         errors.append(

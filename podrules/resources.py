@@ -21,7 +21,7 @@ from msgspec import Struct
 from podrules.features import Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Container, ContainerStatus, Pod, PodStatus
-from podrules.model.quantity import MILLI, ZERO, Format, Quantity
+from podrules.model.quantity import MILLI, ZERO, Quantity
 
 __all__ = [
     "CPU",
@@ -134,7 +134,7 @@ def pod_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> R
 
 
 def pod_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
-    """The pod's effective limits; a resource that only some containers limit is summed over those (resource.PodLimits)."""
+    """The pod's effective limits; what only some containers limit is summed over those (resource.PodLimits)."""
     limits = aggregate_container_limits(pod, options)
     if not options.skip_pod_level_resources and pod.spec.resources is not None:
         own = pod.spec.resources.limits
@@ -158,9 +158,7 @@ def aggregate_container_requests(pod: Pod, options: PodResourcesOptions = _DEFAU
         requests = container.resources.requests
         status = statuses.get(container.name)
         if status is not None and status.resources is not None:
-            requests = _effective_requests(
-                pod.status, requests, status.resources.requests, status.allocated_resources
-            )
+            requests = _effective_requests(pod.status, requests, status.resources.requests, status.allocated_resources)
         missing = options.non_missing_container_requests
         return {**requests, **{name: missing[name] for name in missing if name not in requests}}
 
@@ -230,9 +228,7 @@ def _limits(pod: Pod, options: PodResourcesOptions) -> tuple[ResourceList, list[
     return _aggregate(pod, of)
 
 
-def _aggregate(
-    pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]
-) -> tuple[ResourceList, list[ResourceList]]:
+def _aggregate(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> tuple[ResourceList, list[ResourceList]]:
     """The sum over both phases, and what is in force in each container's phase."""
     total: ResourceList = {}
     in_force: list[ResourceList] = []

@@ -7,7 +7,8 @@
     static pod              the kubelet owns it: deleting its mirror in the API stops nothing
     bare pod                nobody replaces it
 
-Source: kubernetes.io/docs "Force Delete StatefulSet Pods"; pkg/controller/{statefulset,replicaset,daemon,job} at v1.36.3.
+Source: kubernetes.io/docs "Force Delete StatefulSet Pods"; pkg/controller/{statefulset,replicaset,daemon,job} at
+v1.36.3.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ API server, on DELETE (T1)
     the option, else spec.terminationGracePeriodSeconds (default 30); a pod that is not scheduled or has finished: 0;
     negative: 1. A second delete can only shorten the period.
 Kubelet, per pod (T2, T4)
-    the smaller of deletionGracePeriodSeconds and an eviction's override, where 0 means unset; else the spec; at least 1.
+    the smaller of deletionGracePeriodSeconds and an eviction's override, 0 meaning unset; else the spec; at least 1.
 Kubelet, per container (T2, T3)
     the override if the kubelet gave one, else deletionGracePeriodSeconds, else the failed probe's own period, else the
     spec. preStop runs first and its time is subtracted, then sidecars wait for their turn; never below 2 s.
@@ -201,7 +201,9 @@ def before_delete(pod: Pod, options: DeleteOptions, *, now: float, deletion_time
     )
 
 
-def effective_grace_period(pod: Pod, *, known_seconds: int = 0, override_seconds: int | None = None) -> tuple[int, bool]:
+def effective_grace_period(
+    pod: Pod, *, known_seconds: int = 0, override_seconds: int | None = None
+) -> tuple[int, bool]:
     """The pod worker's grace period, and whether it shortens a stop under way (calculateEffectiveGracePeriod).
 
     Args:

@@ -19,7 +19,7 @@ class Model(Struct, frozen=True, gc=False, rename="camel"):
     """Base of all views. ``gc=False``: they hold no cycles, and a large cluster has millions of them."""
 
 
-class OwnerReference(Model):
+class OwnerReference(Model, frozen=True):
     """``metadata.ownerReferences[]``."""
 
     api_version: str = ""
@@ -29,7 +29,7 @@ class OwnerReference(Model):
     controller: bool = False
 
 
-class ObjectMeta(Model):
+class ObjectMeta(Model, frozen=True):
     """``metadata``."""
 
     name: str = ""
@@ -51,13 +51,13 @@ class ObjectMeta(Model):
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
-class KubeObject(Model):
+class KubeObject(Model, frozen=True):
     """An API object that has a name."""
 
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
 
-class Condition(Model):
+class Condition(Model, frozen=True):
     """``status.conditions[]`` of pods and nodes."""
 
     type: str = ""

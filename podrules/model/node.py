@@ -12,7 +12,7 @@ from podrules.model.base import Condition, KubeObject, Model, ResourceList
 __all__ = ["Node", "NodeSpec", "NodeStatus", "NodeSystemInfo", "Taint"]
 
 
-class Taint(Model):
+class Taint(Model, frozen=True):
     """``spec.taints[]``."""
 
     key: str = ""
@@ -21,14 +21,14 @@ class Taint(Model):
     time_added: str | None = None
 
 
-class NodeSpec(Model):
+class NodeSpec(Model, frozen=True):
     """``spec``."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class NodeSystemInfo(Model):
+class NodeSystemInfo(Model, frozen=True):
     """``status.nodeInfo``."""
 
     kubelet_version: str = ""
@@ -38,7 +38,7 @@ class NodeSystemInfo(Model):
     operating_system: str = ""
 
 
-class NodeStatus(Model):
+class NodeStatus(Model, frozen=True):
     """``status``."""
 
     capacity: ResourceList = {}
@@ -47,7 +47,7 @@ class NodeStatus(Model):
     node_info: NodeSystemInfo = field(default_factory=NodeSystemInfo)
 
 
-class Node(KubeObject):
+class Node(KubeObject, frozen=True):
     """A node."""
 
     spec: NodeSpec = field(default_factory=NodeSpec)

@@ -15,6 +15,8 @@ from podrules.model.base import Condition, KubeObject, Model, ResourceList
 __all__ = [
     "Container",
     "ContainerRef",
+    "ContainerState",
+    "ContainerStateTerminated",
     "ContainerStatus",
     "ExecAction",
     "HTTPGetAction",
@@ -40,38 +42,38 @@ class PodQOSClass(Enum):
     BEST_EFFORT = "BestEffort"
 
 
-class ResourceRequirements(Model):
+class ResourceRequirements(Model, frozen=True):
     """``resources`` of a container or a pod."""
 
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
-class Probe(Model):
+class Probe(Model, frozen=True):
     """A probe, as far as it decides how long a container may take to stop."""
 
     termination_grace_period_seconds: int | None = None
 
 
-class ExecAction(Model):
+class ExecAction(Model, frozen=True):
     """A command run inside the container."""
 
     command: tuple[str, ...] = ()
 
 
-class HTTPGetAction(Model):
+class HTTPGetAction(Model, frozen=True):
     """An HTTP request to the container."""
 
     path: str = ""
 
 
-class SleepAction(Model):
+class SleepAction(Model, frozen=True):
     """A pause of whole seconds."""
 
     seconds: int = 0
 
 
-class LifecycleHandler(Model):
+class LifecycleHandler(Model, frozen=True):
     """``lifecycle.preStop``: one of the three is set."""
 
     exec: ExecAction | None = None
@@ -79,14 +81,14 @@ class LifecycleHandler(Model):
     sleep: SleepAction | None = None
 
 
-class Lifecycle(Model):
+class Lifecycle(Model, frozen=True):
     """``lifecycle``."""
 
     pre_stop: LifecycleHandler | None = None
     stop_signal: str = ""
 
 
-class Container(Model):
+class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
     name: str = ""
@@ -103,13 +105,13 @@ class Container(Model):
         return self.restart_policy == "Always"
 
 
-class SchedulingGate(Model):
+class SchedulingGate(Model, frozen=True):
     """``spec.schedulingGates[]``."""
 
     name: str = ""
 
 
-class PodSpec(Model):
+class PodSpec(Model, frozen=True):
     """``spec``."""
 
     containers: tuple[Container, ...] = ()
@@ -126,16 +128,32 @@ class PodSpec(Model):
     scheduler_name: str = ""
 
 
-class ContainerStatus(Model):
+class ContainerStateTerminated(Model, frozen=True):
+    """How a container ended."""
+
+    reason: str = ""
+    exit_code: int = 0
+    finished_at: str | None = None
+
+
+class ContainerState(Model, frozen=True):
+    """``state`` or ``lastState``: only an end is of interest."""
+
+    terminated: ContainerStateTerminated | None = None
+
+
+class ContainerStatus(Model, frozen=True):
     """``status.containerStatuses[]`` and ``status.initContainerStatuses[]``."""
 
     name: str = ""
     restart_count: int = 0
+    state: ContainerState = field(default_factory=ContainerState)
+    last_state: ContainerState = field(default_factory=ContainerState)
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
 
 
-class PodStatus(Model):
+class PodStatus(Model, frozen=True):
     """``status``."""
 
     phase: str = ""
@@ -169,7 +187,7 @@ class ContainerRef(Struct, frozen=True):
         return self.is_init and self.container.restarts_always
 
 
-class Pod(KubeObject):
+class Pod(KubeObject, frozen=True):
     """A pod."""
 
     spec: PodSpec = field(default_factory=PodSpec)
@@ -183,7 +201,7 @@ class Pod(KubeObject):
             yield ContainerRef(container, f"spec.initContainers[{index}]", is_init=True)
 
 
-class PodTemplateSpec(KubeObject):
+class PodTemplateSpec(KubeObject, frozen=True):
     """``spec.template`` of a workload."""
 
     spec: PodSpec = field(default_factory=PodSpec)

@@ -10,7 +10,7 @@ from podrules.model.base import KubeObject
 __all__ = ["PriorityClass"]
 
 
-class PriorityClass(KubeObject):
+class PriorityClass(KubeObject, frozen=True):
     """A PriorityClass; ``preemption_policy`` is always set in a stored one."""
 
     value: int = 0

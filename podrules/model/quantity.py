@@ -29,7 +29,7 @@ _INT64_DIGITS: Final = 18
 
 _MAX_TEXT: Final = 256
 _MAX_EXPONENT: Final = 4096
-"""Upstream takes any int32 here, and then needs hours for one sum: a limit is the only honest answer to ``1e2000000000``."""
+"""Upstream takes any int32, and then needs hours for one sum of ``1e2000000000``: here it is refused."""
 
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
 """Powers of ten for which upstream multiplies in one step and lets the int64 wrap; for others it gives 0."""
@@ -141,8 +141,8 @@ class Quantity:
             if self.is_zero:
                 return Quantity(other.unscaled, other.exponent, form)
         exponent = min(self.exponent, other.exponent)
-        left = self.unscaled * 10 ** (self.exponent - exponent)
-        right = other.unscaled * 10 ** (other.exponent - exponent)
+        left = self.unscaled * _ten_to(self.exponent - exponent)
+        right = other.unscaled * _ten_to(other.exponent - exponent)
         big = self.big or other.big or not (_fits(left) and _fits(right) and _fits(left + right))
         return Quantity(left + right, exponent, form, big=big)
 
@@ -177,8 +177,8 @@ class Quantity:
                 return scaled
             return _wrap(scaled) if shift in _WRAPPING_SHIFTS else 0
         if shift >= 0:
-            return _wrap(_wrap(self.unscaled) * 10**shift)
-        divisor = 10**-shift
+            return _wrap(_wrap(self.unscaled) * _ten_to(shift))
+        divisor = _ten_to(-shift)
         if self.unscaled < _INT64_MAX and -shift < 19:
             # Upstream adds one for any remainder, also below zero, where the division already rounded up.
             unscaled = _wrap(self.unscaled)
@@ -191,8 +191,8 @@ class Quantity:
         if self.sign != other.sign or self.is_zero:
             return (self.sign > other.sign) - (self.sign < other.sign)
         exponent = min(self.exponent, other.exponent)
-        left = self.unscaled * 10 ** (self.exponent - exponent)
-        right = other.unscaled * 10 ** (other.exponent - exponent)
+        left = self.unscaled * _ten_to(self.exponent - exponent)
+        right = other.unscaled * _ten_to(other.exponent - exponent)
         return (left > right) - (left < right)
 
     def _canonical(self) -> str:
@@ -200,7 +200,7 @@ class Quantity:
             return "0"
         if self.format is Format.BINARY_SI:
             whole = _rescale_away(self.unscaled, self.exponent, 0)
-            exact = self.exponent >= 0 or whole * 10**-self.exponent == self.unscaled
+            exact = self.exponent >= 0 or whole * _ten_to(-self.exponent) == self.unscaled
             # Between -1024 and 1024, and where a fraction would be lost, binary notation gives way to decimal.
             if exact and abs(whole) >= 1024:
                 times = 0
@@ -209,11 +209,17 @@ class Quantity:
                     times += 1
                 return f"{whole}{_BINARY_SUFFIXES.get(times, '')}"
         number, exponent = _without_tens(self.unscaled, self.exponent)
-        number *= 10 ** (exponent % 3)
+        number *= _ten_to(exponent % 3)
         exponent -= exponent % 3
         if self.format is Format.DECIMAL_EXPONENT:
             return f"{number}e{exponent}" if exponent else str(number)
         return f"{number}{_DECIMAL_SUFFIXES.get(exponent, '')}"
+
+
+def _ten_to(exponent: int) -> int:
+    """``10**exponent`` for an exponent that is not negative, where Python's own power might be a float."""
+    power: int = 10**exponent
+    return power
 
 
 def _fits(number: int) -> bool:
@@ -229,8 +235,8 @@ def _rescale_away(unscaled: int, exponent: int, new_exponent: int) -> int:
     """``unscaled * 10**exponent`` in units of ``10**new_exponent``, rounded away from zero."""
     shift = exponent - new_exponent
     if shift >= 0:
-        return unscaled * 10**shift
-    quotient = -(-abs(unscaled) // 10**-shift)
+        return unscaled * _ten_to(shift)
+    quotient = -(-abs(unscaled) // _ten_to(-shift))
     return quotient if unscaled >= 0 else -quotient
 
 
@@ -292,7 +298,9 @@ def _parse(text: str) -> Quantity:
     return _parse_big(digits, decimals, form, exponent, factor)
 
 
-def _parse_int64(text: str, digits: str, decimals: str, form: Format, exponent: int, factor: int) -> Quantity | None:
+def _parse_int64(  # noqa: PLR0917 - the parts of one number
+    text: str, digits: str, decimals: str, form: Format, exponent: int, factor: int
+) -> Quantity | None:
     """The common form: everything fits an int64 with at most nine decimal places; None when it does not."""
     binary = form is Format.BINARY_SI
     if binary:
@@ -307,10 +315,9 @@ def _parse_int64(text: str, digits: str, decimals: str, form: Format, exponent: 
     number = int(shifted)
     if not _fits(number * mantissa):
         return None
-    if binary:
-        canonical = number & 7 != 0
-    else:
-        canonical = scale % 3 == 0 and not shifted.endswith("000") and shifted[0] != "0"
+    # A canonical decimal is in steps of a thousand, and neither ends in 000 nor starts with 0.
+    decimal = scale % 3 == 0 and not shifted.endswith("000") and shifted[0] != "0"
+    canonical = number & 7 != 0 if binary else decimal
     return Quantity(factor * number * mantissa, scale, form, text=text if canonical else "")
 
 

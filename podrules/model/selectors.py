@@ -24,7 +24,7 @@ class SelectorError(ValueError):
     """A selector that the API server would refuse; the message names the part and the value."""
 
 
-class LabelSelectorRequirement(Model):
+class LabelSelectorRequirement(Model, frozen=True):
     """``matchExpressions[]``."""
 
     key: str = ""
@@ -32,7 +32,7 @@ class LabelSelectorRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(Model):
+class LabelSelector(Model, frozen=True):
     """``selector`` of a workload."""
 
     match_labels: dict[str, str] = {}

@@ -14,7 +14,7 @@ from podrules.model.selectors import LabelSelector
 __all__ = ["ReplicationController", "Service", "Workload"]
 
 
-class WorkloadSpec(Model):
+class WorkloadSpec(Model, frozen=True):
     """``spec`` of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
     replicas: int | None = None
@@ -22,13 +22,13 @@ class WorkloadSpec(Model):
     template: PodTemplateSpec = field(default_factory=PodTemplateSpec)
 
 
-class Workload(KubeObject):
+class Workload(KubeObject, frozen=True):
     """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job: for rules they differ by kind alone."""
 
     spec: WorkloadSpec = field(default_factory=WorkloadSpec)
 
 
-class ReplicationControllerSpec(Model):
+class ReplicationControllerSpec(Model, frozen=True):
     """``spec``: its selector is a plain map."""
 
     replicas: int | None = None
@@ -36,37 +36,37 @@ class ReplicationControllerSpec(Model):
     template: PodTemplateSpec | None = None
 
 
-class ReplicationController(KubeObject):
+class ReplicationController(KubeObject, frozen=True):
     """A ReplicationController."""
 
     spec: ReplicationControllerSpec = field(default_factory=ReplicationControllerSpec)
 
 
-class ServiceSpec(Model):
+class ServiceSpec(Model, frozen=True):
     """``spec``: no selector selects nothing, an empty one selects everything."""
 
     selector: dict[str, str] | None = None
 
 
-class Service(KubeObject):
+class Service(KubeObject, frozen=True):
     """A Service."""
 
     spec: ServiceSpec = field(default_factory=ServiceSpec)
 
 
-class JobTemplateSpec(KubeObject):
+class JobTemplateSpec(KubeObject, frozen=True):
     """``spec.jobTemplate`` of a CronJob."""
 
     spec: WorkloadSpec = field(default_factory=WorkloadSpec)
 
 
-class CronJobSpec(Model):
+class CronJobSpec(Model, frozen=True):
     """``spec``."""
 
     job_template: JobTemplateSpec = field(default_factory=JobTemplateSpec)
 
 
-class CronJob(KubeObject):
+class CronJob(KubeObject, frozen=True):
     """A CronJob."""
 
     spec: CronJobSpec = field(default_factory=CronJobSpec)

@@ -1,0 +1,11 @@
+"""`kubectl qos`: the command line over the rules of `podrules`.
+
+    cli       what was typed; streams; exit codes; the only module that exits
+    options   flags to a source of objects
+    commands  one module a command: targets to reports
+    reports   results of rules gathered for one object: data, with a versioned JSON form
+    views     reports to words
+    render    words to a terminal: layout, colour, escaping; reports to JSON and YAML
+
+Imports stand inside functions where they would slow the start: the command line answers ``--help`` without any rule.
+"""

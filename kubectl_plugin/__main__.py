@@ -1,0 +1,7 @@
+"""``python -m kubectl_plugin``."""
+
+import sys
+
+from kubectl_plugin.cli import main
+
+sys.exit(main())

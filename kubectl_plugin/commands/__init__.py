@@ -1,0 +1,1 @@
+"""One module a command: what was asked for, to reports."""

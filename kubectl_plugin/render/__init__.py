@@ -1,0 +1,1 @@
+"""From words and reports to bytes: plain text with or without colour, JSON, YAML."""

@@ -1,0 +1,121 @@
+"""Pages as plain text of at most 80 columns, with colour where a terminal wants it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+
+__all__ = ["render_page"]
+
+WIDTH: Final = 80
+"""Columns of prose, also on wider terminals: longer lines are harder to read, not easier."""
+_LABEL: Final = 14
+_GAP: Final = "  "
+_MIN_LAST: Final = 24
+"""The last cell of a row keeps at least this many columns; else it goes below."""
+_BOLD: Final = "\x1b[1m"
+_RESET: Final = "\x1b[0m"
+_COLOURS: Final = {Severity.FINE: "\x1b[32m", Severity.NOTICE: "\x1b[33m", Severity.TROUBLE: "\x1b[31m"}
+
+
+def render_page(page: Page, *, colour: bool) -> str:
+    """The whole page, ending in a new line. Every text in it is escaped here, and only here."""
+    paint = _Painter(colour=colour)
+    lines = [paint.bold(escape(page.title))]
+    for number, sentence in enumerate(page.verdict):
+        wrapped = _wrap(sentence, WIDTH)
+        lines += [paint.severity(line, page.severity) for line in wrapped] if number == 0 else wrapped
+    previous: Section | Table | None = None
+    for part in page.parts:
+        if not (isinstance(part, Section) and isinstance(previous, Section)):
+            lines.append("")
+        lines += _section(part, paint) if isinstance(part, Section) else _table(part, paint)
+        previous = part
+    if page.next_commands:
+        lines.append("")
+        label = "Next"
+        for command in page.next_commands:
+            lines.append(f"{label:<{_LABEL}}{escape(command)}")
+            label = ""
+    return "\n".join(lines) + "\n"
+
+
+class _Painter:
+    """Adds colour, or nothing."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self._colour = colour
+
+    def bold(self, text: str) -> str:
+        return f"{_BOLD}{text}{_RESET}" if self._colour and text else text
+
+    def severity(self, text: str, severity: Severity) -> str:
+        return f"{_COLOURS[severity]}{text}{_RESET}" if self._colour else text
+
+
+def _section(section: Section, paint: _Painter) -> list[str]:
+    body: list[str] = []
+    for is_row, group in groupby(section.lines, key=lambda line: isinstance(line, Row)):
+        if is_row:
+            body += _rows([line.cells for line in group if isinstance(line, Row)], WIDTH - _LABEL)
+        else:
+            for line in group:
+                body += _wrap(str(line), WIDTH - _LABEL)
+    first, *rest = body or [""]
+    label = f"{section.label:<{_LABEL}}"
+    return [paint.bold(label) + first, *(" " * _LABEL + line if line else "" for line in rest)]
+
+
+def _table(table: Table, paint: _Painter) -> list[str]:
+    widths = _widths([table.headings, *table.rows])
+    laid_out = _rows([table.headings, *table.rows], WIDTH, table.right, widths)
+    title = [paint.bold(escape(table.title))] if table.title else []
+    return [*title, paint.bold(laid_out[0]), *laid_out[1:]]
+
+
+def _widths(rows: Iterable[tuple[str, ...]]) -> list[int]:
+    escaped = [[len(escape(cell)) for cell in row] for row in rows]
+    columns = max(map(len, escaped), default=0)
+    return [max((row[column] for row in escaped if column < len(row)), default=0) for column in range(columns)]
+
+
+def _rows(
+    rows: Sequence[tuple[str, ...]],
+    width: int,
+    right: frozenset[int] = frozenset(),
+    widths: list[int] | None = None,
+) -> list[str]:
+    """Cells in columns; the last one wraps below itself."""
+    widths = widths or _widths(rows)
+    lines: list[str] = []
+    for row in rows:
+        *cells, last = map(escape, row)
+        head = _GAP.join(
+            cell.rjust(widths[column]) if column in right else cell.ljust(widths[column])
+            for column, cell in enumerate(cells)
+        )
+        lead = head + _GAP if cells else ""
+        if len(row) - 1 in right:
+            last = last.rjust(widths[len(row) - 1])
+        if width - len(lead) < _MIN_LAST and len(lead) + len(last) > width:
+            lines += [head.rstrip(), *(f"{_GAP}{line}" for line in _wrap(last, width - len(_GAP)))]
+            continue
+        first, *rest = _fill(last, width - len(lead)) or [""]
+        lines.append((lead + first).rstrip())
+        lines += [" " * len(lead) + line for line in rest]
+    return lines
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return _fill(escape(text), width) or [""]
+
+
+def _fill(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text] if text else []
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

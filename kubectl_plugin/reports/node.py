@@ -1,0 +1,107 @@
+"""What a node has promised (Q4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from podrules.allocation import ResourceAllocation, node_allocation
+from podrules.cluster.source import Unread
+from podrules.features import REFERENCE_VERSION, Features
+from podrules.model.node import Node
+from podrules.model.pod import Pod, PodQOSClass
+
+__all__ = ["NodeReport", "NodeResourceReport", "node_report"]
+
+
+class NodeResourceReport(Struct, frozen=True, rename="camel"):
+    """One resource: quantities, and whole units to calculate with (cpu in thousandths)."""
+
+    name: str
+    capacity: str
+    reserved: str
+    allocatable: str
+    requested: str
+    free: str
+    limited: str
+    without_limit: int
+    requested_by_class: dict[str, str]
+    requested_percent: int
+    """Of allocatable, rounded down."""
+    limited_percent: int
+    """Of allocatable, rounded down: over 100 is overcommit."""
+
+
+class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="NodeExplanation"):
+    """Everything about one node."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    source: str
+    rules_version: str = REFERENCE_VERSION
+    server_version: str | None
+    ready: str | None
+    ready_since: str | None
+    unschedulable: bool
+    taints: tuple[str, ...]
+    pods: int | None
+    """None when the pods could not be read."""
+    max_pods: int
+    pods_by_class: dict[str, int]
+    resources: tuple[NodeResourceReport, ...]
+    unread: tuple[Unread, ...]
+
+
+def node_report(
+    node: Node,
+    pods: Sequence[Pod] | None,
+    *,
+    source: str,
+    git_version: str | None,
+    features: Features,
+    unread: tuple[Unread, ...],
+) -> NodeReport:
+    """Sum up one node."""
+    allocation = node_allocation(node, pods or (), features=features)
+    ready = node.ready
+    return NodeReport(
+        name=node.metadata.name,
+        source=source,
+        server_version=git_version,
+        ready=ready.status if ready else None,
+        ready_since=ready.last_transition_time if ready else None,
+        unschedulable=node.spec.unschedulable,
+        taints=tuple(
+            f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+            for taint in node.spec.taints
+        ),
+        pods=None if pods is None else allocation.pods,
+        max_pods=allocation.max_pods,
+        pods_by_class=_by_class(allocation.pods_by_class),
+        resources=tuple(map(_resource, allocation.resources)),
+        unread=unread,
+    )
+
+
+def _by_class(counts: dict[PodQOSClass, int]) -> dict[str, int]:
+    return {qos_class.value: count for qos_class, count in counts.items()}
+
+
+def _resource(entry: ResourceAllocation) -> NodeResourceReport:
+    allocatable = entry.allocatable.milli_value
+    return NodeResourceReport(
+        name=entry.name,
+        capacity=str(entry.capacity),
+        reserved=str(entry.reserved),
+        allocatable=str(entry.allocatable),
+        requested=str(entry.requested),
+        free=str(entry.free),
+        limited=str(entry.limited),
+        without_limit=entry.without_limit,
+        requested_by_class={qos_class.value: str(amount) for qos_class, amount in entry.requested_by_class.items()},
+        requested_percent=100 * entry.requested.milli_value // allocatable if allocatable else 0,
+        limited_percent=100 * entry.limited.milli_value // allocatable if allocatable else 0,
+    )

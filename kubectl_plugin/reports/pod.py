@@ -1,0 +1,364 @@
+"""What the rules say of one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_plugin.reports import API_VERSION
+from podrules import cgroup
+from podrules.cluster.gather import Owner
+from podrules.cluster.source import Unread
+from podrules.defaults import DefaultedField, default_pod, defaulted_fields
+from podrules.features import REFERENCE, REFERENCE_VERSION, Features
+from podrules.model.base import ResourceList
+from podrules.model.node import Node
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.policy import PriorityClass
+from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
+from podrules.priority import PrioritySource, ResolvedPriority, admit_pod_create
+from podrules.qos import QOSExplanation, explain_qos, get_pod_qos
+from podrules.resources import (
+    CPU,
+    MEMORY,
+    SchedulerRequest,
+    pod_limits,
+    pod_requests,
+    scheduler_options,
+    scheduler_request,
+)
+from podrules.safety import OwnerGuarantee, owner_guarantee
+from podrules.termination import StopPlan, stop_plan
+
+__all__ = [
+    "CgroupReport",
+    "ContainerCgroup",
+    "NodeFacts",
+    "OOMOnNode",
+    "PodFacts",
+    "PodReport",
+    "PodStatusReport",
+    "PriorityReport",
+    "QOSReport",
+    "ResourcesReport",
+    "pod_report",
+]
+
+
+class PodFacts(Struct, frozen=True, kw_only=True):
+    """All that a report is made from."""
+
+    pod: Pod
+    from_manifest: bool
+    """The pod is as its author wrote it; else as the API server keeps it."""
+    node: Node | None = None
+    """The node to which it is bound."""
+    nodes: Sequence[Node] | None = None
+    """For a pod without a node: the nodes it may come to; None when they could not be read."""
+    classes: Mapping[str, PriorityClass] | None = None
+    """By name; None when they could not be read."""
+    owners: tuple[Owner, ...] = ()
+    """Nearest first."""
+    source: str = ""
+    git_version: str | None = None
+    features: Features = REFERENCE
+    unread: tuple[Unread, ...] = ()
+
+
+class NodeFacts(Struct, frozen=True, rename="camel"):
+    """The pod's node, as far as it matters to the pod."""
+
+    name: str
+    ready: str | None
+    """Status of the Ready condition; Unknown: the kubelet is silent; None: not known."""
+    since: str | None
+    """When that status began."""
+    last_heartbeat: str | None
+
+
+class ContainerEnd(Struct, frozen=True, rename="camel"):
+    """How a container ended last."""
+
+    container: str
+    reason: str
+    exit_code: int
+    finished_at: str | None
+    restarts: int
+
+
+class PodStatusReport(Struct, frozen=True, rename="camel"):
+    """What is the case now."""
+
+    phase: str
+    reason: str
+    message: str
+    node: NodeFacts | None
+    created: str | None
+    unschedulable: str | None
+    """kube-scheduler's own words from the PodScheduled condition."""
+    gates: tuple[str, ...]
+    deletion_timestamp: str | None
+    """The instant by which the pod should be gone; it was deleted `deletion_grace_period_seconds` before."""
+    deletion_grace_period_seconds: int | None
+    disruption: str | None
+    """Message of the DisruptionTarget condition."""
+    resize: str | None
+    """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not done."""
+    ends: tuple[ContainerEnd, ...]
+
+
+class QOSReport(Struct, frozen=True, rename="camel"):
+    """QoS class (Q1)."""
+
+    qos_class: PodQOSClass
+    computed_class: PodQOSClass
+    """What the resources give now: differs from the class only where something is wrong with the status."""
+    explanation: QOSExplanation
+    manifest_class: PodQOSClass | None
+    """For a manifest: the class of the resources as written, before the API server's defaults."""
+    defaulted: tuple[DefaultedField, ...]
+
+
+class OOMOnNode(Struct, frozen=True, rename="camel"):
+    """oom_score_adj of every container on one node (Q2)."""
+
+    node: str | None
+    """None: the values hold on any node."""
+    memory_capacity: int | None
+    containers: tuple[OOMScoreAdj, ...]
+
+
+class ResourcesReport(Struct, frozen=True, rename="camel"):
+    """What the pod asks for (Q4)."""
+
+    requests: dict[str, str]
+    limits: dict[str, str]
+    scheduler: SchedulerRequest
+    node_allocatable: dict[str, str] | None
+
+
+class ContainerCgroup(Struct, frozen=True, rename="camel"):
+    """Values that the kubelet asks of the runtime for one container."""
+
+    container: str
+    config: cgroup.ResourceConfig
+    cpu_weight: int | None
+    """cgroup v2, libcontainer's conversion."""
+
+
+class CgroupReport(Struct, frozen=True, rename="camel"):
+    """The pod's cgroups (Q5)."""
+
+    cgroupfs: str | None
+    """None for a pod that does not exist yet: its name holds the uid."""
+    systemd: str | None
+    parent: str
+    config: cgroup.ResourceConfig
+    cpu_weight: int | None
+    """cgroup v2, the kubelet's conversion."""
+    containers: tuple[ContainerCgroup, ...]
+
+
+class PriorityReport(Struct, frozen=True, rename="camel"):
+    """Priority (P1, P2)."""
+
+    priority: int | None
+    class_name: str
+    preemption_policy: str | None
+    source: PrioritySource | None
+    class_value_now: int | None
+    """The class's value today; None when it does not exist or is not known."""
+    class_exists: bool | None
+    rejected: str | None
+    """Why the API server would refuse the pod."""
+
+
+class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodExplanation"):
+    """Everything about one pod."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    namespace: str
+    source: str
+    rules_version: str = REFERENCE_VERSION
+    server_version: str | None
+    status: PodStatusReport | None
+    """None for a pod that does not exist yet."""
+    qos: QOSReport
+    oom: tuple[OOMOnNode, ...]
+    """One entry for a pod on a node; else the nodes with the least and the most memory."""
+    resources: ResourcesReport
+    cgroup: CgroupReport
+    priority: PriorityReport
+    termination: StopPlan
+    owner: OwnerGuarantee
+    owners: tuple[Owner, ...]
+    unread: tuple[Unread, ...]
+
+
+def pod_report(facts: PodFacts) -> PodReport:
+    """Ask every rule about one pod."""
+    features = facts.features
+    pod = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
+    return PodReport(
+        name=pod.metadata.name or pod.metadata.generate_name,
+        namespace=pod.metadata.namespace,
+        source=facts.source,
+        server_version=facts.git_version,
+        status=None if facts.from_manifest else _status(pod, facts.node),
+        qos=_qos(facts, pod),
+        oom=_oom(facts, pod),
+        resources=_resources(facts, pod),
+        cgroup=_cgroup(facts, pod),
+        priority=_priority(facts, pod),
+        termination=stop_plan(_as_if_running(pod) if facts.from_manifest else pod),
+        owner=owner_guarantee(pod),
+        owners=facts.owners,
+        unread=facts.unread,
+    )
+
+
+def _status(pod: Pod, node: Node | None) -> PodStatusReport:
+    scheduled = pod.status.condition("PodScheduled")
+    disruption = pod.status.condition("DisruptionTarget")
+    ends = [
+        ContainerEnd(entry.name, end.reason, end.exit_code, end.finished_at, entry.restart_count)
+        for entry in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        if (end := entry.state.terminated or entry.last_state.terminated) is not None
+    ]
+    return PodStatusReport(
+        phase=pod.status.phase,
+        reason=pod.status.reason,
+        message=pod.status.message,
+        node=_node(pod, node),
+        created=pod.metadata.creation_timestamp,
+        unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else None,
+        gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+        deletion_timestamp=pod.metadata.deletion_timestamp,
+        deletion_grace_period_seconds=pod.metadata.deletion_grace_period_seconds,
+        disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
+        resize=_resize(pod),
+        ends=tuple(ends),
+    )
+
+
+def _resize(pod: Pod) -> str | None:
+    pending, running = pod.status.condition("PodResizePending"), pod.status.condition("PodResizeInProgress")
+    if pending is not None and pending.status == "True":
+        return pending.reason
+    return "InProgress" if running is not None and running.status == "True" else None
+
+
+def _node(pod: Pod, node: Node | None) -> NodeFacts | None:
+    if not pod.spec.node_name:
+        return None
+    ready = node.ready if node is not None else None
+    if ready is None:
+        return NodeFacts(pod.spec.node_name, None, None, None)
+    return NodeFacts(pod.spec.node_name, ready.status, ready.last_transition_time, ready.last_heartbeat_time)
+
+
+def _qos(facts: PodFacts, pod: Pod) -> QOSReport:
+    explanation = explain_qos(pod, features=facts.features)
+    given = explain_qos(facts.pod, features=facts.features).qos_class if facts.from_manifest else None
+    return QOSReport(
+        qos_class=get_pod_qos(pod, features=facts.features),
+        computed_class=explanation.qos_class,
+        explanation=explanation,
+        manifest_class=given,
+        defaulted=defaulted_fields(facts.pod, pod) if facts.from_manifest else (),
+    )
+
+
+def _oom(facts: PodFacts, pod: Pod) -> tuple[OOMOnNode, ...]:
+    anywhere = pod_oom_score_adjs(pod, None, features=facts.features)
+    if anywhere is not None:
+        return (OOMOnNode(None, None, anywhere),)
+    candidates = [facts.node] if facts.node is not None else sorted(facts.nodes or (), key=_memory)
+    ends = [candidates[0], candidates[-1]] if candidates else []
+    if len(ends) == 2 and _memory(ends[0]) == _memory(ends[1]):
+        ends = ends[:1]
+    found = [
+        OOMOnNode(node.metadata.name, _memory(node), scores)
+        for node in ends
+        if (scores := pod_oom_score_adjs(pod, _memory(node), features=facts.features)) is not None
+    ]
+    return tuple(found)
+
+
+def _memory(node: Node) -> int:
+    amount = node.status.capacity.get(MEMORY)
+    return amount.value if amount is not None else 0
+
+
+def _resources(facts: PodFacts, pod: Pod) -> ResourcesReport:
+    options = scheduler_options(facts.features)
+    return ResourcesReport(
+        requests=_texts(pod_requests(pod, options)),
+        limits=_texts(pod_limits(pod, options)),
+        scheduler=scheduler_request(pod, facts.features),
+        node_allocatable=None if facts.node is None else _texts(facts.node.status.allocatable),
+    )
+
+
+def _texts(amounts: ResourceList) -> dict[str, str]:
+    order = sorted(amounts, key=lambda name: (name != CPU, name != MEMORY, name))
+    return {name: str(amounts[name]) for name in order}
+
+
+def _cgroup(facts: PodFacts, pod: Pod) -> CgroupReport:
+    config = cgroup.pod_resource_config(pod, features=facts.features)
+    name = cgroup.pod_cgroup_name(pod, features=facts.features) if pod.metadata.uid else None
+    containers = [
+        (ref.container.name, cgroup.container_resource_config(pod, ref, features=facts.features))
+        for ref in pod.containers()
+    ]
+    return CgroupReport(
+        cgroupfs=name.to_cgroupfs() if name else None,
+        systemd=name.to_systemd() if name else None,
+        parent=cgroup.qos_cgroup_name(get_pod_qos(pod, features=facts.features)).to_cgroupfs(),
+        config=config,
+        cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight(config.cpu_shares),
+        containers=tuple(
+            ContainerCgroup(
+                container,
+                values,
+                None if values.cpu_shares is None else cgroup.cpu_weight_libcontainer(values.cpu_shares),
+            )
+            for container, values in containers
+        ),
+    )
+
+
+def _priority(facts: PodFacts, pod: Pod) -> PriorityReport:
+    spec, classes = pod.spec, facts.classes
+    known = classes.get(spec.priority_class_name) if classes and spec.priority_class_name else None
+    exists = None if classes is None or not spec.priority_class_name else known is not None
+    value_now = known.value if known is not None else None
+    if not facts.from_manifest:
+        source = PrioritySource.CLASS if spec.priority_class_name else PrioritySource.NONE
+        return PriorityReport(
+            spec.priority, spec.priority_class_name, spec.preemption_policy, source, value_now, exists, None
+        )
+    if classes is None:
+        return PriorityReport(spec.priority, spec.priority_class_name, spec.preemption_policy, None, None, None, None)
+    admitted = admit_pod_create(pod, classes)
+    if isinstance(admitted, ResolvedPriority):
+        return PriorityReport(
+            admitted.priority,
+            admitted.priority_class_name,
+            admitted.preemption_policy,
+            admitted.source,
+            value_now,
+            exists,
+            None,
+        )
+    return PriorityReport(None, spec.priority_class_name, None, None, value_now, exists, admitted)
+
+
+def _as_if_running(pod: Pod) -> Pod:
+    """A pod that does not exist yet, as it will be deleted one day: bound and running."""
+    return replace(pod, spec=replace(pod.spec, node_name=pod.spec.node_name or "a-node"))

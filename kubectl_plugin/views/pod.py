@@ -1,0 +1,264 @@
+"""A pod's explanation in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kubectl_plugin.render.page import Page, Row, Section
+from kubectl_plugin.reports.pod import ContainerCgroup, OOMOnNode, PodReport
+from kubectl_plugin.views.qos import qos_section
+from kubectl_plugin.views.verdict import is_silent, verdict
+from kubectl_plugin.views.words import amount, clock, instant, listed, memory, quoted
+from podrules.cgroup import ResourceConfig
+from podrules.cluster.source import Unread
+from podrules.oom import OOMRule, OOMScoreAdj
+from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
+from podrules.safety import Guarantee
+from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
+
+__all__ = ["pod_page", "unread_section"]
+
+
+def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
+    """Everything about one pod; ``wide`` adds every container's cgroup values."""
+    sentences, severity = verdict(report, now)
+    sections = [
+        qos_section(report, wide=wide),
+        _oom_section(report),
+        _requests_section(report),
+        _cgroup_section(report, wide=wide),
+        _priority_section(report),
+        _stop_section(report),
+        _force_section(report, now),
+        _owner_section(report),
+        unread_section(report.unread),
+    ]
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    node = report.status.node if report.status else None
+    place = f", on {node.name}" if node else ""
+    return Page(
+        title=f"pod/{report.name}{namespace}{place}",
+        verdict=sentences,
+        severity=severity,
+        parts=tuple(section for section in sections if section.lines),
+        next_commands=tuple(_next_commands(report, wide=wide)),
+    )
+
+
+def unread_section(unread: tuple[Unread, ...]) -> Section:
+    """What the answer lacks, and why."""
+    return Section(
+        "Unknown",
+        tuple(
+            f"could not {entry.verb} {entry.resource}{f' in {entry.namespace}' if entry.namespace else ''}: "
+            f"{entry.reason}{_remedy(entry)}"
+            for entry in unread
+        ),
+    )
+
+
+def _remedy(entry: Unread) -> str:
+    where = f" -n {entry.namespace}" if entry.namespace else ""
+    return f" (kubectl auth can-i {entry.verb} {entry.resource}{where})" if entry.reason == "forbidden" else ""
+
+
+def _oom_section(report: PodReport) -> Section:
+    label = "OOM score"
+    if not report.oom:
+        return Section(label, ("1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node",))
+    lines: list[str | Row] = []
+    for entry in report.oom:
+        if len(report.oom) > 1:
+            lines.append(f"on {entry.node} with {memory(entry.memory_capacity or 0)}:")
+        lines += _oom_rows(entry)
+    return Section(label, tuple(lines))
+
+
+def _oom_rows(entry: OOMOnNode) -> Iterator[Row]:
+    values = {(score.value, score.rule) for score in entry.containers}
+    first = entry.containers[0] if entry.containers else None
+    if first is not None and len(values) == 1 and first.formula_value is None:
+        yield Row((str(first.value), "all containers", _oom_reason(first, entry.node)))
+        return
+    for score in entry.containers:
+        yield Row((str(score.value), score.container, _oom_reason(score, entry.node)))
+
+
+def _oom_reason(score: OOMScoreAdj, node: str | None) -> str:
+    match score.rule:
+        case OOMRule.NODE_CRITICAL:
+            return f"class system-node-critical and priority >= {SYSTEM_CRITICAL_PRIORITY}"
+        case OOMRule.GUARANTEED | OOMRule.BEST_EFFORT:
+            return f"oom_score_adj of every {score.rule.value} pod"
+    asked = memory(score.memory_request)
+    if score.pod_level_share:
+        asked = f"({asked} + {memory(score.pod_level_share)} of the pod's own request)"
+    formula = f"1000 - 1000 x {asked} / {memory(score.memory_capacity or 0)}"
+    where = f" ({node})" if node else ""
+    match score.rule:
+        case OOMRule.BURSTABLE_SIDECAR:
+            return (
+                f"{formula} = {score.formula_value}, lowered: a sidecar gets no more than the app container with the "
+                f"smallest request{where}"
+            )
+        case OOMRule.BURSTABLE_FLOOR:
+            return f"{formula} = {score.formula_value}, raised: Burstable gets at least 3{where}"
+        case OOMRule.BURSTABLE_CEILING:
+            return f"{formula} = 1000, lowered: only BestEffort gets 1000{where}"
+        case _:
+            return f"{formula}{where}"
+
+
+def _requests_section(report: PodReport) -> Section:
+    own = report.resources
+    allocatable = own.node_allocatable or {}
+    node = report.status.node if report.status else None
+    asked = [
+        f"{name} {amount(name, text)}"
+        + (f" of {amount(name, allocatable[name])} allocatable" if name in allocatable else "")
+        for name, text in own.requests.items()
+    ]
+    where = f" on {node.name}" if node and allocatable else ""
+    lines = [f"{listed(asked)}{where}: what the scheduler counts" if asked else "none: the scheduler counts nothing"]
+    partly = [
+        name
+        for name, value in (("cpu", report.cgroup.config.cpu_quota), ("memory", report.cgroup.config.memory))
+        if name in own.limits and not value
+    ]
+    limited = [
+        f"{name} {amount(name, text)}{' on some containers only' if name in partly else ''}"
+        for name, text in own.limits.items()
+    ]
+    lines.append(f"limits: {listed(limited)}" if limited else "limits: none")
+    return Section("Requests", tuple(lines))
+
+
+def _cgroup_section(report: PodReport, *, wide: bool) -> Section:
+    own = report.cgroup
+    name = own.systemd.rpartition("/")[2] if own.systemd else f"pod<uid> in {own.parent}"
+    lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight)]
+    if wide:
+        if own.cgroupfs:
+            lines.append(f"with the cgroupfs driver: {own.cgroupfs}")
+        lines += [_container_cgroup(entry) for entry in own.containers]
+    return Section("Cgroup", tuple(lines))
+
+
+def _container_cgroup(entry: ContainerCgroup) -> Row:
+    return Row((entry.container, _cgroup_values(entry.config, entry.cpu_weight)))
+
+
+def _cgroup_values(config: ResourceConfig, weight: int | None) -> str:
+    quota = f"{config.cpu_quota} {config.cpu_period}" if config.cpu_quota and config.cpu_quota > 0 else "max"
+    limit = memory(config.memory) if config.memory else "max"
+    return f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}, memory.max {limit}"
+
+
+def _priority_section(report: PodReport) -> Section:
+    own = report.priority
+    if own.rejected:
+        return Section("Priority", (f"rejected: {own.rejected}",))
+    if own.priority is None:
+        named = f"that of class {quoted(own.class_name)}" if own.class_name else "that of the cluster's default class"
+        return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses",))
+    whence = {
+        PrioritySource.CLASS: f"class {quoted(own.class_name)}",
+        PrioritySource.GLOBAL_DEFAULT: f"class {quoted(own.class_name)}, the cluster's default",
+    }.get(own.source or PrioritySource.NONE, "no PriorityClass")
+    if own.preemption_policy == PREEMPT_NEVER:
+        manner = "waits ahead of lower pods and preempts none (preemptionPolicy Never)"
+    else:
+        manner = "may preempt pods of lower priority when nothing else fits"
+    lines = [f"{own.priority} ({whence}): {manner}"]
+    if own.class_exists is False:
+        lines.append(
+            f"class {quoted(own.class_name)} no longer exists: this pod keeps {own.priority}, new ones are refused"
+        )
+    elif own.class_value_now is not None and own.class_value_now != own.priority:
+        lines.append(
+            f"class {quoted(own.class_name)} is {own.class_value_now} now: pods keep the value they were made with"
+        )
+    if own.priority >= SYSTEM_CRITICAL_PRIORITY:
+        lines.append(f"critical (>= {SYSTEM_CRITICAL_PRIORITY}): the kubelet does not evict it")
+    return Section("Priority", tuple(lines))
+
+
+def _stop_section(report: PodReport) -> Section:
+    plan = report.termination
+    match plan.grace.source:
+        case GraceSource.NOT_SCHEDULED:
+            return Section("Stops", ("at once: it is on no node yet (spec.nodeName is empty)",))
+        case GraceSource.FINISHED:
+            return Section("Stops", ("nothing runs any more: a delete removes the object at once (status.phase)",))
+    field = "spec.terminationGracePeriodSeconds"
+    if plan.object_removed_at_once:
+        lines = [f"the object is gone at once ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"]
+    else:
+        lines = [f"grace {plan.grace.seconds} s after a delete ({field})"]
+    rows = [Row((stop.name, _stop_words(stop))) for stop in plan.containers]
+    return Section("Stops", (*lines, *rows))
+
+
+def _stop_words(stop: ContainerStop) -> str:
+    hook = ""
+    if stop.pre_stop is not None:
+        most = "" if stop.sigterm_earliest == stop.sigterm_latest else "up to "
+        hook = f"preStop {stop.pre_stop} for {most}{stop.sigterm_latest} s, then "
+    if stop.is_sidecar:
+        told = f"{hook}{stop.stop_signal} once the containers before it ended, at {stop.sigterm_latest} s at the latest"
+    else:
+        told = f"{hook}{stop.stop_signal}{'' if hook else ' at once'}"
+    return f"{told}; SIGKILL by {stop.sigkill_latest} s"
+
+
+_RISK = {
+    Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
+    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement while this one still runs: two copies for a while",
+    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node while this one still runs",
+    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again while this pod still does it",
+    Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only; deleting that stops nothing",
+    Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on after the object is gone",
+    Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
+}
+
+
+def _force_section(report: PodReport, now: datetime | None) -> Section:
+    label, owner = "Force delete", report.owner
+    status = report.status
+    if status is None:
+        return Section(label, ())
+    if not report.termination.processes:
+        return Section(label, ("nothing to lose: no process of it runs",))
+    risk = _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=report.name)
+    lines = [risk]
+    if is_silent(status.node) and status.node:
+        lines.append(f"{status.node.name} is silent: make sure that the machine is off first")
+    due = instant(status.deletion_timestamp)
+    if due is not None:
+        lines.append(
+            "already being deleted: forcing frees the name and stops nothing sooner; processes may live until "
+            f"{clock(due, now) if now is None or due > now else 'their node says otherwise'}"
+        )
+    return Section(label, tuple(lines))
+
+
+def _owner_section(report: PodReport) -> Section:
+    chain = " < ".join(f"{owner.kind} {owner.name}" for owner in report.owners)
+    return Section("Owner", (chain,) if chain else ())
+
+
+def _next_commands(report: PodReport, *, wide: bool) -> Iterator[str]:
+    status = report.status
+    namespace = f" -n {report.namespace}" if report.namespace else ""
+    if status is None:
+        return
+    if status.node is not None:
+        yield f"kubectl qos explain node/{status.node.name}"
+    elif status.unschedulable:
+        yield f"kubectl describe pod {report.name}{namespace}"
+    top = report.owners[-1] if report.owners else None
+    if top is not None and top.kind in {"Deployment", "StatefulSet", "DaemonSet"}:
+        yield f"kubectl qos explain {top.kind.lower()}/{top.name}{namespace}"
+    if not wide:
+        yield f"kubectl qos explain pod/{report.name}{namespace} -o wide"

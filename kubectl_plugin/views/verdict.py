@@ -1,0 +1,137 @@
+"""The first sentences of a pod's explanation: what is the case now, and what that means."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.pod import NodeFacts, PodReport, PodStatusReport
+from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
+from podrules.model.pod import PodQOSClass
+from podrules.qos import QOSProblem
+from podrules.safety import Guarantee
+
+__all__ = ["is_silent", "verdict"]
+
+Verdict = tuple[tuple[str, ...], Severity]
+
+
+def verdict(report: PodReport, now: datetime | None) -> Verdict:
+    """One or two sentences and their urgency."""
+    status = report.status
+    if report.priority.rejected:
+        return (f"The API server will refuse this pod: {report.priority.rejected}",), Severity.TROUBLE
+    if status is None:
+        return (_standing(report),), Severity.FINE
+    if status.deletion_timestamp:
+        return _terminating(report, status, now)
+    if status.phase == "Failed" or status.disruption:
+        return _ended(status)
+    if status.phase == "Succeeded":
+        return ("Finished: every container ended well. It holds no resources.",), Severity.FINE
+    if status.node is None:
+        return _pending(status, now)
+    if is_silent(status.node):
+        return _on_silent_node(report, status.node, now)
+    return _running(report, status)
+
+
+def is_silent(node: NodeFacts | None) -> bool:
+    """Whether the kubelet has stopped answering."""
+    return node is not None and node.ready == "Unknown"
+
+
+def _pending(status: PodStatusReport, now: datetime | None) -> Verdict:
+    age = ago(status.created, now)
+    waiting = f"Pending for {age}" if age else "Pending"
+    if status.gates:
+        gates = listed([quoted(gate) for gate in status.gates])
+        text = f"{waiting}: the scheduler does not look at it until scheduling gate {gates} is removed"
+        return (f"{text} (spec.schedulingGates).",), Severity.NOTICE
+    if status.unschedulable:
+        return (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}"), Severity.TROUBLE
+    return (f"{waiting}: not yet bound to a node.",), Severity.NOTICE
+
+
+def _terminating(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
+    due = instant(status.deletion_timestamp)
+    grace = status.deletion_grace_period_seconds or 0
+    if due is None:
+        return ("Being deleted.",), Severity.NOTICE
+    started = clock(due - timedelta(seconds=grace), now)
+    lead = f"Being deleted since {started}, grace {grace} s"
+    if is_silent(status.node):
+        node = status.node.name if status.node else ""
+        second = (
+            f"It stays Terminating until {node} answers again, its Node is deleted, or it is declared out of service."
+        )
+        if report.owner.guarantee is Guarantee.AT_MOST_ONE:
+            second += f" {report.owner.kind} {report.owner.name} starts no replacement before."
+        return (f"{lead}: stuck, because {node} is silent{_since(status.node, now)}.", second), Severity.TROUBLE
+    if now is not None and now > due:
+        return (
+            f"{lead}: overdue since {clock(due, now)}.",
+            "The kubelet has not confirmed yet that its processes are gone.",
+        ), Severity.TROUBLE
+    return (f"{lead}: it ends by {clock(due, now)}.",), Severity.NOTICE
+
+
+def _on_silent_node(report: PodReport, node: NodeFacts, now: datetime | None) -> Verdict:
+    phase = report.status.phase if report.status else ""
+    return (
+        f"Its node {node.name} is silent{_since(node, now)}: {phase} is the last that was heard of it.",
+        "Nobody can tell from here whether its processes still run.",
+    ), Severity.TROUBLE
+
+
+def _ended(status: PodStatusReport) -> Verdict:
+    reason = f" ({status.reason})" if status.reason else ""
+    text = status.disruption or status.message or "a container ended with an error."
+    return (f"{status.phase}{reason}: {text}",), Severity.TROUBLE
+
+
+def _running(report: PodReport, status: PodStatusReport) -> Verdict:
+    sentences, severity = [_standing(report)], Severity.FINE
+    if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
+        severity = Severity.NOTICE
+    killed = [end for end in status.ends if end.reason == "OOMKilled"]
+    if killed:
+        end = killed[0]
+        sentences.insert(
+            0,
+            f"Container {quoted(end.container)} ran out of memory and was killed "
+            f"(OOMKilled, exit code {end.exit_code}); restarts: {end.restarts}.",
+        )
+        severity = Severity.TROUBLE
+    if status.resize:
+        sentences.append(f"An in-place resize is not done: {status.resize}.")
+        severity = Severity.NOTICE if severity is Severity.FINE else severity
+    if report.termination.processes and report.termination.grace.seconds == 0:
+        sentences.append("A plain delete is a force delete here: its grace period is 0.")
+        severity = Severity.NOTICE if severity is Severity.FINE else severity
+    return tuple(sentences), severity
+
+
+def _standing(report: PodReport) -> str:
+    """What the QoS class means for this pod, and what keeps it from a better one."""
+    qos = report.qos
+    match qos.qos_class:
+        case PodQOSClass.GUARANTEED:
+            return "Guaranteed: its memory is reserved, and the kernel kills it last."
+        case PodQOSClass.BEST_EFFORT:
+            return "BestEffort: nothing is reserved for it, and it has the highest OOM score of all pods."
+    if qos.explanation.spoiled_by:
+        names = listed([quoted(name) for name in qos.explanation.spoiled_by], most=3)
+        return f"Burstable: only {names} keeps it from Guaranteed."
+    missing = [entry for entry in qos.explanation.blockers if entry.problem is QOSProblem.LIMIT_MISSING]
+    if missing:
+        count = len({entry.container for entry in missing})
+        who = f"container {quoted(missing[0].container)}" if missing[0].container else "the pod"
+        others = f" and {count - 1} more" if count > 1 else ""
+        return f"Burstable: {who}{others} may use more than it requests, for it has no {missing[0].resource} limit."
+    return "Burstable: requests and limits differ, so it may use more than is reserved for it."
+
+
+def _since(node: NodeFacts | None, now: datetime | None) -> str:
+    when = instant(node.since) if node is not None else None
+    return f" since {clock(when, now)}" if when is not None else ""

@@ -1,0 +1,83 @@
+"""Small words: amounts of memory and cpu, instants, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from podrules.model.quantity import Quantity
+
+__all__ = ["ago", "amount", "clock", "cpu", "duration", "instant", "listed", "memory", "quoted"]
+
+_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
+
+
+def memory(size: int) -> str:
+    """Bytes as people write them: ``128Mi``, ``62.8Gi``, ``0``."""
+    if abs(size) < 1024:
+        return str(size)
+    power = min((abs(size).bit_length() - 1) // 10, len(_UNITS))
+    value = size / 1024**power
+    text = f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
+    return text.removesuffix(".0") + _UNITS[power - 1]
+
+
+def cpu(milli: int) -> str:
+    """Thousandths of a cpu: ``250m``, ``2``, ``1.5``."""
+    if milli % 1000 == 0:
+        return str(milli // 1000)
+    return f"{milli / 1000:g}" if milli % 100 == 0 and milli > 1000 else f"{milli}m"
+
+
+def amount(resource: str, text: str) -> str:
+    """A quantity of a resource, memory rounded for reading."""
+    if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
+        return memory(Quantity.parse(text).value)
+    return cpu(Quantity.parse(text).milli_value) if resource == "cpu" else text
+
+
+def listed(items: Sequence[str], most: int | None = None) -> str:
+    """``a, b and c``, or ``a, b and 5 more``."""
+    if most is not None and len(items) > most:
+        return f"{', '.join(items[:most])} and {len(items) - most} more"
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def quoted(name: str) -> str:
+    """A name in double quotes."""
+    return f'"{name}"'
+
+
+def instant(stamp: str | None) -> datetime | None:
+    """An RFC 3339 time of the API, None when it is absent or cannot be read."""
+    if not stamp:
+        return None
+    try:
+        when = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def clock(when: datetime, now: datetime | None) -> str:
+    """The time of day in UTC, with the date unless it is today's."""
+    utc = when.astimezone(UTC)
+    today = now is not None and utc.date() == now.astimezone(UTC).date()
+    return utc.strftime("%H:%M:%S UTC" if today else "%Y-%m-%d %H:%M:%S UTC")
+
+
+def duration(span: timedelta) -> str:
+    """``45s``, ``6m``, ``3h12m``, ``9d``: as kubectl prints ages."""
+    seconds = max(0, int(span.total_seconds()))
+    if seconds < 120:
+        return f"{seconds}s"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 180:
+        return f"{minutes}m"
+    return f"{hours}h" if hours < 48 else f"{days}d"
+
+
+def ago(stamp: str | None, now: datetime | None) -> str | None:
+    """How long ago that was; None when either instant is not known."""
+    when = instant(stamp)
+    return None if when is None or now is None else duration(now - when)

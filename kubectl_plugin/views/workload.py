@@ -1,0 +1,45 @@
+"""A workload in words: the pod that it would make next, and the pods that it has."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.views.pod import pod_page, unread_section
+
+__all__ = ["workload_page"]
+
+_HEADINGS = ("pod", "status", "qos", "priority", "node")
+
+
+def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -> Page:
+    """The template's page under the workload's name, and a line for each pod."""
+    template = pod_page(report.template, now=now, wide=wide)
+    parts: list[Section | Table] = list(template.parts)
+    if report.pods:
+        rows = tuple(
+            (
+                pod.name,
+                "Terminating" if pod.terminating else pod.phase,
+                pod.qos_class.value,
+                "" if pod.priority is None else str(pod.priority),
+                pod.node or "none yet",
+            )
+            for pod in report.pods
+        )
+        parts.append(Table(f"{len(report.pods)} pods now", _HEADINGS, rows, right=frozenset({3})))
+    elif report.pods is not None:
+        parts.append(Section("Pods", ("none now",)))
+    if report.unread:
+        parts.append(unread_section(report.unread))
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    wanted = "" if report.replicas is None else f", {report.replicas} replicas wanted"
+    flag = f" -n {report.namespace}" if report.namespace else ""
+    return Page(
+        title=f"{report.workload_kind.lower()}/{report.name}{namespace}{wanted}: its next pod",
+        verdict=template.verdict,
+        severity=template.severity,
+        parts=tuple(parts),
+        next_commands=(f"kubectl qos explain pod/{report.pods[0].name}{flag}",) if report.pods else (),
+    )

@@ -1,0 +1,97 @@
+"""What a node has promised: requests against allocatable, limits beyond it, by QoS class.
+
+The scheduler admits by requests alone, so the sum of requests never exceeds allocatable, while the sum of limits may:
+that is overcommit, and what it costs when pods use it is decided by the kernel and the kubelet, not by the scheduler.
+Pods that have finished do not count; pods that are being deleted do until they are gone.
+
+Source: pkg/scheduler/framework/types.go (NodeInfo) and pkg/scheduler/scheduler.go (informer of non-terminal pods) at
+v1.36.3; ``kubectl describe node`` prints the same sums without pod-level resources and resizes in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from podrules.features import REFERENCE, Features
+from podrules.model.base import ResourceList
+from podrules.model.node import Node
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.quantity import ZERO, Quantity
+from podrules.qos import get_pod_qos
+from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, pod_limits, pod_requests, scheduler_options
+
+__all__ = ["NodeAllocation", "ResourceAllocation", "node_allocation"]
+
+
+class ResourceAllocation(Struct, frozen=True):
+    """One resource of a node: amounts are quantities."""
+
+    name: str
+    capacity: Quantity
+    allocatable: Quantity
+    requested: Quantity
+    limited: Quantity
+    """The sum of limits of the pods that have one."""
+    without_limit: int
+    """Pods without a limit on it: they may take all there is."""
+    requested_by_class: dict[PodQOSClass, Quantity]
+
+    @property
+    def reserved(self) -> Quantity:
+        """What the system keeps: capacity minus allocatable."""
+        return self.capacity - self.allocatable
+
+    @property
+    def free(self) -> Quantity:
+        """What the scheduler can still promise."""
+        return self.allocatable - self.requested
+
+
+class NodeAllocation(Struct, frozen=True):
+    """All that a node has promised."""
+
+    pods: int
+    max_pods: int
+    pods_by_class: dict[PodQOSClass, int]
+    resources: tuple[ResourceAllocation, ...]
+
+
+def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REFERENCE) -> NodeAllocation:
+    """Sum what the pods of a node ask for; pods bound elsewhere and finished ones are left out."""
+    own = [pod for pod in pods if pod.spec.node_name == node.metadata.name and not _finished(pod)]
+    options = scheduler_options(features)
+    asked = [(get_pod_qos(pod, features=features), pod_requests(pod, options), pod_limits(pod, options)) for pod in own]
+    extended = sorted(name for name in node.status.allocatable if "/" in name or name.startswith("hugepages-"))
+    names = [CPU, MEMORY, EPHEMERAL_STORAGE, *extended]
+    return NodeAllocation(
+        pods=len(own),
+        max_pods=node.status.allocatable.get("pods", ZERO).value,
+        pods_by_class={qos_class: sum(1 for entry, _, _ in asked if entry is qos_class) for qos_class in PodQOSClass},
+        resources=tuple(_resource(node, name, asked) for name in names if name in node.status.allocatable),
+    )
+
+
+def _resource(node: Node, name: str, asked: list[tuple[PodQOSClass, ResourceList, ResourceList]]) -> ResourceAllocation:
+    by_class = dict.fromkeys(PodQOSClass, ZERO)
+    limited, without_limit = ZERO, 0
+    for qos_class, requests, limits in asked:
+        by_class[qos_class] += requests.get(name, ZERO)
+        limit = limits.get(name, ZERO)
+        limited += limit
+        without_limit += limit.is_zero
+    allocatable = node.status.allocatable[name]
+    return ResourceAllocation(
+        name=name,
+        capacity=node.status.capacity.get(name, allocatable),
+        allocatable=allocatable,
+        requested=sum(by_class.values(), ZERO),
+        limited=limited,
+        without_limit=without_limit,
+        requested_by_class=by_class,
+    )
+
+
+def _finished(pod: Pod) -> bool:
+    return pod.status.phase in {"Succeeded", "Failed"}

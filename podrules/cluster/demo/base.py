@@ -1,0 +1,118 @@
+"""What every demo object shares: the instant, stable identities, metadata."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+__all__ = [
+    "DEMO_NOW",
+    "Obj",
+    "clone",
+    "condition",
+    "digest",
+    "instant",
+    "metadata",
+    "quantities",
+    "reference",
+    "suffix",
+    "uid",
+]
+
+Obj = dict[str, Any]
+"""An API object, or a part of one, as the API server writes it in JSON."""
+
+DEMO_NOW: Final = "2026-10-17T03:11:00Z"
+"""The instant, in UTC, at which the demo cluster is as described: three in the morning."""
+
+_NOW: Final = datetime.fromisoformat(DEMO_NOW)
+_UIDS: Final = uuid.UUID("3d6f1f52-0c1b-5e0e-9a41-7d2f6a90c0de")
+_UNITS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+# No vowels and no look-alikes: the alphabet of k8s.io/apimachinery/pkg/util/rand.
+_SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
+
+
+@cache
+def _seconds_ago(when: str) -> int:
+    """``12d4h``: so long before the instant; ``03:02:04``: at that time of the same day."""
+    if ":" in when:
+        moment = datetime.fromisoformat(f"{DEMO_NOW[:10]}T{when}Z")
+        return int((_NOW - moment).total_seconds())
+    return sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)([dhms])", when))
+
+
+@cache
+def instant(when: str, plus: int = 0) -> str:
+    """The RFC 3339 text of an age (``12d4h``) or of a time of day (``03:02:04``), some seconds later if asked."""
+    moment = _NOW - timedelta(seconds=_seconds_ago(when) - plus)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@cache
+def uid(kind: str, namespace: str, name: str) -> str:
+    """The same UID for the same object in every run."""
+    return str(uuid.uuid5(_UIDS, f"{kind}/{namespace}/{name}"))
+
+
+@cache
+def digest(text: str) -> str:
+    """64 hexadecimal digits that stand for a container's or an image's content."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def suffix(text: str, length: int = 5) -> str:
+    """What a controller would append to a generated name."""
+    return "".join(_SAFE[byte % len(_SAFE)] for byte in hashlib.sha256(text.encode()).digest()[:length])
+
+
+def clone(value: Any) -> Any:
+    """A copy that shares nothing which could be changed; tuples become lists, as in JSON."""
+    if isinstance(value, Mapping):
+        return {key: clone(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [clone(part) for part in value]
+    return value
+
+
+def metadata(kind: str, name: str, namespace: str = "", *, age: str, changed: str = "", **more: Any) -> Obj:
+    """ObjectMeta; ``changed`` is when the object was last written, if later than its creation."""
+    meta: Obj = {
+        "name": name,
+        "uid": uid(kind, namespace, name),
+        # Grows with time, as revisions of etcd do.
+        "resourceVersion": str(91_000_000 - _seconds_ago(changed or age)),
+        "creationTimestamp": instant(age),
+        **more,
+    }
+    if namespace:
+        meta["namespace"] = namespace
+    return meta
+
+
+def reference(kind: str, namespace: str, name: str, api_version: str = "v1", *, controller: bool = True) -> Obj:
+    """An owner reference."""
+    owner: Obj = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid(kind, namespace, name)}
+    if controller:
+        owner |= {"controller": True, "blockOwnerDeletion": True}
+    return owner
+
+
+def condition(kind: str, status: str, since: str, reason: str = "", message: str = "") -> Obj:
+    """A condition; ``since`` is the text of an instant."""
+    made: Obj = {"type": kind, "status": status, "lastTransitionTime": since}
+    if reason:
+        made["reason"] = reason
+    if message:
+        made["message"] = message
+    return made
+
+
+def quantities(text: str) -> Obj:
+    """``500m 1Gi`` as a resource list; ``-`` leaves cpu or memory out."""
+    return {name: amount for name, amount in zip(("cpu", "memory"), text.split(), strict=False) if amount != "-"}

@@ -1,0 +1,184 @@
+"""Manifests and snapshots: YAML or JSON, from files, folders and standard input.
+
+Scalars are read as kubectl reads them (go-yaml: ``yes`` is a boolean, ``017`` is octal, ``1e3`` a float, a date a
+string), not as YAML 1.1 in Python would. Input is untrusted: its size is limited, also after aliases are expanded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any, Final
+
+from msgspec import Struct
+
+from podrules.cluster.errors import ManifestError
+
+__all__ = ["Document", "read_documents"]
+
+MAX_BYTES: Final = 1 << 30
+"""Of one file."""
+MAX_VALUES: Final = 50_000_000
+"""Of one document with its aliases expanded: more is an attack or a mistake."""
+_SUFFIXES: Final = {".yaml", ".yml", ".json"}
+
+
+class Document(Struct, frozen=True):
+    """One API object of a file."""
+
+    where: str
+    """``deploy.yaml, document 2``."""
+    content: Mapping[str, Any]
+
+
+def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document]:
+    """All objects of a file, of a folder's .yaml, .yml and .json files, or of standard input (``-``); Lists are opened.
+
+    Raises:
+        ManifestError: a file is missing, too large, not YAML or JSON, or holds something that is no API object.
+    """
+    if path == "-":
+        yield from _documents("standard input", (stdin or sys.stdin).read())
+        return
+    root = Path(path)
+    if root.is_dir():
+        files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+        if not files:
+            raise ManifestError(f"{path}: no .yaml, .yml or .json file in this folder")
+    else:
+        files = [root]
+    for file in files:
+        yield from _documents(str(file), _read(file))
+
+
+def _read(file: Path) -> str:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ManifestError(f"{file}: larger than {MAX_BYTES >> 20} MiB")
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ManifestError(f"{file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ManifestError(
+            f"{file}: not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from error
+
+
+def _documents(where: str, text: str) -> Iterator[Document]:
+    parsed = list(_parse(where, text))
+    for number, content in enumerate(parsed, start=1):
+        place = where if len(parsed) == 1 else f"{where}, document {number}"
+        if content is not None:
+            _check_size(place, content)
+            yield from _objects(place, content)
+
+
+def _objects(where: str, content: Any) -> Iterator[Document]:
+    if not isinstance(content, Mapping):
+        raise ManifestError(f"{where}: an API object is a mapping, this is {_name_of(content)}")
+    for field in ("apiVersion", "kind"):
+        if not isinstance(content.get(field), str):
+            raise ManifestError(
+                f"{where}: {field} is missing: every API object has one, e.g. apiVersion: v1, kind: Pod"
+            )
+    items = content.get("items")
+    if content["kind"].endswith("List") and isinstance(items, list):
+        item_kind = content["kind"].removesuffix("List")
+        for number, item in enumerate(items):
+            # `kubectl get --raw` leaves kind and apiVersion out of the items of a PodList.
+            typed = {"apiVersion": content["apiVersion"], "kind": item_kind, **item} if isinstance(item, dict) else item
+            yield from _objects(f"{where}, items[{number}]", typed)
+    else:
+        yield Document(where, content)
+
+
+def _parse(where: str, text: str) -> Iterator[Any]:
+    if text.lstrip()[:1] == "{":
+        try:
+            yield json.loads(text)
+            return
+        except RecursionError as error:
+            raise ManifestError(f"{where}: nested too deeply") from error
+        except ValueError:
+            pass  # YAML in flow style, or several JSON documents with separators: YAML reads both.
+    import yaml
+
+    try:
+        yield from yaml.load_all(text, Loader=_go_loader())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ManifestError(f"{where}{line}: not valid YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+        raise ManifestError(f"{where}: not valid YAML: {error}") from error
+
+
+def _check_size(where: str, content: Any) -> None:
+    """Count values as if aliases were written out, each shared part counted once and multiplied."""
+    counted: dict[int, int] = {}
+
+    def size(value: Any) -> int:
+        if not isinstance(value, dict | list):
+            return 1
+        if id(value) not in counted:
+            counted[id(value)] = MAX_VALUES + 1  # a value that contains itself has no size
+            parts = value.values() if isinstance(value, dict) else value
+            counted[id(value)] = 1 + sum(map(size, parts))
+        return counted[id(value)]
+
+    try:
+        total = size(content)
+    except RecursionError as error:
+        raise ManifestError(f"{where}: nested too deeply") from error
+    if total > MAX_VALUES:
+        raise ManifestError(f"{where}: its aliases expand to more than {MAX_VALUES} values")
+
+
+def _name_of(content: Any) -> str:
+    return {list: "a list", str: "text", bool: "a boolean"}.get(type(content), "a number")
+
+
+@lru_cache(maxsize=1)
+def _go_loader() -> type[Any]:
+    """A safe loader whose plain scalars resolve as in go-yaml v2, which kubectl uses."""
+    import yaml
+
+    base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class GoLoader(base):  # type: ignore[misc]  # the C loader is optional, so its type is not known
+        """PyYAML's safe loader with kubectl's idea of scalars."""
+
+        yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+    def resolve(name: str, pattern: str, first: str) -> None:
+        GoLoader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), list(first))
+
+    words = "y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON|n|N|no|No|NO|false|False|FALSE|off|Off|OFF"
+    resolve("bool", words, "yYtTnNfFoO")
+    resolve("int", r"[-+]?(?:0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)", "-+0123456789")
+    resolve("float", r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789")
+    resolve("null", "~|null|Null|NULL|", "~nN\0")
+    GoLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])
+    resolve("merge", "<<", "<")
+
+    def construct_int(loader: Any, node: Any) -> int:
+        text = loader.construct_scalar(node).replace("_", "")
+        digits = text.lstrip("+-")
+        legacy_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+        number = int(digits, 8 if legacy_octal else 0)
+        return -number if text.startswith("-") else number
+
+    def construct_bool(loader: Any, node: Any) -> bool:
+        return str(loader.construct_scalar(node)).lower() in {"y", "yes", "true", "on"}
+
+    def construct_float(loader: Any, node: Any) -> float:
+        return float(loader.construct_scalar(node).replace("_", ""))
+
+    GoLoader.add_constructor("tag:yaml.org,2002:int", construct_int)
+    GoLoader.add_constructor("tag:yaml.org,2002:bool", construct_bool)
+    GoLoader.add_constructor("tag:yaml.org,2002:float", construct_float)
+    return GoLoader

@@ -1,0 +1,119 @@
+"""What the rules need to know about one pod, read from a source; what cannot be read is noted, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from podrules.cluster.errors import BadObject, Forbidden, NotFound
+from podrules.cluster.kinds import CRON_JOBS, DEPLOYMENTS, JOBS, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS, Kind
+from podrules.cluster.source import Source, Unread
+from podrules.features import REFERENCE, Features, minor_of
+from podrules.model.base import KubeObject
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.policy import PriorityClass
+
+__all__ = ["Gatherer", "Owner"]
+
+T = TypeVar("T")
+_OWNING: tuple[Kind[Any], ...] = (REPLICA_SETS, DEPLOYMENTS, JOBS, CRON_JOBS)
+_MAX_OWNERS = 4
+
+
+class Owner(Struct, frozen=True, rename="camel"):
+    """One step up the chain of controllers."""
+
+    kind: str
+    name: str
+
+
+class Gatherer:
+    """Reads what belongs to a pod. Each thing is read at most once, and each refusal is noted once."""
+
+    def __init__(self, source: Source) -> None:
+        """Read from a source."""
+        self._source = source
+        self._unread: dict[tuple[str, str, str | None], Unread] = {}
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """What could not be read so far."""
+        return tuple(self._unread.values())
+
+    @property
+    def features(self) -> Features:
+        """The gates of the cluster's version, or of the reference where it is not known."""
+        version = self._source.git_version
+        minor = minor_of(version) if version else None
+        return REFERENCE if minor is None else Features.of_minor(minor)
+
+    def node(self, name: str) -> Node | None:
+        """A node, None when it cannot be read."""
+        return self._try(lambda: self._source.get(NODES, name), "get", NODES, None, name)
+
+    def nodes(self) -> Sequence[Node] | None:
+        """All nodes, None when they cannot be read."""
+        return self._try(lambda: self._source.list(NODES), "list", NODES, None)
+
+    def pods_on(self, node: str) -> Sequence[Pod] | None:
+        """The pods bound to a node, None when they cannot be read."""
+        selector = f"spec.nodeName={node}"
+        return self._try(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, node)
+
+    def pods_in(self, namespace: str) -> Sequence[Pod] | None:
+        """The pods of a namespace, None when they cannot be read."""
+        return self._try(lambda: self._source.list(PODS, namespace), "list", PODS, namespace)
+
+    def classes(self) -> dict[str, PriorityClass] | None:
+        """All PriorityClasses by name, None when they cannot be read."""
+        found = self._try(lambda: self._source.list(PRIORITY_CLASSES), "list", PRIORITY_CLASSES, None)
+        return None if found is None else {entry.metadata.name: entry for entry in found}
+
+    def class_named(self, name: str) -> dict[str, PriorityClass] | None:
+        """One PriorityClass by name: empty when it does not exist, None when it cannot be read."""
+        if not name:
+            return {}
+        try:
+            return {name: self._source.get(PRIORITY_CLASSES, name)}
+        except NotFound:
+            return {}
+        except (Forbidden, BadObject) as error:
+            self._note(error, "get", PRIORITY_CLASSES, None)
+            return None
+
+    def owners(self, pod: Pod) -> tuple[Owner, ...]:
+        """The chain of controllers, nearest first, as far as it can be read."""
+        chain: list[Owner] = []
+        current: KubeObject | None = pod
+        namespace = pod.metadata.namespace
+        while current is not None and len(chain) < _MAX_OWNERS and (owner := current.metadata.controller):
+            chain.append(Owner(owner.kind, owner.name))
+            kind = next((entry for entry in _OWNING if entry.kind == owner.kind), None)
+            # Only a ReplicaSet or a Job may have an owner of its own that people think of.
+            current = self._owner(kind, owner.name, namespace) if kind in (REPLICA_SETS, JOBS) else None
+        return tuple(chain)
+
+    def _owner(self, kind: Kind[Any], name: str, namespace: str) -> KubeObject | None:
+        return self._try(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
+
+    def _try(
+        self, read: Callable[[], T], verb: str, kind: Kind[Any], namespace: str | None, name: str = ""
+    ) -> T | None:
+        key = (verb, kind.kind, namespace, name)
+        if key not in self._known:
+            try:
+                self._known[key] = read()
+            except (Forbidden, NotFound, BadObject) as error:
+                self._note(error, verb, kind, namespace)
+                self._known[key] = None
+        found: T | None = self._known[key]
+        return found
+
+    def _note(self, error: Exception, verb: str, kind: Kind[Any], namespace: str | None) -> None:
+        reason = {Forbidden: "forbidden", NotFound: "not found"}.get(type(error), str(error))
+        key = (verb, kind.rbac_name, namespace)
+        self._unread.setdefault(key, Unread(verb, kind.rbac_name, namespace if kind.namespaced else None, reason))

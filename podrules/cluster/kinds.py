@@ -1,0 +1,115 @@
+"""The kinds of API objects that the product reads: their paths, their names on the command line, their views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
+
+from podrules.model.base import KubeObject
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.policy import PriorityClass
+from podrules.model.workload import CronJob, ReplicationController, Service, Workload
+
+__all__ = [
+    "ALL_KINDS",
+    "CRON_JOBS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
+    "JOBS",
+    "NODES",
+    "PODS",
+    "PRIORITY_CLASSES",
+    "REPLICATION_CONTROLLERS",
+    "REPLICA_SETS",
+    "SERVICES",
+    "STATEFUL_SETS",
+    "Kind",
+    "find_kind",
+]
+
+T_co = TypeVar("T_co", bound=KubeObject, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T_co]):
+    """One kind of API object."""
+
+    kind: str
+    """``Pod``."""
+    plural: str
+    """``pods``: the resource in paths and in RBAC."""
+    short_names: tuple[str, ...]
+    group: str
+    """Empty for the core group."""
+    version: str
+    namespaced: bool
+    model: type[T_co]
+
+    @property
+    def singular(self) -> str:
+        """``pod``: the name that kubectl prints."""
+        return self.kind.lower()
+
+    @property
+    def api_version(self) -> str:
+        """``v1`` or ``apps/v1``."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def rbac_name(self) -> str:
+        """``pods`` or ``deployments.apps``, as kubectl and Roles name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        """The path on the API server of one object, of a namespace's objects, or of all."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        inside = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        tail = f"/{quote(name, safe='')}" if name else ""
+        return f"{root}{inside}/{self.plural}{tail}"
+
+
+PODS: Final = Kind("Pod", "pods", ("po",), "", "v1", namespaced=True, model=Pod)
+NODES: Final = Kind("Node", "nodes", ("no",), "", "v1", namespaced=False, model=Node)
+SERVICES: Final = Kind("Service", "services", ("svc",), "", "v1", namespaced=True, model=Service)
+REPLICATION_CONTROLLERS: Final = Kind(
+    "ReplicationController", "replicationcontrollers", ("rc",), "", "v1", namespaced=True, model=ReplicationController
+)
+DEPLOYMENTS: Final = Kind("Deployment", "deployments", ("deploy",), "apps", "v1", namespaced=True, model=Workload)
+REPLICA_SETS: Final = Kind("ReplicaSet", "replicasets", ("rs",), "apps", "v1", namespaced=True, model=Workload)
+STATEFUL_SETS: Final = Kind("StatefulSet", "statefulsets", ("sts",), "apps", "v1", namespaced=True, model=Workload)
+DAEMON_SETS: Final = Kind("DaemonSet", "daemonsets", ("ds",), "apps", "v1", namespaced=True, model=Workload)
+JOBS: Final = Kind("Job", "jobs", (), "batch", "v1", namespaced=True, model=Workload)
+CRON_JOBS: Final = Kind("CronJob", "cronjobs", ("cj",), "batch", "v1", namespaced=True, model=CronJob)
+PRIORITY_CLASSES: Final = Kind(
+    "PriorityClass", "priorityclasses", ("pc",), "scheduling.k8s.io", "v1", namespaced=False, model=PriorityClass
+)
+
+ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
+    PODS,
+    NODES,
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    JOBS,
+    CRON_JOBS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    PRIORITY_CLASSES,
+)
+
+
+def find_kind(name: str, among: Iterable[Kind[Any]] = ALL_KINDS) -> Kind[Any] | None:
+    """The kind that a user means by ``po``, ``pod``, ``pods``, ``Pod``, ``deployments.apps`` or ``deploy``."""
+    wanted = name.lower()
+    resource, _, group = wanted.partition(".")
+    for kind in among:
+        if wanted in {kind.singular, kind.plural, *kind.short_names}:
+            return kind
+        full_group = {kind.group, f"{kind.version}.{kind.group}"}
+        if group and group in full_group and resource in {kind.singular, kind.plural, *kind.short_names}:
+            return kind
+    return None

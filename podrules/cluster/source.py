@@ -1,0 +1,76 @@
+"""Where objects come from.
+
+A `Source` is the live cluster, a snapshot, manifests or the demo cluster. Views and rules never see which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from podrules.cluster.kinds import Kind
+from podrules.model.base import KubeObject
+
+__all__ = ["Source", "Unread"]
+
+T = TypeVar("T", bound=KubeObject)
+
+
+class Unread(Struct, frozen=True, rename="camel"):
+    """Something that the answer would have used and that could not be read."""
+
+    verb: str
+    resource: str
+    namespace: str | None
+    reason: str
+    """``forbidden``, ``not found``, ``not in the snapshot`` …"""
+
+
+class Source(Protocol):
+    """Objects by kind and name."""
+
+    @property
+    def description(self) -> str:
+        """What a message calls it: ``the cluster``, ``snapshot nodes.yaml``, ``the demo cluster``."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of a request that names none."""
+        ...
+
+    @property
+    def git_version(self) -> str | None:
+        """The API server's version, when it is known."""
+        ...
+
+    @property
+    def now(self) -> datetime | None:
+        """The instant at which the objects were so; None when it is not known."""
+        ...
+
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+        """One object.
+
+        Raises:
+            NotFound: there is none of that name.
+            Forbidden: the user may not get it.
+            Unreachable: the cluster does not answer.
+            BadObject: it does not have the shape of its kind.
+        """
+        ...
+
+    def list(self, kind: Kind[T], namespace: str | None = None, *, field_selector: str = "") -> Sequence[T]:
+        """All objects of a kind in a namespace, or in all.
+
+        ``field_selector`` is an equality such as ``spec.nodeName=node-1``.
+
+        Raises:
+            Forbidden: the user may not list them.
+            Unreachable: the cluster does not answer.
+            BadObject: one does not have the shape of its kind.
+        """
+        ...
