@@ -116,20 +116,27 @@ def _live_source(connection: Connection) -> LiveSource:
 
 
 def _offline_source(cluster: ClusterOptions) -> Source:
-    from podrules.cluster.memory import MemorySource
+    from podrules.cluster.memory import MemorySource, NothingSource
 
     if cluster.demo:
-        from podrules.cluster.demo import demo_source
+        from datetime import datetime
 
-        return demo_source(cluster.namespace)
+        from podrules.cluster.demo import DEMO_NOW, demo_objects
+        from podrules.features import REFERENCE_VERSION
+
+        return MemorySource(
+            demo_objects(),
+            description="the demo cluster",
+            now=datetime.fromisoformat(DEMO_NOW),
+            git_version=f"v{REFERENCE_VERSION}",
+            namespace=cluster.namespace or "shop",
+        )
     namespace = cluster.namespace or "default"
     if cluster.snapshot:
         from podrules.cluster.files import read_documents
 
         objects = [document.content for document in read_documents(cluster.snapshot)]
         return MemorySource(objects, description=f"snapshot {cluster.snapshot}", namespace=namespace)
-    from podrules.cluster.memory import NothingSource
-
     return NothingSource(namespace)
 
 

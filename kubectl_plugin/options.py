@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-from dataclasses import dataclass
-from typing import IO
+from typing import IO, NamedTuple
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import InClusterTransport, KubectlProxy, Transport, kubectl_namespace
@@ -13,8 +11,7 @@ from podrules.cluster.transport import InClusterTransport, KubectlProxy, Transpo
 __all__ = ["ClusterOptions", "Connection", "ExplainOptions", "Streams", "connect"]
 
 
-@dataclass(frozen=True, slots=True)
-class Streams:
+class Streams(NamedTuple):
     """Where a command reads and writes."""
 
     stdin: IO[str]
@@ -22,8 +19,7 @@ class Streams:
     err: IO[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ClusterOptions(NamedTuple):
     """Which cluster, as whom, in which namespace: kubectl's own flags, and the sources that need no cluster."""
 
     namespace: str | None = None
@@ -57,8 +53,7 @@ class ClusterOptions:
         return flags + [f"--as-group={group}" for group in self.as_groups]
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainOptions:
+class ExplainOptions(NamedTuple):
     """``kubectl qos explain``."""
 
     targets: tuple[str, ...]
@@ -68,8 +63,7 @@ class ExplainOptions:
     cluster: ClusterOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(NamedTuple):
     """A transport that has been started, and what else its source needs to know."""
 
     transport: Transport
@@ -83,15 +77,19 @@ def connect(options: ClusterOptions) -> Connection:
     Raises:
         Unreachable: neither is there.
     """
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        if options.as_user or options.as_groups or options.cluster or options.user:
-            raise Unreachable("--as, --as-group, --cluster and --user need kubectl, which is not on PATH")
-        client = InClusterTransport(
-            context=options.context, kubeconfig=options.kubeconfig, request_timeout=options.request_timeout
-        )
-        return Connection(client, options.namespace or client.namespace, None)
     flags = options.kubectl_flags()
-    proxy = KubectlProxy(kubectl, flags, request_timeout=options.request_timeout)
-    asked = None if options.namespace else kubectl_namespace(kubectl, flags)
+    try:
+        proxy = KubectlProxy(flags, request_timeout=options.request_timeout)
+    except FileNotFoundError:
+        return _connect_without_kubectl(options)
+    asked = None if options.namespace else kubectl_namespace(flags)
     return Connection(proxy, options.namespace, asked)
+
+
+def _connect_without_kubectl(options: ClusterOptions) -> Connection:
+    if options.as_user or options.as_groups or options.cluster or options.user:
+        raise Unreachable("--as, --as-group, --cluster and --user need kubectl, which is not on PATH")
+    client = InClusterTransport(
+        context=options.context, kubeconfig=options.kubeconfig, request_timeout=options.request_timeout
+    )
+    return Connection(client, options.namespace or client.namespace, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,16 +12,10 @@ from msgspec.structs import replace
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.render.structured import render_json, render_yaml
-from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report
 from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
-from kubectl_plugin.views.node import node_page
-from kubectl_plugin.views.pod import pod_page
-from kubectl_plugin.views.workload import workload_page
 from podrules.cluster.errors import BadObject, ClusterError, ManifestError, Unreachable
-from podrules.cluster.files import Document, read_documents
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -44,6 +38,9 @@ from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.policy import PriorityClass
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
+
+if TYPE_CHECKING:
+    from podrules.cluster.files import Document
 
 __all__ = ["ExplainError", "explain"]
 
@@ -82,23 +79,26 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
             continue
         results.append(answer)
         if options.output in {"table", "wide"}:
+            from kubectl_plugin.render.text import render_page
+
             text = render_page(_page(answer.report, source.now, wide=options.output == "wide"), colour=options.colour)
             streams.out.write(text if first else "\n" + text)
             first = False
-    reports = [result.report for result in results]
-    as_list = not (single and len(reports) == 1)
-    match options.output:
-        case "json":
-            streams.out.write(render_json(reports, as_list=as_list))
-        case "yaml":
-            streams.out.write(render_yaml(reports, as_list=as_list))
-        case "name":
-            streams.out.writelines(f"{escape(result.name)}\n" for result in results)
+    if options.output == "name":
+        streams.out.writelines(f"{escape(result.name)}\n" for result in results)
+    elif options.output in {"json", "yaml"}:
+        from kubectl_plugin.render.structured import render_json, render_yaml
+
+        render = render_json if options.output == "json" else render_yaml
+        reports = [result.report for result in results]
+        streams.out.write(render(reports, as_list=not (single and len(reports) == 1)))
 
 
 def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
     gatherer = Gatherer(source)
     for path in options.files:
+        from podrules.cluster.files import read_documents
+
         try:
             documents = list(read_documents(path, streams.stdin))
         except ManifestError as error:
@@ -271,7 +271,13 @@ def _decode(document: Document, kind: Kind[Any]) -> Any:
 
 def _page(report: Report, now: datetime | None, *, wide: bool) -> Page:
     if isinstance(report, PodReport):
+        from kubectl_plugin.views.pod import pod_page
+
         return pod_page(report, now=now, wide=wide)
     if isinstance(report, NodeReport):
+        from kubectl_plugin.views.node import node_page
+
         return node_page(report, now=now, wide=wide)
+    from kubectl_plugin.views.workload import workload_page
+
     return workload_page(report, now=now, wide=wide)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 __all__ = ["Page", "Row", "Section", "Severity", "Table"]
 
@@ -16,23 +17,20 @@ class Severity(Enum):
     TROUBLE = "trouble"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A line of aligned cells; the last cell wraps."""
 
     cells: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A label at the left and lines beside it; rows that follow each other share their columns."""
 
     label: str
     lines: tuple[str | Row, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Columns under headings; the last column wraps."""
 
     title: str
@@ -42,12 +40,11 @@ class Table:
     """Columns that hold numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One answer: whose it is, the verdict, the details, the next commands."""
 
     title: str
     verdict: tuple[str, ...]
     severity: Severity
     parts: tuple[Section | Table, ...] = ()
-    next_commands: tuple[str, ...] = field(default=())
+    next_commands: tuple[str, ...] = ()

@@ -103,6 +103,8 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     deletion_timestamp: str | None
     """The instant by which the pod should be gone; it was deleted `deletion_grace_period_seconds` before."""
     deletion_grace_period_seconds: int | None
+    finalizers: tuple[str, ...]
+    """What keeps the object after its processes ended."""
     disruption: str | None
     """Message of the DisruptionTarget condition."""
     resize: str | None
@@ -239,6 +241,7 @@ def _status(pod: Pod, node: Node | None) -> PodStatusReport:
         gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
         deletion_timestamp=pod.metadata.deletion_timestamp,
         deletion_grace_period_seconds=pod.metadata.deletion_grace_period_seconds,
+        finalizers=pod.metadata.finalizers,
         disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
         resize=_resize(pod),
         ends=tuple(ends),

@@ -12,7 +12,7 @@ from kubectl_plugin.views.words import amount, clock, instant, listed
 __all__ = ["node_page"]
 
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
-_WIDE_HEADINGS = ("Guaranteed", "Burstable", "BestEffort", "reserved")
+_BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
 
 
 def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
@@ -20,7 +20,7 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     sentences, severity = _verdict(report, now)
     parts: list[Section | Table] = []
     if report.pods is not None:
-        parts += [_table(report, wide=wide), _pods(report)]
+        parts += [_table(report), *([_by_class(report)] if wide else []), _pods(report)]
     if report.taints:
         parts.append(Section("Taints", report.taints))
     if report.unread:
@@ -50,50 +50,53 @@ def _verdict(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...],
         severity = Severity.NOTICE
     if report.pods is None:
         return (*sentences, "What it has promised is unknown: its pods could not be read."), severity
-    over = [entry for entry in report.resources if entry.limited_percent > 100]
-    unlimited = max((entry.without_limit for entry in report.resources if entry.name == "memory"), default=0)
-    if over:
-        excess = listed([f"{entry.name} {entry.limited_percent}%" for entry in over])
-        sentences.append(f"Overcommitted: limits add up to {excess} of allocatable.")
-        severity = Severity.NOTICE if severity is Severity.FINE else severity
-    else:
-        sentences.append("Limits stay within allocatable.")
+    return (*sentences, *_commitment(report)), severity
+
+
+def _commitment(report: NodeReport) -> tuple[str, ...]:
+    """How far limits go beyond what there is."""
+    offered = _offered(report)
+    over = [f"{entry.name} {entry.limited_percent}%" for entry in offered if entry.limited_percent > 100]
+    unlimited = next((entry.without_limit for entry in offered if entry.name == "memory"), 0)
+    first = f"Overcommitted: limits add up to {listed(over)} of allocatable." if over else ""
     if unlimited:
-        sentences.append(f"{unlimited} of {report.pods} pods have no memory limit: they may take all there is.")
-    return tuple(sentences), severity
+        without = f"{unlimited} of {report.pods} pods have no memory limit: they may take all there is."
+        return (first, without) if first else (without,)
+    return (first or "Every pod's memory is limited, and limits stay within allocatable.",)
 
 
-def _table(report: NodeReport, *, wide: bool) -> Table:
-    headings = _HEADINGS + (_WIDE_HEADINGS if wide else ())
-    return Table(
-        title="",
-        headings=headings,
-        rows=tuple(_row(entry, wide=wide) for entry in report.resources),
-        right=frozenset(range(1, len(headings))),
-    )
+def _table(report: NodeReport) -> Table:
+    rows = [
+        (
+            entry.name,
+            amount(entry.name, entry.allocatable),
+            amount(entry.name, entry.requested),
+            f"{entry.requested_percent}%",
+            amount(entry.name, entry.free),
+            amount(entry.name, entry.limited),
+            f"{entry.limited_percent}%",
+            f"{entry.without_limit} pods",
+        )
+        for entry in _offered(report)
+    ]
+    return Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS))))
 
 
-def _row(entry: NodeResourceReport, *, wide: bool) -> tuple[str, ...]:
-    row = (
-        entry.name,
-        amount(entry.name, entry.allocatable),
-        amount(entry.name, entry.requested),
-        f"{entry.requested_percent}%",
-        amount(entry.name, entry.free),
-        amount(entry.name, entry.limited),
-        f"{entry.limited_percent}%",
-        f"{entry.without_limit} pods",
-    )
-    if not wide:
-        return row
-    by_class = entry.requested_by_class
-    return (
-        *row,
-        amount(entry.name, by_class["Guaranteed"]),
-        amount(entry.name, by_class["Burstable"]),
-        amount(entry.name, by_class["BestEffort"]),
-        amount(entry.name, entry.reserved),
-    )
+def _by_class(report: NodeReport) -> Table:
+    rows = [
+        (
+            entry.name,
+            *(amount(entry.name, text) for text in entry.requested_by_class.values()),
+            f"{amount(entry.name, entry.reserved)} of {amount(entry.name, entry.capacity)}",
+        )
+        for entry in _offered(report)
+    ]
+    return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
+
+
+def _offered(report: NodeReport) -> list[NodeResourceReport]:
+    """Resources that the node has any of."""
+    return [entry for entry in report.resources if entry.allocatable != "0"]
 
 
 def _pods(report: NodeReport) -> Section:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod import ContainerCgroup, OOMOnNode, PodReport
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.verdict import is_silent, verdict
-from kubectl_plugin.views.words import amount, clock, instant, listed, memory, quoted
+from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
 from podrules.oom import OOMRule, OOMScoreAdj
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
+from podrules.resources import CPU, MEMORY
 from podrules.safety import Guarantee
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
@@ -23,13 +24,13 @@ __all__ = ["pod_page", "unread_section"]
 def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     """Everything about one pod; ``wide`` adds every container's cgroup values."""
     sentences, severity = verdict(report, now)
+    finished = report.termination.grace.source is GraceSource.FINISHED
+    running = [] if finished else [_oom_section(report), _requests_section(report), _cgroup_section(report, wide=wide)]
     sections = [
         qos_section(report, wide=wide),
-        _oom_section(report),
-        _requests_section(report),
-        _cgroup_section(report, wide=wide),
+        *running,
         _priority_section(report),
-        _stop_section(report),
+        _stop_section(report, now),
         _force_section(report, now),
         _owner_section(report),
         unread_section(report.unread),
@@ -51,16 +52,17 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
     return Section(
         "Unknown",
         tuple(
-            f"could not {entry.verb} {entry.resource}{f' in {entry.namespace}' if entry.namespace else ''}: "
-            f"{entry.reason}{_remedy(entry)}"
+            f"{entry.resource}{f' in {entry.namespace}' if entry.namespace else ''}: {_unread_words(entry)}"
             for entry in unread
         ),
     )
 
 
-def _remedy(entry: Unread) -> str:
+def _unread_words(entry: Unread) -> str:
+    if entry.reason != "forbidden":
+        return entry.reason
     where = f" -n {entry.namespace}" if entry.namespace else ""
-    return f" (kubectl auth can-i {entry.verb} {entry.resource}{where})" if entry.reason == "forbidden" else ""
+    return f"you may not {entry.verb} them (kubectl auth can-i {entry.verb} {entry.resource}{where})"
 
 
 def _oom_section(report: PodReport) -> Section:
@@ -68,24 +70,25 @@ def _oom_section(report: PodReport) -> Section:
     if not report.oom:
         return Section(label, ("1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node",))
     lines: list[str | Row] = []
-    for entry in report.oom:
-        if len(report.oom) > 1:
-            lines.append(f"on {entry.node} with {memory(entry.memory_capacity or 0)}:")
-        lines += _oom_rows(entry)
+    several = len(report.oom) > 1
+    for entry, which in zip(report.oom, ("smallest", "largest"), strict=False):
+        if several:
+            lines.append(f"on the {which} node, {entry.node}:")
+        lines += _oom_rows(entry, place="" if several or not entry.node else f" ({entry.node})")
     return Section(label, tuple(lines))
 
 
-def _oom_rows(entry: OOMOnNode) -> Iterator[Row]:
+def _oom_rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
     values = {(score.value, score.rule) for score in entry.containers}
     first = entry.containers[0] if entry.containers else None
     if first is not None and len(values) == 1 and first.formula_value is None:
-        yield Row((str(first.value), "all containers", _oom_reason(first, entry.node)))
+        yield Row((str(first.value), "all containers", _oom_reason(first, place)))
         return
     for score in entry.containers:
-        yield Row((str(score.value), score.container, _oom_reason(score, entry.node)))
+        yield Row((str(score.value), score.container, _oom_reason(score, place)))
 
 
-def _oom_reason(score: OOMScoreAdj, node: str | None) -> str:
+def _oom_reason(score: OOMScoreAdj, place: str) -> str:
     match score.rule:
         case OOMRule.NODE_CRITICAL:
             return f"class system-node-critical and priority >= {SYSTEM_CRITICAL_PRIORITY}"
@@ -95,19 +98,15 @@ def _oom_reason(score: OOMScoreAdj, node: str | None) -> str:
     if score.pod_level_share:
         asked = f"({asked} + {memory(score.pod_level_share)} of the pod's own request)"
     formula = f"1000 - 1000 x {asked} / {memory(score.memory_capacity or 0)}"
-    where = f" ({node})" if node else ""
     match score.rule:
         case OOMRule.BURSTABLE_SIDECAR:
-            return (
-                f"{formula} = {score.formula_value}, lowered: a sidecar gets no more than the app container with the "
-                f"smallest request{where}"
-            )
+            return f"{formula}{place} = {score.formula_value}; lowered: a sidecar's is at most its app container's"
         case OOMRule.BURSTABLE_FLOOR:
-            return f"{formula} = {score.formula_value}, raised: Burstable gets at least 3{where}"
+            return f"{formula}{place} = {score.formula_value}; raised: Burstable gets at least 3"
         case OOMRule.BURSTABLE_CEILING:
-            return f"{formula} = 1000, lowered: only BestEffort gets 1000{where}"
+            return f"{formula}{place} = 1000; lowered: only BestEffort gets 1000"
         case _:
-            return f"{formula}{where}"
+            return f"{formula}{place}"
 
 
 def _requests_section(report: PodReport) -> Section:
@@ -115,22 +114,22 @@ def _requests_section(report: PodReport) -> Section:
     allocatable = own.node_allocatable or {}
     node = report.status.node if report.status else None
     asked = [
-        f"{name} {amount(name, text)}"
-        + (f" of {amount(name, allocatable[name])} allocatable" if name in allocatable else "")
+        f"{name} {amount(name, text)}" + (f" of {amount(name, allocatable[name])}" if name in allocatable else "")
         for name, text in own.requests.items()
     ]
-    where = f" on {node.name}" if node and allocatable else ""
-    lines = [f"{listed(asked)}{where}: what the scheduler counts" if asked else "none: the scheduler counts nothing"]
+    where = f" allocatable on {node.name}" if node and allocatable else ""
+    lines = [f"{listed(asked)}{where}" if asked else "none: the scheduler counts nothing for it"]
+    limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
+    config = report.cgroup.config
     partly = [
-        name
-        for name, value in (("cpu", report.cgroup.config.cpu_quota), ("memory", report.cgroup.config.memory))
-        if name in own.limits and not value
+        name for name, value in ((CPU, config.cpu_quota), (MEMORY, config.memory)) if name in own.limits and not value
     ]
-    limited = [
-        f"{name} {amount(name, text)}{' on some containers only' if name in partly else ''}"
-        for name, text in own.limits.items()
-    ]
-    lines.append(f"limits: {listed(limited)}" if limited else "limits: none")
+    if not limits:
+        lines.append("no limits")
+    elif partly:
+        lines.append(f"limits {limits}; {listed(partly)} not on every container, so the pod itself has no such limit")
+    else:
+        lines.append(f"limits {limits}")
     return Section("Requests", tuple(lines))
 
 
@@ -167,9 +166,9 @@ def _priority_section(report: PodReport) -> Section:
         PrioritySource.GLOBAL_DEFAULT: f"class {quoted(own.class_name)}, the cluster's default",
     }.get(own.source or PrioritySource.NONE, "no PriorityClass")
     if own.preemption_policy == PREEMPT_NEVER:
-        manner = "waits ahead of lower pods and preempts none (preemptionPolicy Never)"
+        manner = "queues ahead of lower pods, preempts none (preemptionPolicy Never)"
     else:
-        manner = "may preempt pods of lower priority when nothing else fits"
+        manner = "preempts lower pods when it fits nowhere else"
     lines = [f"{own.priority} ({whence}): {manner}"]
     if own.class_exists is False:
         lines.append(
@@ -184,20 +183,27 @@ def _priority_section(report: PodReport) -> Section:
     return Section("Priority", tuple(lines))
 
 
-def _stop_section(report: PodReport) -> Section:
+def _stop_section(report: PodReport, now: datetime | None) -> Section:
     plan = report.termination
     match plan.grace.source:
         case GraceSource.NOT_SCHEDULED:
             return Section("Stops", ("at once: it is on no node yet (spec.nodeName is empty)",))
         case GraceSource.FINISHED:
-            return Section("Stops", ("nothing runs any more: a delete removes the object at once (status.phase)",))
+            return Section(
+                "Stops", ("nothing of it runs any more (status.phase): a delete removes the object at once",)
+            )
+    status = report.status
+    due = instant(status.deletion_timestamp) if status else None
     field = "spec.terminationGracePeriodSeconds"
-    if plan.object_removed_at_once:
-        lines = [f"the object is gone at once ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"]
+    if status is not None and due is not None:
+        grace = status.deletion_grace_period_seconds or 0
+        told = clock(due - timedelta(seconds=grace), now)
+        lead = f"told to at {told}, with {grace} s; a second delete does not hurry it"
+    elif plan.object_removed_at_once:
+        lead = f"the object is gone at once ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
     else:
-        lines = [f"grace {plan.grace.seconds} s after a delete ({field})"]
-    rows = [Row((stop.name, _stop_words(stop))) for stop in plan.containers]
-    return Section("Stops", (*lines, *rows))
+        lead = f"grace {plan.grace.seconds} s after a delete ({field})"
+    return Section("Stops", (lead, *(Row((stop.name, _stop_words(stop))) for stop in plan.containers)))
 
 
 def _stop_words(stop: ContainerStop) -> str:
@@ -250,6 +256,9 @@ def _owner_section(report: PodReport) -> Section:
 
 def _next_commands(report: PodReport, *, wide: bool) -> Iterator[str]:
     status = report.status
+    names = (report.name, report.namespace, *(owner.name for owner in report.owners))
+    if not all(map(is_plain_name, names)):
+        return  # A hostile snapshot must not put words into a command that people paste.
     namespace = f" -n {report.namespace}" if report.namespace else ""
     if status is None:
         return

@@ -27,10 +27,11 @@ def qos_section(report: PodReport, *, wide: bool) -> Section:
         lines = [f"{qos.qos_class.value}: {_blocker(shown[0])}", *map(_blocker, shown[1:])] if shown else lines
         if len(blockers) > len(shown):
             lines.append(f"and {len(blockers) - len(shown)} more fields (-o wide)")
+    exists = report.status is not None
     if qos.qos_class is not PodQOSClass.GUARANTEED:
-        lines.append(f"Guaranteed if {_way(qos)}")
-    if report.status is not None:
-        lines.append(_resize(qos))
+        lines.append(f"Guaranteed if {_way(qos)}{', in a new pod' if exists else ''}")
+    if exists:
+        lines.append("a resize in place that would change the class is rejected")
     lines += _stored(qos)
     return Section("QoS class", tuple(lines))
 
@@ -70,12 +71,6 @@ def _edit(change: FieldChange) -> str:
     if change.after is None:
         return f"a {resource} limit"
     return f"{side}.{resource} = {change.after}"
-
-
-def _resize(qos: QOSReport) -> str:
-    if qos.qos_class is PodQOSClass.GUARANTEED:
-        return "a resize in place must keep requests equal to limits: the class never changes, so others are rejected"
-    return "not by a resize in place: one that would change the class is rejected; it takes a new pod"
 
 
 def _stored(qos: QOSReport) -> Iterator[str]:

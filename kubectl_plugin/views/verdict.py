@@ -8,6 +8,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import NodeFacts, PodReport, PodStatusReport
 from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
 from podrules.model.pod import PodQOSClass
+from podrules.oom import OOMRule
 from podrules.qos import QOSProblem
 from podrules.safety import Guarantee
 
@@ -66,14 +67,16 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
             f"It stays Terminating until {node} answers again, its Node is deleted, or it is declared out of service."
         )
         if report.owner.guarantee is Guarantee.AT_MOST_ONE:
-            second += f" {report.owner.kind} {report.owner.name} starts no replacement before."
+            second += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
         return (f"{lead}: stuck, because {node} is silent{_since(status.node, now)}.", second), Severity.TROUBLE
+    why = (f"Why: {status.disruption}",) if status.disruption else ()
+    if status.finalizers and not report.termination.processes:
+        holders = listed([quoted(name) for name in status.finalizers])
+        return (f"{lead}: its processes have ended, finalizer {holders} keeps the object.", *why), Severity.NOTICE
     if now is not None and now > due:
-        return (
-            f"{lead}: overdue since {clock(due, now)}.",
-            "The kubelet has not confirmed yet that its processes are gone.",
-        ), Severity.TROUBLE
-    return (f"{lead}: it ends by {clock(due, now)}.",), Severity.NOTICE
+        second = "The kubelet has not confirmed yet that its processes are gone."
+        return (f"{lead}: overdue since {clock(due, now)}.", second, *why), Severity.TROUBLE
+    return (f"{lead}: it ends by {clock(due, now)}.", *why), Severity.NOTICE
 
 
 def _on_silent_node(report: PodReport, node: NodeFacts, now: datetime | None) -> Verdict:
@@ -115,11 +118,15 @@ def _running(report: PodReport, status: PodStatusReport) -> Verdict:
 def _standing(report: PodReport) -> str:
     """What the QoS class means for this pod, and what keeps it from a better one."""
     qos = report.qos
+    if any(score.rule is OOMRule.NODE_CRITICAL for entry in report.oom for score in entry.containers):
+        return (
+            f"Node-critical: among the last to be killed and never evicted, though its class is {qos.qos_class.value}."
+        )
     match qos.qos_class:
         case PodQOSClass.GUARANTEED:
-            return "Guaranteed: its memory is reserved, and the kernel kills it last."
+            return "Guaranteed: its memory is reserved, and it is among the last that the kernel kills."
         case PodQOSClass.BEST_EFFORT:
-            return "BestEffort: nothing is reserved for it, and it has the highest OOM score of all pods."
+            return "BestEffort: nothing is reserved for it, and its OOM score is the highest there is."
     if qos.explanation.spoiled_by:
         names = listed([quoted(name) for name in qos.explanation.spoiled_by], most=3)
         return f"Burstable: only {names} keeps it from Guaranteed."

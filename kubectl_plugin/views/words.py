@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from podrules.model.quantity import Quantity
 
-__all__ = ["ago", "amount", "clock", "cpu", "duration", "instant", "listed", "memory", "quoted"]
+__all__ = ["ago", "amount", "clock", "cpu", "duration", "instant", "is_plain_name", "listed", "memory", "quoted"]
 
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
@@ -41,6 +42,11 @@ def listed(items: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name is one that the API server would accept, or empty: safe in a command to paste."""
+    return re.fullmatch(r"[a-z0-9.-]*", name, re.ASCII) is not None
 
 
 def quoted(name: str) -> str:

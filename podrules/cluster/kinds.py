@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
@@ -33,8 +34,7 @@ __all__ = [
 T_co = TypeVar("T_co", bound=KubeObject, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T_co]):
+class Kind(Struct, Generic[T_co], frozen=True):
     """One kind of API object."""
 
     kind: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -130,6 +129,8 @@ class LiveSource:
 
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
         """Existing names that look like the one not found, if the user may list them."""
+        from difflib import get_close_matches
+
         try:
             status, body = self._transport.get(f"{kind.path(namespace)}?limit={_PAGE}", _NAMES_ONLY)
             if status != 200:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
 from podrules.cluster.errors import BadObject, NotFound
@@ -44,6 +43,8 @@ class MemorySource:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
         if (place, name) not in self._raw[kind.kind]:
+            from difflib import get_close_matches
+
             names = [other for space, other in self._raw[kind.kind] if space == place]
             raise NotFound(kind, name, namespace, get_close_matches(name, names, n=3))
         return self._decode(kind, place, name)
@@ -96,9 +97,10 @@ class NothingSource:
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """See `Source.get`."""
-        raise BadObject(f"no cluster was asked for {kind.singular}/{name}{f' in {namespace}' if namespace else ''}")
+        del kind, name, namespace
+        raise BadObject("no cluster was asked")
 
     def list(self, kind: Kind[T], namespace: str | None = None, *, field_selector: str = "") -> Sequence[T]:
         """See `Source.list`."""
-        del namespace, field_selector
-        raise BadObject(f"no cluster was asked for {kind.plural}")
+        del kind, namespace, field_selector
+        raise BadObject("no cluster was asked")

@@ -8,16 +8,13 @@ socket in a folder that only the user can enter, takes nothing but GET, and goes
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from types import TracebackType
@@ -29,7 +26,6 @@ __all__ = ["InClusterTransport", "KubectlProxy", "Response", "Transport", "kubec
 
 _START_TIMEOUT: Final = 60.0
 """Seconds: an exec credential plugin may have to wait for its user."""
-MAX_RESPONSE: Final = 8 << 30
 _NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: )")
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -53,36 +49,26 @@ class Transport(Protocol):
         ...
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a local socket."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
 class KubectlProxy:
     """One ``kubectl proxy`` on a private socket. Started at once, awaited at the first request, stopped by `close`."""
 
-    def __init__(self, kubectl: str, flags: list[str], *, request_timeout: float) -> None:
+    def __init__(self, flags: list[str], *, request_timeout: float) -> None:
         """Start the process.
 
         Args:
-            kubectl: The program.
             flags: What the user gave: ``--context=…``, ``--as=…``.
             request_timeout: Seconds for one request.
+
+        Raises:
+            FileNotFoundError: there is no kubectl on PATH.
+            Unreachable: it cannot be started.
         """
         self._timeout = request_timeout
-        self._folder = tempfile.mkdtemp(prefix="kubectl-qos-", dir=os.environ.get("XDG_RUNTIME_DIR") or None)
-        self._socket = os.path.join(self._folder, "s")  # noqa: PTH118 - pathlib costs start-up time
-        self._connection: _UnixConnection | None = None
+        self._folder = _private_folder()
+        self._socket = f"{self._folder}/s"
+        self._serving = False
         self._said: list[bytes] = []
-        command = [kubectl, "proxy", f"--unix-socket={self._socket}", "--reject-methods=^(POST|PUT|PATCH|DELETE)$"]
+        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", "--reject-methods=^(POST|PUT|PATCH|DELETE)$"]
         try:
             self._process = subprocess.Popen(
                 command + flags,
@@ -92,8 +78,10 @@ class KubectlProxy:
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads yet
             )
         except OSError as error:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise Unreachable(f"{kubectl}: {error.strerror}") from error
+            self._remove_folder()
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise Unreachable(f"kubectl cannot be started: {error.strerror}") from error
         self._forwarder = threading.Thread(target=self._forward, daemon=True)
         self._forwarder.start()
 
@@ -107,23 +95,20 @@ class KubectlProxy:
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         """See `Transport.get`."""
-        connection = self._connection or self._connect()
+        if not self._serving:
+            self._await_start()
+            self._serving = True
         try:
-            connection.request("GET", path, headers={"Accept": accept})
-            answer = connection.getresponse()
-            body = answer.read(MAX_RESPONSE)
+            return _get(self._socket, path, accept, self._timeout)
         except TimeoutError as error:
             raise Unreachable(
                 f"no answer to {path} within {self._timeout:g} s; --request-timeout waits longer"
             ) from error
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError) as error:
             raise Unreachable(self._explained(f"kubectl proxy broke off: {error}")) from error
-        return answer.status, body
 
     def close(self) -> None:
         """Stop the process and remove its folder."""
-        if self._connection is not None:
-            self._connection.close()
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -135,12 +120,13 @@ class KubectlProxy:
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._remove_folder()
 
-    def _connect(self) -> _UnixConnection:
-        self._await_start()
-        self._connection = _UnixConnection(self._socket, self._timeout)
-        return self._connection
+    def _remove_folder(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._socket)  # noqa: PTH108 - pathlib costs start-up time
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder)  # noqa: PTH106
 
     def _await_start(self) -> None:
         """Wait for ``Starting to serve``, or say what kubectl said instead."""
@@ -227,18 +213,56 @@ class InClusterTransport:
         self._pool.clear()
 
 
-def kubectl_namespace(kubectl: str, flags: list[str]) -> subprocess.Popen[bytes]:
+def _get(socket_path: str, path: str, accept: str, timeout: float) -> Response:
+    """One GET over a local socket.
+
+    HTTP/1.0 asks for the plainest answer there is, headers and then the body until the end: no library is needed to
+    read that, and the standard one costs 40 ms of CPU to import, which is more than the request.
+
+    Raises:
+        OSError: the connection failed, or broke off before the body was whole.
+        ValueError: the answer is not HTTP.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout)
+        connection.connect(socket_path)
+        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode("ascii"))
+        answer = bytearray()
+        while chunk := connection.recv(1 << 20):
+            answer += chunk
+    head, _, body = bytes(answer).partition(b"\r\n\r\n")
+    status, *headers = head.split(b"\r\n")
+    _, code, *_ = status.split(b" ", 2)
+    for header in headers:
+        name, _, value = header.partition(b":")
+        if name.lower() == b"content-length" and int(value) != len(body):
+            raise ConnectionError(f"{len(body)} of {int(value)} bytes came")
+    return int(code), body
+
+
+def kubectl_namespace(flags: list[str]) -> subprocess.Popen[bytes]:
     """Ask kubectl for the namespace of the current context; runs beside the proxy's start.
 
     ``config view --minify`` fails where there is no context, as in a pod: kubectl then means ``default`` itself.
     """
     usable = [flag for flag in flags if not flag.startswith(("--as", "--request-timeout"))]
     return subprocess.Popen(
-        [kubectl, "config", "view", "--minify", "--output=jsonpath={..namespace}", *usable],
+        ["kubectl", "config", "view", "--minify", "--output=jsonpath={..namespace}", *usable],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
+
+
+def _private_folder() -> str:
+    """A new folder that only this user can enter; short, for a socket's path may have 107 characters."""
+    base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - mkdir fails on any trap
+    folder = f"{base.rstrip('/')}/kubectl-qos-{os.urandom(8).hex()}"
+    try:
+        os.mkdir(folder, 0o700)  # noqa: PTH102 - pathlib costs start-up time
+    except OSError as error:
+        raise Unreachable(f"cannot make a private folder in {base}: {error.strerror}; set TMPDIR") from error
+    return folder
 
 
 def _service_account_namespace() -> str:
