@@ -17,10 +17,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.features import Features
 from podrules.model.base import ResourceList
-from podrules.model.pod import Container, ContainerStatus, Pod, PodStatus
+from podrules.model.pod import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podrules.model.quantity import MILLI, ZERO, Quantity
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "SchedulerRequest",
     "aggregate_container_limits",
     "aggregate_container_requests",
+    "allocated_pod",
     "container_limits",
     "is_overcommit_allowed",
     "is_pod_level_limits_set",
@@ -176,6 +178,27 @@ def container_limits(pod: Pod) -> list[ResourceList]:
     What upstream hands to ``ContainerFn``, by which the kubelet tells whether every container is limited.
     """
     return _limits(pod, _DEFAULT_OPTIONS)[1]
+
+
+def allocated_pod(pod: Pod) -> Pod:
+    """The pod with the resources that its kubelet has granted: those of the spec but for a resize in flight.
+
+    OOM scores and cgroups come from these; the scheduler counts the larger of these and the spec. In the status, what
+    is granted are requests; limits are known as far as they are in force (pkg/kubelet/allocation, KEP-1287).
+    """
+    statuses = _statuses(pod)
+
+    def granted(container: Container) -> Container:
+        status = statuses.get(container.name)
+        if status is None or not status.allocated_resources:
+            return container
+        limits = container.resources.limits if status.resources is None else status.resources.limits
+        requests = {**container.resources.requests, **status.allocated_resources}
+        return replace(container, resources=ResourceRequirements(requests=requests, limits=limits))
+
+    spec = pod.spec
+    containers, init = tuple(map(granted, spec.containers)), tuple(map(granted, spec.init_containers))
+    return replace(pod, spec=replace(spec, containers=containers, init_containers=init))
 
 
 def scheduler_options(features: Features) -> PodResourcesOptions:

@@ -24,7 +24,9 @@ from podrules.qos import QOSExplanation, explain_qos, get_pod_qos
 from podrules.resources import (
     CPU,
     MEMORY,
+    PodResourcesOptions,
     SchedulerRequest,
+    allocated_pod,
     pod_limits,
     pod_requests,
     scheduler_options,
@@ -139,6 +141,8 @@ class ResourcesReport(Struct, frozen=True, rename="camel"):
     requests: dict[str, str]
     limits: dict[str, str]
     scheduler: SchedulerRequest
+    allocated: dict[str, str] | None
+    """Requests that the kubelet has granted, where they differ: a resize is not done."""
     node_allocatable: dict[str, str] | None
 
 
@@ -205,6 +209,7 @@ def pod_report(facts: PodFacts) -> PodReport:
     """Ask every rule about one pod."""
     features = facts.features
     pod = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
+    granted = allocated_pod(pod)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -212,9 +217,9 @@ def pod_report(facts: PodFacts) -> PodReport:
         server_version=facts.git_version,
         status=None if facts.from_manifest else _status(pod, facts.node),
         qos=_qos(facts, pod),
-        oom=_oom(facts, pod),
+        oom=_oom(facts, granted),
         resources=_resources(facts, pod),
-        cgroup=_cgroup(facts, pod),
+        cgroup=_cgroup(facts, granted),
         priority=_priority(facts, pod),
         termination=stop_plan(_as_if_running(pod) if facts.from_manifest else pod),
         owner=owner_guarantee(pod),
@@ -299,10 +304,13 @@ def _memory(node: Node) -> int:
 
 def _resources(facts: PodFacts, pod: Pod) -> ResourcesReport:
     options = scheduler_options(facts.features)
+    plain = PodResourcesOptions(skip_pod_level_resources=options.skip_pod_level_resources)
+    wanted, granted = pod_requests(pod, plain), pod_requests(allocated_pod(pod), plain)
     return ResourcesReport(
         requests=_texts(pod_requests(pod, options)),
         limits=_texts(pod_limits(pod, options)),
         scheduler=scheduler_request(pod, facts.features),
+        allocated=None if granted == wanted else _texts(granted),
         node_allocatable=None if facts.node is None else _texts(facts.node.status.allocatable),
     )
 

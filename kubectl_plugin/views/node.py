@@ -58,6 +58,10 @@ def _commitment(report: NodeReport) -> tuple[str, ...]:
     offered = _offered(report)
     over = [f"{entry.name} {entry.limited_percent}%" for entry in offered if entry.limited_percent > 100]
     unlimited = next((entry.without_limit for entry in offered if entry.name == "memory"), 0)
+    requested = [f"{entry.name} {entry.requested_percent}%" for entry in offered if entry.requested_percent > 100]
+    if requested:
+        # The scheduler never does that by itself: a resize in place asks for more, or the node shrank.
+        return (f"Requests add up to {listed(requested)} of allocatable: the scheduler puts nothing more here.",)
     first = f"Overcommitted: limits add up to {listed(over)} of allocatable." if over else ""
     if unlimited:
         without = f"{unlimited} of {report.pods} pods have no memory limit: they may take all there is."

@@ -119,6 +119,9 @@ def _requests_section(report: PodReport) -> Section:
     ]
     where = f" allocatable on {node.name}" if node and allocatable else ""
     lines = [f"{listed(asked)}{where}" if asked else "none: the scheduler counts nothing for it"]
+    if own.allocated is not None:
+        granted = listed([f"{name} {amount(name, text)}" for name, text in own.allocated.items()])
+        lines.append(f"granted by the kubelet so far: {granted}; OOM score and cgroups follow that")
     limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
     config = report.cgroup.config
     partly = [

@@ -24,7 +24,7 @@ from podrules.model.base import ResourceList
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PriorityClass
-from podrules.model.quantity import Quantity
+from podrules.model.quantity import Quantity, QuantityError
 from podrules.model.workload import ReplicationController, Service, Workload
 from podrules.oom import pod_oom_score_adjs
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
@@ -32,6 +32,28 @@ from podrules.scheduler.plugins.pod_topology_spread.default_selector import defa
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
 T = TypeVar("T", ReplicationController, Workload)
+
+
+def answer_quantity(case: Case) -> Answer:
+    try:
+        first = Quantity.parse(case["a"])
+    except QuantityError:
+        return {"refused": True}
+    answer: Answer = {
+        "string": str(first),
+        "value": first.value,
+        "milli": first.milli_value,
+        "sign": first.sign,
+        "format": first.format.value,
+        "rounded": str(first.round_up(-3)),
+    }
+    try:
+        second = Quantity.parse(case["b"])
+    except QuantityError:
+        return answer
+    order = (first > second) - (first < second)
+    total = first + second
+    return {**answer, "cmp": order, "sum": str(total), "sumValue": total.value, "diff": str(first - second)}
 
 
 def answer_qos(case: Case) -> Answer:
@@ -302,6 +324,7 @@ def answer_spread_defaults(case: Case) -> Answer:
 
 
 SUITES: dict[str, Callable[[Case], Answer]] = {
+    "quantity": answer_quantity,
     "qos": answer_qos,
     "oom": answer_oom,
     "requests": answer_requests,

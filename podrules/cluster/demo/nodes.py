@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from podrules.cluster.demo.base import Obj, condition, digest, instant, metadata, reference, uid
+from podrules.cluster.demo.states import NODE_UNKNOWN_SINCE
 from podrules.cluster.demo.storage import BLOCK_DRIVER
 
-__all__ = ["NODES", "SILENT_NODE", "Node", "nodes_with_leases", "pod_ip"]
+__all__ = ["NODES", "SILENT_NODE", "Node", "nodes_with_leases"]
 
 SILENT_NODE: Final = "node-c3"
 """Trouble: the node that went silent. Its last heartbeat was at 03:02:04."""
 
 LAST_HEARTBEAT: Final = "03:02:04"
-UNKNOWN_SINCE: Final = "03:02:56"
 
 
 class _Size(NamedTuple):
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 _SIZES: Final = {
     "control-plane": _Size("m.xlarge", 4, 16238400, 60827116),
     "general": _Size("m.2xlarge", 8, 32859712, 101430960),
-    "memory": _Size("r.2xlarge", 8, 65841152, 203056560),
+    "memory": _Size("r.2xlarge", 8, 65841156, 203056560),
     "spot": _Size("m.xlarge", 4, 16238400, 101430960),
 }
 
@@ -81,11 +81,6 @@ _HEALTHY: Final = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
-
-
-def pod_ip(node: str, pod_uid: str) -> str:
-    """An address in the node's pod range; 241 is prime, which keeps two pods of a node apart often enough."""
-    return f"10.244.{NODES[node].number}.{10 + int(pod_uid[:8], 16) % 241}"
 
 
 def nodes_with_leases(pods: Iterable[Obj], attachments: Iterable[Obj]) -> list[Obj]:
@@ -159,7 +154,7 @@ def _taints(name: str, row: Node) -> list[Obj]:
         taints.append({"effect": "NoSchedule", "key": unschedulable, "timeAdded": instant("02:40:11")})
     if name == SILENT_NODE:
         taints += [
-            {"effect": effect, "key": "node.kubernetes.io/unreachable", "timeAdded": instant(UNKNOWN_SINCE)}
+            {"effect": effect, "key": "node.kubernetes.io/unreachable", "timeAdded": instant(NODE_UNKNOWN_SINCE)}
             for effect in ("NoSchedule", "NoExecute")
         ]
     return taints
@@ -192,7 +187,7 @@ def _conditions(name: str) -> list[Obj]:
         heartbeat = instant("03:08:31")
         if name == SILENT_NODE:
             unknown = "Kubelet stopped posting node status."
-            one = condition(kind, "Unknown", instant(UNKNOWN_SINCE), "NodeStatusUnknown", unknown)
+            one = condition(kind, "Unknown", instant(NODE_UNKNOWN_SINCE), "NodeStatusUnknown", unknown)
             heartbeat = instant("03:00:12")
         made.append({**one, "lastHeartbeatTime": heartbeat})
     return made
@@ -204,7 +199,7 @@ def _node_info(name: str) -> Obj:
         "bootID": uid("boot", "", name),
         "containerRuntimeVersion": "containerd://2.2.1",
         "kernelVersion": "6.12.48-amd64",
-        # Filled by API defaulting for old clients; no longer reported by the kubelet.
+        # No kubelet fills it any more, and the API still writes it.
         "kubeProxyVersion": "",
         "kubeletVersion": "v1.36.3",
         "machineID": uid("machine", "", name).replace("-", ""),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from podrules.cluster.demo.base import Obj, clone, condition, digest, instant, metadata, quantities, reference, suffix
-from podrules.cluster.demo.nodes import NODES, SILENT_NODE, pod_ip
+from podrules.cluster.demo.nodes import NODES, SILENT_NODE
 from podrules.cluster.demo.policies import PRIORITY_CLASSES
 from podrules.cluster.demo.rows import Container, Replica, Workload, node_name, pod_template_hash
 from podrules.cluster.demo.states import mark_not_ready
 
-__all__ = ["REGISTRY", "claim_name", "image_id", "job_name", "pod_name", "pods_of", "template_of"]
+__all__ = ["REGISTRY", "claim_name", "give_addresses", "image_id", "job_name", "pod_name", "pods_of", "template_of"]
 
 REGISTRY: Final = "registry.example.com"
 
@@ -37,7 +38,7 @@ def image_id(image: str) -> str:
 
 def job_name(workload: Workload) -> str:
     """A CronJob's Job carries the minute for which it was scheduled; a plain Job its own name."""
-    return f"{workload.name}-29868600" if workload.kind == "CronJob" else workload.name
+    return f"{workload.name}-29870100" if workload.kind == "CronJob" else workload.name
 
 
 def pod_name(workload: Workload, index: int, replica: Replica) -> str:
@@ -63,7 +64,7 @@ def _labels(workload: Workload) -> Obj:
 
 def template_of(workload: Workload) -> Obj:
     """The pod template with API defaults, before admission adds what only pods have."""
-    extra = clone(workload.spec)
+    extra = clone(dict(workload.spec))
     spec: Obj = {
         "containers": [_container(one) for one in workload.containers],
         "dnsPolicy": "ClusterFirst",
@@ -98,7 +99,7 @@ def _container(row: Container) -> Obj:
         "resources": {kind: amounts for kind, amounts in resources.items() if amounts},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
-        **clone(row.more),
+        **clone(dict(row.more)),
     }
     for probe in _PROBES:
         if probe in made:
@@ -136,11 +137,24 @@ def _pod(workload: Workload, index: int, replica: Replica) -> Obj:
     if node:
         spec["nodeName"] = node
         meta["labels"] |= NODES[node].topology
-    if replica.state:
-        replica.state(pod)
     if node == SILENT_NODE:
         mark_not_ready(pod)
+    if replica.state:
+        replica.state(pod)
     return pod
+
+
+def give_addresses(pods: Iterable[Obj]) -> None:
+    """Number the pods of each node; one that has stopped keeps its address in its status."""
+    last = dict.fromkeys(NODES, 9)
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        if node is None:
+            continue
+        last[node] += 1
+        own = f"10.244.{NODES[node].number}.{last[node]}"
+        address = NODES[node].address if pod["spec"].get("hostNetwork") else own
+        pod["status"] |= {"podIP": address, "podIPs": [{"ip": address}]}
 
 
 def _own(meta: Obj, workload: Workload, node: str, index: int) -> None:
@@ -231,7 +245,7 @@ def _admit(spec: Obj, workload: Workload, node: str) -> None:
 def _unscheduled(age: str) -> Obj:
     since = instant(age)
     scheduled = _pod_condition("PodScheduled", since)
-    return {"phase": "Pending", "conditions": [scheduled], "observedGeneration": 1}
+    return {"phase": "Pending", "conditions": [scheduled]}
 
 
 def _pod_condition(kind: str, since: str) -> Obj:
@@ -250,15 +264,12 @@ def _running(pod: Obj, node: str, age: str) -> Obj:
         "PodScheduled": instant(age),
     }
     host = NODES[node].address
-    address = host if spec.get("hostNetwork") else pod_ip(node, pod["metadata"]["uid"])
     status: Obj = {
         "phase": "Running",
         "observedGeneration": 1,
         "conditions": [_pod_condition(kind, since) for kind, since in times.items()],
         "hostIP": host,
         "hostIPs": [{"ip": host}],
-        "podIP": address,
-        "podIPs": [{"ip": address}],
         "startTime": instant(age),
         "containerStatuses": [_container_status(pod, one, started) for one in spec["containers"]],
     }

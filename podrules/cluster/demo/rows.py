@@ -8,12 +8,32 @@ from typing import Any, Final, NamedTuple
 
 from podrules.cluster.demo.base import Obj, suffix
 
-__all__ = ["Container", "Replica", "State", "Workload", "node_name", "pod_template_hash"]
+__all__ = [
+    "ON_MEMORY",
+    "ON_SPOT",
+    "SIDECAR",
+    "TOLERATE_MEMORY",
+    "Container",
+    "Replica",
+    "State",
+    "Workload",
+    "node_name",
+    "pod_template_hash",
+]
 
 State = Callable[[Obj], None]
 """What befell a pod: changes a healthy running pod in place."""
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+# Fields that rows of several teams share.
+SIDECAR: Final = {"restartPolicy": "Always"}
+TOLERATE_MEMORY: Final = {"effect": "NoSchedule", "key": "example.com/memory", "operator": "Exists"}
+ON_MEMORY: Final = {"tolerations": [TOLERATE_MEMORY], "nodeSelector": {"example.com/pool": "memory"}}
+ON_SPOT: Final = {
+    "tolerations": [{"effect": "NoSchedule", "key": "example.com/spot", "operator": "Exists"}],
+    "nodeSelector": {"example.com/pool": "spot"},
+}
 
 
 class Container(NamedTuple):

@@ -5,6 +5,8 @@ Reasons and messages are upstream's own, at v1.36.3.
 
 from __future__ import annotations
 
+from typing import Final
+
 from podrules.cluster.demo.base import Obj, condition, digest, instant, metadata
 from podrules.cluster.demo.rows import State
 
@@ -24,10 +26,10 @@ __all__ = [
     "succeeded",
 ]
 
-NODE_UNKNOWN_SINCE = "03:02:56"
+NODE_UNKNOWN_SINCE: Final = "03:02:56"
 """Last heartbeat 03:02:04, node-monitor grace period 50 s, the node controller's next round."""
 
-TAINT_EVICTION_AT = "03:07:56"
+TAINT_EVICTION_AT: Final = "03:07:56"
 """The pods' 300 s of toleration after that."""
 
 
@@ -107,17 +109,11 @@ def gated(gate: str) -> State:
 
     def change(pod: Obj) -> None:
         pod["spec"]["schedulingGates"] = [{"name": gate}]
-        _set_condition(
-            pod,
-            {
-                "type": "PodScheduled",
-                "status": "False",
-                # The API server writes this condition at create and sets no time.
-                "lastTransitionTime": None,
-                "reason": "SchedulingGated",
-                "message": "Scheduling is blocked due to non-empty scheduling gates",
-            },
-        )
+        message = "Scheduling is blocked due to non-empty scheduling gates"
+        since = pod["metadata"]["creationTimestamp"]
+        _set_condition(pod, condition("PodScheduled", "False", since, "SchedulingGated", message))
+        # The API server writes this one at create, without a generation.
+        del pod["status"]["conditions"][0]["observedGeneration"]
 
     return change
 
@@ -133,6 +129,7 @@ def preempted_and_terminating(at: str) -> State:
 
     def change(pod: Obj) -> None:
         _preempt(pod, at)
+        pod["status"]["observedGeneration"] = pod["metadata"]["generation"]
 
     return change
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from podrules.cluster.demo.base import Obj, digest, instant, metadata, reference, uid
 from podrules.cluster.demo.rows import Workload
@@ -54,6 +54,19 @@ def storage_classes() -> list[Obj]:
     return [*classes, driver]
 
 
+class _Claimed(NamedTuple):
+    """A claim and the volume bound to it."""
+
+    namespace: str
+    name: str
+    volume: str
+    storage_class: str
+    size: str
+    zone: str
+    app: str
+    age: str
+
+
 def volumes_of(workload: Workload, pods: Iterable[Obj]) -> tuple[list[Obj], list[Obj]]:
     """Claims and volumes of a StatefulSet, and the attachments of those that need one."""
     made: list[Obj] = []
@@ -62,59 +75,58 @@ def volumes_of(workload: Workload, pods: Iterable[Obj]) -> tuple[list[Obj], list
         return made, attachments
     storage_class, size = workload.claim.split()
     for pod in pods:
-        claim = f"data-{pod['metadata']['name']}"
-        namespace = workload.namespace
-        volume = f"pvc-{uid('PersistentVolumeClaim', namespace, claim)}"
+        namespace, name = workload.namespace, f"data-{pod['metadata']['name']}"
+        volume = f"pvc-{uid('PersistentVolumeClaim', namespace, name)}"
         zone = pod["metadata"]["labels"]["topology.kubernetes.io/zone"]
-        made.append(_claim(namespace, claim, volume, storage_class, size, workload))
-        made.append(_volume(namespace, claim, volume, storage_class, size, zone))
+        row = _Claimed(namespace, name, volume, storage_class, size, zone, workload.name, workload.age)
+        made += [_claim(row), _volume(row)]
         if storage_class != _NFS:
             attachments.append(_attachment(volume, pod["spec"]["nodeName"], workload.age))
     return made, attachments
 
 
-def _claim(namespace: str, name: str, volume: str, storage_class: str, size: str, workload: Workload) -> Obj:
-    meta = metadata("PersistentVolumeClaim", name, namespace, age=workload.age)
+def _claim(row: _Claimed) -> Obj:
+    meta = metadata("PersistentVolumeClaim", row.name, row.namespace, age=row.age)
     meta["annotations"] = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
     meta["finalizers"] = ["kubernetes.io/pvc-protection"]
-    meta["labels"] = {"app": workload.name, "team": namespace}
+    meta["labels"] = {"app": row.app, "team": row.namespace}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": meta,
         "spec": {
             "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": size}},
-            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": row.size}},
+            "storageClassName": row.storage_class,
             "volumeMode": "Filesystem",
-            "volumeName": volume,
+            "volumeName": row.volume,
         },
-        "status": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": size}, "phase": "Bound"},
+        "status": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": row.size}, "phase": "Bound"},
     }
 
 
-def _volume(namespace: str, claim: str, name: str, storage_class: str, size: str, zone: str) -> Obj:
-    meta = metadata("PersistentVolume", name, age="200d", finalizers=["kubernetes.io/pv-protection"])
-    bound = reference("PersistentVolumeClaim", namespace, claim, controller=False)
-    bound |= {"namespace": namespace, "resourceVersion": "4120933"}
+def _volume(row: _Claimed) -> Obj:
+    meta = metadata("PersistentVolume", row.volume, age=row.age, finalizers=["kubernetes.io/pv-protection"])
+    bound = reference("PersistentVolumeClaim", row.namespace, row.name, controller=False)
+    bound |= {"namespace": row.namespace, "resourceVersion": "4120933"}
     spec: Obj = {
         "accessModes": ["ReadWriteOnce"],
-        "capacity": {"storage": size},
+        "capacity": {"storage": row.size},
         "claimRef": bound,
         "persistentVolumeReclaimPolicy": "Delete",
-        "storageClassName": storage_class,
+        "storageClassName": row.storage_class,
         "volumeMode": "Filesystem",
     }
-    if storage_class == _NFS:
+    if row.storage_class == _NFS:
         meta["annotations"] = {"pv.kubernetes.io/provisioned-by": "example.com/nfs-provisioner"}
-        spec["nfs"] = {"server": "nas.storage.example.com", "path": f"/exports/{namespace}/{claim}"}
+        spec["nfs"] = {"server": "nas.storage.example.com", "path": f"/exports/{row.namespace}/{row.name}"}
     else:
         meta["annotations"] = {"pv.kubernetes.io/provisioned-by": BLOCK_DRIVER}
-        handle = name.replace("pvc", "vol")
+        handle = row.volume.replace("pvc", "vol")
         spec["csi"] = {"driver": BLOCK_DRIVER, "fsType": "ext4", "volumeHandle": handle}
-        term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+        term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [row.zone]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
-    status = {"phase": "Bound", "lastPhaseTransitionTime": instant("200d")}
+    status = {"phase": "Bound", "lastPhaseTransitionTime": instant(row.age)}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": meta, "spec": spec, "status": status}
 
 

@@ -1,0 +1,321 @@
+"""Finds the programs of the real control plane, or builds them with Go.
+
+They are looked for in this order, each program by itself:
+
+1. the folder named by ``KUBEBUILDER_ASSETS`` (envtest's convention; such folders often hold only some of them);
+2. a cache folder outside the tree, ``$XDG_CACHE_HOME/kubectl-qos/controlplane`` (``~/.cache`` when that is unset).
+
+``python -m tests.controlplane.binaries`` fills the cache. It needs Go of at least the version that ``tools/*/go.mod``
+states: the ``go`` on PATH, else the one beside the running Python, where ``pip install -r requirements/go.txt`` puts
+it. Every module's content is held to ``tools/*/go.sum``.
+
+Tests only look: a build takes minutes on two cores, longer than a test may run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = [
+    "ALL",
+    "CONTROL_PLANE",
+    "Binaries",
+    "Unavailable",
+    "build_binaries",
+    "cache_folder",
+    "find_binaries",
+]
+
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+ALL = (*CONTROL_PLANE, "helm")
+
+_TOOLS = Path(__file__).parent / "tools"
+_PREBUILD = "python -m tests.controlplane.binaries"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    """Where each program that was asked for is."""
+
+    paths: Mapping[str, Path]
+
+    def __getitem__(self, name: str) -> Path:
+        return self.paths[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """The programs cannot be had here."""
+
+    reason: str
+    """One sentence for a person: what is missing and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Module:
+    """One Go module of ours under ``tools/``; helm has its own because it needs other versions of the same modules."""
+
+    folder: str
+    versioned_by: str
+    packages: Mapping[str, str]
+    stamp: Callable[[str], Mapping[str, str]]
+    """From the version to the linker's string variables: what an official build would have stamped in."""
+
+    @property
+    def source(self) -> Path:
+        return _TOOLS / self.folder
+
+    @property
+    def version(self) -> str:
+        """The version of the module that gives the programs theirs, read from go.mod: stated once."""
+        return self._search(rf"^\s*{re.escape(self.versioned_by)} (v\S+)")
+
+    @property
+    def go_directive(self) -> str:
+        """The oldest Go that may build this module."""
+        return self._search(r"^go (\S+)")
+
+    @property
+    def build_flags(self) -> tuple[str, ...]:
+        stamped = " ".join(f"-X {variable}={value}" for variable, value in self.stamp(self.version).items())
+        return ("-trimpath", "-buildvcs=false", f"-ldflags=-s -w {stamped}")
+
+    def cached_in(self, cache: Path) -> Path:
+        """The folder of exactly this build: another go.sum, flag or processor is another folder."""
+        digest = hashlib.sha256()
+        for part in (*self.build_flags, sys.platform, platform.machine()):
+            digest.update(part.encode() + b"\0")
+        for file in ("go.mod", "go.sum"):
+            digest.update((self.source / file).read_bytes())
+        return cache / f"{self.folder}-{self.version}-{digest.hexdigest()[:16]}"
+
+    def _search(self, pattern: str) -> str:
+        found = re.search(pattern, (self.source / "go.mod").read_text(), re.MULTILINE)
+        if found is None:
+            raise ValueError(f"tools/{self.folder}/go.mod has no line {pattern!r}")
+        return found.group(1)
+
+
+def _kubernetes_stamp(version: str) -> Mapping[str, str]:
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    variables = {
+        "gitVersion": version,
+        "gitMajor": major,
+        "gitMinor": minor,
+        # Kubernetes' own word for a build from released sources without a git tree; the commit is not known then.
+        "gitTreeState": "archive",
+        "gitCommit": "",
+    }
+    return {f"k8s.io/component-base/version.{name}": value for name, value in variables.items()}
+
+
+_MODULES = (
+    _Module(
+        folder="kubernetes",
+        versioned_by="k8s.io/kubernetes",
+        packages={
+            "etcd": "go.etcd.io/etcd/server/v3",
+            **{name: f"k8s.io/kubernetes/cmd/{name}" for name in CONTROL_PLANE if name != "etcd"},
+        },
+        stamp=_kubernetes_stamp,
+    ),
+    _Module(
+        folder="helm",
+        versioned_by="helm.sh/helm/v4",
+        packages={"helm": "helm.sh/helm/v4/cmd/helm"},
+        stamp=lambda version: {"helm.sh/helm/v4/internal/version.version": version},
+    ),
+)
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder that holds built programs, one folder below it for each build."""
+    base = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "~")).expanduser() / ".cache"
+    return Path(base) / "kubectl-qos" / "controlplane"
+
+
+def find_binaries(
+    names: Iterable[str] = ALL,
+    *,
+    environment: Mapping[str, str] = os.environ,
+) -> Binaries | Unavailable:
+    """Looks for the programs without building anything.
+
+    Args:
+        names: Programs to look for, out of ``ALL``.
+        environment: Where ``KUBEBUILDER_ASSETS``, ``XDG_CACHE_HOME`` and ``HOME`` are read.
+    """
+    wanted = tuple(names)
+    paths = {name: path for name in wanted if (path := _find(name, environment)) is not None}
+    missing = [name for name in wanted if name not in paths]
+    if not missing:
+        return Binaries(paths=paths)
+    assets = environment.get("KUBEBUILDER_ASSETS")
+    looked = f"KUBEBUILDER_ASSETS ({assets})" if assets else "KUBEBUILDER_ASSETS (not set)"
+    return Unavailable(
+        reason=f"no {', '.join(missing)} in {looked} or {cache_folder(environment)}: "
+        f"run `{_PREBUILD}` once, which builds what is missing with Go",
+    )
+
+
+def build_binaries(
+    names: Iterable[str] = ALL,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    beside: Path | None = None,
+    progress: Callable[[str], None] = print,
+) -> Binaries | Unavailable:
+    """Finds the programs and builds those that are missing into the cache.
+
+    Args:
+        names: Programs to provide, out of ``ALL``.
+        environment: As for ``find_binaries``; also Go's environment, with ``PATH``.
+        beside: The folder that may hold a ``go`` when PATH has none; the running Python's if not given.
+        progress: Told a line for each program.
+    """
+    wanted = tuple(names)
+    if isinstance(found := find_binaries(wanted, environment=environment), Binaries):
+        return found
+    go = _find_go(environment, beside or Path(sys.executable).parent)
+    if isinstance(go, Unavailable):
+        return go
+    with _locked(cache_folder(environment), progress):
+        for name in wanted:
+            # Looked up again under the lock: another process may just have built it.
+            if _find(name, environment) is not None:
+                continue
+            failure = _build(name, go, environment, progress)
+            if failure is not None:
+                return failure
+    return find_binaries(wanted, environment=environment)
+
+
+def _find(name: str, environment: Mapping[str, str]) -> Path | None:
+    folders = [_module_of(name).cached_in(cache_folder(environment))]
+    if assets := environment.get("KUBEBUILDER_ASSETS"):
+        folders.insert(0, Path(assets))
+    candidates = (folder / name for folder in folders)
+    return next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
+
+
+def _module_of(name: str) -> _Module:
+    return next(module for module in _MODULES if name in module.packages)
+
+
+def _build(
+    name: str,
+    go: Path,
+    environment: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Unavailable | None:
+    """Builds one program beside its place and renames it there: a half-written program is never found."""
+    module = _module_of(name)
+    folder = module.cached_in(cache_folder(environment))
+    folder.mkdir(parents=True, exist_ok=True)
+    progress(f"{name}: building")
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
+        output = Path(scratch) / name
+        command = (str(go), "build", *module.build_flags, "-o", str(output), module.packages[name])
+        done = subprocess.run(
+            command,
+            cwd=module.source,
+            env=_go_environment(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            return Unavailable(reason=f"go could not build {name}: {_last_lines(done.stderr)}")
+        output.replace(folder / name)
+    progress(f"{name}: built in {time.monotonic() - started:.0f} s")
+    return None
+
+
+def _go_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Go's environment, with all settled that would change what is built."""
+    settled = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+    return {**environment, **settled}
+
+
+def _last_lines(text: str, count: int = 12) -> str:
+    """The end of Go's messages, without the addresses of the proxies that a person has set up."""
+    kept = "\n".join(text.strip().splitlines()[-count:])
+    return re.sub(r"https?://[^\s\"']+", "<address>", kept)
+
+
+def _find_go(environment: Mapping[str, str], beside: Path) -> Path | Unavailable:
+    needed = max((module.go_directive for module in _MODULES), key=_numbers)
+    seen = []
+    for candidate in (shutil.which("go", path=environment.get("PATH", "")), shutil.which("go", path=str(beside))):
+        if candidate is None:
+            continue
+        version = _go_version(candidate, environment)
+        if _numbers(version) >= _numbers(needed):
+            return Path(candidate)
+        seen.append(f"{candidate} is {version or 'of no known version'}")
+    found = ", ".join(dict.fromkeys(seen)) or "none was found on PATH or beside this Python"
+    return Unavailable(
+        reason=f"the control plane is built with Go {needed} or newer; {found}: "
+        "install it, or run `pip install --require-hashes -r requirements/go.txt`",
+    )
+
+
+def _go_version(go: str, environment: Mapping[str, str]) -> str:
+    command = (go, "env", "GOVERSION")
+    done = subprocess.run(command, env=_go_environment(environment), capture_output=True, text=True, check=False)
+    return done.stdout.strip().removeprefix("go")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+@contextmanager
+def _locked(cache: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    """Lets one process build at a time: two would halve each other's speed and do the same work."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another process that is building")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> int:
+    """Builds what is missing and says where everything is."""
+    parser = argparse.ArgumentParser(prog=_PREBUILD, description="Build the control plane that the tests run.")
+    parser.add_argument("names", nargs="*", metavar="PROGRAM", help=f"any of {', '.join(ALL)}; all when none is given")
+    names = parser.parse_args().names or list(ALL)
+    if unknown := [name for name in names if name not in ALL]:
+        parser.error(f"unknown program {', '.join(unknown)}; choose from {', '.join(ALL)}")
+    started = time.monotonic()
+    outcome = build_binaries(names, progress=lambda line: print(line, flush=True))
+    if isinstance(outcome, Unavailable):
+        print(outcome.reason, file=sys.stderr)
+        return 1
+    for name, path in outcome.paths.items():
+        print(f"{name}: {path}")
+    print(f"ready after {time.monotonic() - started:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""A small client for the API server: one request per object, over connections that stay open."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+__all__ = ["ApiClient", "ApiError", "Object"]
+
+Object = dict[str, Any]
+"""An API object, or a part of one, as JSON holds it."""
+
+_MERGE_PATCH = "application/merge-patch+json"
+_APPLY_PATCH = "application/apply-patch+yaml"
+_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_FIELD_MANAGER = "tests"
+# A request may wait for an admission webhook, which gets 30 s at most.
+_TIMEOUT_SECONDS = 40
+# The API server closes a connection that was idle for 90 s; a request must not meet that moment.
+_IDLE_SECONDS = 45
+
+
+class ApiError(RuntimeError):
+    """The API server refused a request."""
+
+    def __init__(self, code: int, status: Mapping[str, Any]) -> None:
+        super().__init__(f"{code} {status.get('reason', '')}: {status.get('message', '')}")
+        self.code = code
+        self.reason: str = status.get("reason", "")
+        self.message: str = status.get("message", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """How the API server serves a kind."""
+
+    plural: str
+    namespaced: bool
+
+
+class ApiClient:
+    """Requests as one user, who proves it with a client certificate."""
+
+    def __init__(self, port: int, *, authority: Path, certificate: Path, key: Path) -> None:
+        """Prepares requests; nothing is sent yet.
+
+        Args:
+            port: The API server's port on loopback.
+            authority: Certificate that must have signed the API server's.
+            certificate: The user's certificate.
+            key: The user's private key.
+        """
+        self._port = port
+        self._tls = ssl.create_default_context(cafile=authority)
+        self._tls.load_cert_chain(certificate, key)
+        # A connection serves one request at a time, so each thread has its own.
+        self._local = threading.local()
+        self._resources: dict[tuple[str, str], _Resource] = {}
+
+    def create(self, obj: Mapping[str, Any]) -> Object:
+        """Creates an object and returns it as stored."""
+        api_version, kind, namespace, _ = _identity(obj)
+        return self.request("POST", self.path(api_version, kind, namespace), obj)
+
+    def apply(self, objects: Iterable[Mapping[str, Any]]) -> list[Object]:
+        """Creates or updates objects in their order by server-side apply, and returns them as stored."""
+        return [self._apply(obj) for obj in objects]
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
+        """Reads one object."""
+        return self.request("GET", self.path(api_version, kind, namespace, name))
+
+    def list_items(self, api_version: str, kind: str, namespace: str | None = None, **query: str) -> list[Object]:
+        """Reads the objects of a kind, in all namespaces when none is given; ``query`` has selectors."""
+        answer = self.request("GET", self.path(api_version, kind, namespace), query=query)
+        # Items of a list carry no type of their own.
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in answer["items"]]
+
+    def patch(self, obj: Mapping[str, Any], patch: Mapping[str, Any], *, subresource: str | None = None) -> Object:
+        """Merges ``patch`` into an object that exists, or into one of its subresources."""
+        path = self.path(*_identity(obj), subresource)
+        return self.request("PATCH", path, patch, content_type=_MERGE_PATCH)
+
+    def delete(self, obj: Mapping[str, Any], *, grace_period_seconds: int | None = None) -> None:
+        """Deletes an object; one that is gone already is fine."""
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        try:
+            self.request("DELETE", self.path(*_identity(obj)), options)
+        except ApiError as error:
+            if error.code != http.HTTPStatus.NOT_FOUND:
+                raise
+
+    def path(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+    ) -> str:
+        """The path of a kind's collection, or of an object or its subresource."""
+        resource = self._resource(api_version, kind)
+        parts = ["/apis" if "/" in api_version else "/api", api_version]
+        if resource.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        return "/".join([*parts, resource.plural, *filter(None, (name, subresource))])
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        query: Mapping[str, str] | None = None,
+    ) -> Object:
+        """Sends one request.
+
+        Returns:
+            The answer's JSON; ``{}`` when the answer is not JSON.
+
+        Raises:
+            ApiError: The API server refused.
+            OSError: There was no answer.
+        """
+        target = f"{path}?{urlencode(query)}" if query else path
+        headers = {"Accept": accept, "Content-Type": content_type}
+        code, answer = self._exchange(method, target, json.dumps(body) if body is not None else None, headers)
+        try:
+            parsed = json.loads(answer)
+        except ValueError:
+            parsed = {"message": answer.decode(errors="replace")} if code >= http.HTTPStatus.BAD_REQUEST else {}
+        if code >= http.HTTPStatus.BAD_REQUEST:
+            raise ApiError(code, parsed)
+        return dict(parsed)
+
+    def close(self) -> None:
+        """Closes this thread's connection; the next request opens another."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+
+    def _exchange(self, method: str, target: str, body: str | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        connection = self._connection()
+        try:
+            connection.request(method, target, body, dict(headers))
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (http.client.HTTPException, OSError) as error:
+            connection.close()
+            raise OSError(f"{method} {target}: {error}") from error
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        """This thread's connection; http.client opens it when it is closed."""
+        now = time.monotonic()
+        if not hasattr(self._local, "connection"):
+            self._local.connection = http.client.HTTPSConnection(
+                "127.0.0.1",
+                self._port,
+                context=self._tls,
+                timeout=_TIMEOUT_SECONDS,
+            )
+        elif now - self._local.used > _IDLE_SECONDS:
+            self._local.connection.close()
+        self._local.used = now
+        connection: http.client.HTTPSConnection = self._local.connection
+        return connection
+
+    def _apply(self, obj: Mapping[str, Any]) -> Object:
+        query = {"fieldManager": _FIELD_MANAGER, "force": "true"}
+        return self.request("PATCH", self.path(*_identity(obj)), obj, content_type=_APPLY_PATCH, query=query)
+
+    def _resource(self, api_version: str, kind: str) -> _Resource:
+        if (api_version, kind) not in self._resources:
+            # Asked again for an unknown kind: a CustomResourceDefinition may have been added.
+            self._resources = self._discover()
+        try:
+            return self._resources[api_version, kind]
+        except KeyError:
+            raise LookupError(f"the API server does not serve {kind} of {api_version}") from None
+
+    def _discover(self) -> dict[tuple[str, str], _Resource]:
+        resources = {}
+        for root in ("/api", "/apis"):
+            for group in self.request("GET", root, accept=_DISCOVERY)["items"]:
+                prefix = f"{group['metadata']['name']}/" if group["metadata"].get("name") else ""
+                for version in group["versions"]:
+                    for served in version["resources"]:
+                        resource = _Resource(served["resource"], served["scope"] == "Namespaced")
+                        resources[prefix + version["version"], served["responseKind"]["kind"]] = resource
+        return resources
+
+
+def _identity(obj: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """apiVersion, kind, namespace ("default" when not given, as kubectl has it) and name."""
+    metadata = obj["metadata"]
+    return obj["apiVersion"], obj["kind"], metadata.get("namespace", "default"), metadata.get("name", "")

@@ -1,0 +1,456 @@
+"""A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-scheduler, kube-controller-manager.
+
+There are no kubelets: a test writes nodes and pod statuses through the API, as a kubelet would.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import yaml
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.certificates import Authority, Credential, new_signing_key
+from tests.controlplane.client import ApiClient, ApiError, Object
+from tests.controlplane.kubeconfigs import KubeconfigWriter
+from tests.controlplane.processes import Process, start_on_free_port, stop_all
+
+__all__ = ["ControlPlane"]
+
+T = TypeVar("T")
+
+_READY_SECONDS = 60.0
+_STOP_SECONDS = 5.0
+_NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+# etcd wants a host and a port also in a socket's address; the file has this name, in the folder that etcd runs in.
+_ETCD_SOCKET = "etcd:0"
+_PEER_SOCKET = "peer:0"
+
+
+class ControlPlane:
+    """Starts on ``with`` and leaves no process and no file when the block ends, however it ends.
+
+    Authorization is RBAC, with the Node authorizer beside it as kubeadm has it; anonymous requests are refused.
+    The controller manager uses a service account for each controller, also as kubeadm has it.
+    """
+
+    def __init__(
+        self,
+        binaries: Binaries,
+        *,
+        scheduler: bool = True,
+        controllers: bool = True,
+        apiserver_args: Sequence[str] = (),
+        scheduler_config: Mapping[str, Any] | None = None,
+        controller_manager_args: Sequence[str] = (),
+    ) -> None:
+        """Describes the control plane; nothing runs yet.
+
+        Args:
+            binaries: Programs from ``find_binaries``.
+            scheduler: Whether pods are scheduled; if not, ``bind`` does it.
+            controllers: Whether workloads make pods, garbage is collected, and so on.
+            apiserver_args: More arguments, which win over the ones given here.
+            scheduler_config: Fields of KubeSchedulerConfiguration, such as ``percentageOfNodesToScore`` or
+                ``profiles``.
+            controller_manager_args: As ``apiserver_args``.
+        """
+        self._binaries = binaries
+        self._with_scheduler = scheduler
+        self._with_controllers = controllers
+        self._apiserver_args = tuple(apiserver_args)
+        self._scheduler_config = dict(scheduler_config or {})
+        self._controller_manager_args = tuple(controller_manager_args)
+        self._processes: list[Process] = []
+        self._authority = Authority()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # Life
+
+    def start(self) -> None:
+        """Starts everything and returns when it is ready.
+
+        Call it from the main thread: on Linux the processes are killed when the thread that started them ends.
+
+        Raises:
+            ProcessError: A program ended or did not become ready.
+        """
+        self.folder = Path(tempfile.mkdtemp(prefix="control-plane-"))
+        try:
+            self._write_credentials()
+            self._start_etcd()
+            self._start_apiserver()
+            if self._with_controllers:
+                self._start_controller_manager()
+            if self._with_scheduler:
+                self._start_scheduler()
+            self._allow_pods_in("default")
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stops everything and removes its folder; a second call does nothing."""
+        # Clients before servers: the API server waits for open watches, and etcd for the API server.
+        while self._processes:
+            stop_all([self._processes.pop()], timeout=_STOP_SECONDS)
+        if hasattr(self, "api"):
+            self.api.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """The process id of each running program."""
+        return {process.name: process.pid for process in self._processes if process.running}
+
+    def log(self, program: str) -> str:
+        """What a program has logged so far."""
+        return (self.folder / f"{program}.log").read_text(errors="replace")
+
+    # Users
+
+    def kubeconfig_for_client_certificate(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig with a client certificate."""
+        return self._kubeconfigs.for_certificate(self._authority.client(user, groups))
+
+    def kubeconfig_for_service_account(self, name: str, namespace: str = "default") -> Path:
+        """A kubeconfig with a token of a service account, which is created if need be."""
+        return self._kubeconfigs.for_token(self.service_account_token(name, namespace))
+
+    def kubeconfig_for_token(self, token: str) -> Path:
+        """A kubeconfig with this bearer token, which may as well be a wrong one."""
+        return self._kubeconfigs.for_token(token)
+
+    def kubeconfig_for_exec_plugin(self, token: str) -> Path:
+        """A kubeconfig whose credential plugin prints this token."""
+        return self._kubeconfigs.for_exec_plugin(token)
+
+    def service_account_token(self, name: str, namespace: str = "default") -> str:
+        """A token for a service account, from the TokenRequest API; the account is created if need be."""
+        self.api.apply([_service_account(name, namespace)])
+        path = self.api.path("v1", "ServiceAccount", namespace, name, "token")
+        token: str = self.api.request("POST", path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+        return token
+
+    # Objects
+
+    def apply(self, objects: Sequence[Mapping[str, Any]]) -> list[Object]:
+        """Creates or updates objects in their order, one request each, and returns them as stored."""
+        return self.api.apply(objects)
+
+    def create_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """Creates a namespace in which pods can be created at once."""
+        metadata = {"name": name, "labels": dict(labels or {})}
+        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self._allow_pods_in(name)
+
+    def create_node(
+        self,
+        name: str,
+        capacity: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        *,
+        allocatable: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+        unschedulable: bool = False,
+        ready: bool = True,
+        status: Mapping[str, Any] | None = None,
+    ) -> Object:
+        """Creates a node and reports its status as its kubelet would.
+
+        Args:
+            name: The node's name, also its hostname label.
+            capacity: Resources; 4 CPUs, 8 GiB and 110 pods when not given. An amount given replaces its default.
+            labels: More labels.
+            allocatable: Resources that differ from the capacity.
+            taints: Taints that stay. A node that is not ready is tainted by the cluster as well.
+            unschedulable: Whether it is cordoned.
+            ready: The state of its Ready condition.
+            status: More status fields.
+        """
+        node: Object = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+            "spec": {"taints": [dict(taint) for taint in taints], "unschedulable": unschedulable},
+        }
+        stored = self.api.create(node)
+        has = {"cpu": "4", "memory": "8Gi", "pods": "110", **(capacity or {})}
+        reported = {"capacity": has, "allocatable": {**has, **(allocatable or {})}, "conditions": [_ready(ready)]}
+        stored = self.api.patch(node, {"status": {**reported, **(status or {})}}, subresource="status")
+        return self._remove_not_ready_taint(stored) if ready else stored
+
+    def bind(self, pod: Mapping[str, Any], node: str) -> None:
+        """Assigns a pod to a node, as a scheduler does."""
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        self.api.request("POST", self.api.path("v1", "Pod", namespace, name, "binding"), binding)
+
+    def set_pod_status(self, pod: Mapping[str, Any], status: Mapping[str, Any]) -> Object:
+        """Merges fields into a pod's status, as its kubelet does."""
+        return self.api.patch(pod, {"status": dict(status)}, subresource="status")
+
+    def kubectl(
+        self,
+        *arguments: str | Path,
+        input: str | None = None,  # noqa: A002  # subprocess.run's own word
+        kubeconfig: Path | None = None,
+        check: bool = True,
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs the real kubectl.
+
+        Args:
+            arguments: What follows ``kubectl``.
+            input: Text for its standard input.
+            kubeconfig: Who runs it; the cluster's administrator when not given.
+            check: Whether an exit code other than 0 raises, with kubectl's messages in the error.
+            env: Environment variables set on top of the test's own.
+            timeout: Seconds it may run.
+        """
+        done = subprocess.run(
+            [self._binaries["kubectl"], *arguments],
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            env={**self.kubectl_environment(kubeconfig), **(env or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr}")
+        return done
+
+    def kubectl_environment(self, kubeconfig: Path | None = None) -> dict[str, str]:
+        """The environment for kubectl, or for a plugin run alone: this cluster, nothing of the person's own."""
+        own = {
+            "KUBECONFIG": str(kubeconfig or self.admin_kubeconfig),
+            "KUBECACHEDIR": str(self.folder / "kubectl-cache"),
+            "KUBERC": "off",
+            # Plugins look for kubectl here.
+            "PATH": f"{self._binaries['kubectl'].parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+        return {**os.environ, **own}
+
+    def wait_for(self, condition: Callable[[], T | None], what: str, *, timeout: float = 30) -> T:
+        """Waits until ``condition`` is truthy and returns its value.
+
+        Args:
+            condition: Asked repeatedly.
+            what: What is waited for, said when the time is over.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: The time is over.
+        """
+        deadline = time.monotonic() + timeout
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"after {timeout:.0f} s still not: {what}")
+            time.sleep(0.05)
+        return value
+
+    # Parts
+
+    def _write_credentials(self) -> None:
+        self._write("ca", Credential(certificate=self._authority.certificate, key=b""))
+        self._write("server", self._authority.server(("localhost", "kubernetes", "kubernetes.default.svc")))
+        self._write("service-accounts", new_signing_key())
+        self._admin = self._authority.client("kubernetes-admin", ("system:masters",))
+        self._write("admin", self._admin)
+
+    def _write(self, name: str, credential: Credential) -> None:
+        # The folder is its owner's alone, so the files need no modes of their own.
+        (self.folder / f"{name}.crt").write_bytes(credential.certificate)
+        if credential.key:
+            (self.folder / f"{name}.key").write_bytes(credential.key)
+
+    def _start_etcd(self) -> None:
+        arguments = (
+            self._binaries["etcd"],
+            "--name=test",
+            f"--data-dir={self.folder / 'etcd'}",
+            # Sockets in a folder of our own: no ports that could be taken, and nobody else on the machine can connect.
+            f"--listen-client-urls=unix://{_ETCD_SOCKET}",
+            f"--advertise-client-urls=unix://{_ETCD_SOCKET}",
+            f"--listen-peer-urls=unix://{_PEER_SOCKET}",
+            f"--initial-advertise-peer-urls=unix://{_PEER_SOCKET}",
+            f"--initial-cluster=test=unix://{_PEER_SOCKET}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        )
+        process = Process(arguments, log=self.folder / "etcd.log")
+        self._processes.append(process)
+        process.wait_until((self.folder / _ETCD_SOCKET).is_socket, timeout=_READY_SECONDS)
+
+    def _start_apiserver(self) -> None:
+        port = self._start_server("kube-apiserver", self._apiserver_arguments, self._readiness("/readyz"))
+        self.api = self._client(port)
+        self.server = f"https://127.0.0.1:{port}"
+        self._kubeconfigs = KubeconfigWriter(self.folder, server=self.server, authority=self._authority.certificate)
+        self.admin_kubeconfig = self._kubeconfigs.for_certificate(self._admin)
+
+    def _apiserver_arguments(self, port: int) -> Sequence[str]:
+        keys = self.folder / "service-accounts"
+        return (
+            # The API server runs in the same folder as etcd, to which the socket's address is relative.
+            f"--etcd-servers=unix://{_ETCD_SOCKET}",
+            *self._serving_arguments(port),
+            f"--client-ca-file={self.folder / 'ca.crt'}",
+            "--anonymous-auth=false",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-key-file={keys}.crt",
+            f"--service-account-signing-key-file={keys}.key",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            # The endpoints of the kubernetes Service may not be loopback addresses.
+            "--endpoint-reconciler-type=none",
+            "--allow-privileged=true",
+            "--profiling=false",
+            *self._apiserver_args,
+        )
+
+    def _start_controller_manager(self) -> None:
+        kubeconfig = self.kubeconfig_for_client_certificate("system:kube-controller-manager")
+
+        def arguments(port: int) -> Sequence[str]:
+            return (
+                *self._serving_arguments(port),
+                *_identity_arguments(kubeconfig),
+                f"--kubeconfig={kubeconfig}",
+                "--leader-elect=false",
+                "--use-service-account-credentials=true",
+                f"--service-account-private-key-file={self.folder / 'service-accounts.key'}",
+                f"--root-ca-file={self.folder / 'ca.crt'}",
+                # No kubelet renews a node's lease here, and a test must not lose its nodes while it runs.
+                "--node-monitor-grace-period=24h",
+                # The default is a folder of the system, which would be created.
+                f"--flex-volume-plugin-dir={self.folder / 'flexvolumes'}",
+                *self._controller_manager_args,
+            )
+
+        self._start_server("kube-controller-manager", arguments, self._readiness("/healthz"))
+
+    def _start_scheduler(self) -> None:
+        kubeconfig = self.kubeconfig_for_client_certificate("system:kube-scheduler")
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 1000, "burst": 2000},
+            "leaderElection": {"leaderElect": False},
+            **self._scheduler_config,
+        }
+        file = self.folder / "scheduler.yaml"
+        file.write_text(yaml.safe_dump(config))
+
+        def arguments(port: int) -> Sequence[str]:
+            return (*self._serving_arguments(port), *_identity_arguments(kubeconfig), f"--config={file}")
+
+        self._start_server("kube-scheduler", arguments, self._readiness("/readyz"))
+
+    def _serving_arguments(self, port: int) -> Sequence[str]:
+        return (
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--cert-dir={self.folder}",
+            f"--tls-cert-file={self.folder / 'server.crt'}",
+            f"--tls-private-key-file={self.folder / 'server.key'}",
+        )
+
+    def _start_server(
+        self,
+        name: str,
+        arguments: Callable[[int], Sequence[str]],
+        ready: Callable[[int], bool],
+    ) -> int:
+        process, port = start_on_free_port(
+            lambda port: (self._binaries[name], *arguments(port)),
+            ready,
+            log=self.folder / f"{name}.log",
+            timeout=_READY_SECONDS,
+        )
+        self._processes.append(process)
+        return port
+
+    def _readiness(self, path: str) -> Callable[[int], bool]:
+        def ready(port: int) -> bool:
+            client = self._client(port)
+            try:
+                client.request("GET", path)
+            except (ApiError, OSError):
+                return False
+            finally:
+                client.close()
+            return True
+
+        return ready
+
+    def _client(self, port: int) -> ApiClient:
+        folder = self.folder
+        return ApiClient(
+            port,
+            authority=folder / "ca.crt",
+            certificate=folder / "admin.crt",
+            key=folder / "admin.key",
+        )
+
+    def _allow_pods_in(self, namespace: str) -> None:
+        """Pods are refused until their namespace has its service account, which a controller makes a little later."""
+        try:
+            self.api.create(_service_account("default", namespace))
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    def _remove_not_ready_taint(self, node: Object) -> Object:
+        """Does what the node lifecycle controller does for a ready node, now, and also when it does not run."""
+        kept = [taint for taint in node["spec"].get("taints", ()) if taint["key"] != _NOT_READY_TAINT]
+        return self.api.patch(node, {"spec": {"taints": kept or None}})
+
+
+def _identity_arguments(kubeconfig: Path) -> Sequence[str]:
+    """How a component asks the API server who its own callers are."""
+    return (f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}")
+
+
+def _service_account(name: str, namespace: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+
+
+def _ready(ready: bool) -> Object:
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {
+        "type": "Ready",
+        "status": "True" if ready else "False",
+        "reason": "KubeletReady" if ready else "KubeletNotReady",
+        "message": "written by the test",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }

@@ -1,0 +1,87 @@
+"""Fixtures of the real control plane, for any conftest to import.
+
+However many conftests import them, one control plane runs in a session: it is kept with pytest's configuration and
+stopped when that is closed, also after failures and Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, find_binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+
+__all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "require_binaries"]
+
+_RUNNING = pytest.StashKey[ControlPlane]()
+# One sequence for the process: names in the shared control plane never meet again.
+_NUMBERS = itertools.count(1)
+
+
+def require_binaries(names: Sequence[str]) -> Binaries:
+    """Finds programs, or ends the test: skipped on a person's machine, failed in CI, where they must be."""
+    found = find_binaries(names)
+    if isinstance(found, Unavailable):
+        if os.environ.get("CI") == "true":
+            pytest.fail(found.reason, pytrace=False)
+        pytest.skip(found.reason)
+    return found
+
+
+@pytest.fixture(scope="session")
+def control_plane_binaries() -> Binaries:
+    """The programs of the control plane, with kubectl."""
+    return require_binaries(CONTROL_PLANE)
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The real helm."""
+    return require_binaries(("helm",))["helm"]
+
+
+@pytest.fixture(scope="session")
+def control_plane(control_plane_binaries: Binaries, pytestconfig: pytest.Config) -> ControlPlane:
+    """A whole control plane, shared by the session: tests keep to namespaces and nodes of their own."""
+    running = pytestconfig.stash.get(_RUNNING, None)
+    if running is None:
+        running = ControlPlane(control_plane_binaries)
+        running.start()
+        pytestconfig.add_cleanup(running.stop)
+        pytestconfig.stash[_RUNNING] = running
+    return running
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A namespace for one test, with a new name; it is deleted after the test with its pods."""
+    name = f"test-{next(_NUMBERS)}"
+    control_plane.create_namespace(name)
+    yield name
+    api = control_plane.api
+    api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    # No kubelet confirms that they stopped, and while there is one the namespace stays. Their controllers cannot
+    # make new ones in a namespace that is being deleted.
+    api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+
+
+@pytest.fixture
+def make_node(control_plane: ControlPlane) -> Iterator[Callable[..., Object]]:
+    """Makes nodes for one test: ``ControlPlane.create_node`` with a new name; they are deleted after the test."""
+    made = []
+
+    def make(**arguments: Any) -> Object:
+        node = control_plane.create_node(f"node-{next(_NUMBERS)}", **arguments)
+        made.append(node)
+        return node
+
+    yield make
+    for node in made:
+        control_plane.api.delete(node)

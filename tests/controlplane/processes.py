@@ -1,0 +1,177 @@
+"""Processes that never outlive the test run."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+__all__ = ["Process", "ProcessError", "free_port", "start_on_free_port", "stop_all"]
+
+_PR_SET_PDEATHSIG = 1
+# Loaded before any fork: the child of a fork must not load libraries.
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+_ATTEMPTS = 5
+_POLL_SECONDS = 0.02
+
+
+class ProcessError(RuntimeError):
+    """A process ended, or did not become ready, when it should serve."""
+
+
+class _PortTakenError(ProcessError):
+    """The server ended because another program holds its port."""
+
+
+class Process:
+    """A running program with its log file."""
+
+    def __init__(self, arguments: Sequence[str | Path], *, log: Path) -> None:
+        """Starts the program; call it from a thread that outlives it, the main one.
+
+        Args:
+            arguments: The program and its arguments.
+            log: File that receives its output; what it held is dropped.
+        """
+        self.name = Path(arguments[0]).name
+        self.log = log
+        with log.open("wb") as output:
+            self._popen = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=log.parent,
+                # Ctrl-C in a terminal must reach pytest alone, which then stops these in order.
+                start_new_session=True,
+                preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509  # the child only makes two system calls
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process id, also after the end."""
+        return self._popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._popen.poll() is None
+
+    def log_tail(self, lines: int = 15) -> str:
+        """The end of its log, for an error message."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def wait_until(self, ready: Callable[[], bool], *, timeout: float) -> None:
+        """Waits until it is ready.
+
+        Args:
+            ready: Asked repeatedly; answers at once.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            ProcessError: It ended or the time is over; the message has the end of its log.
+        """
+        deadline = time.monotonic() + timeout
+        while not ready():
+            if not self.running:
+                raise ProcessError(f"{self.name} ended with {self._popen.returncode}:\n{self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise ProcessError(f"{self.name} was not ready after {timeout:.0f} s:\n{self.log_tail()}")
+            time.sleep(_POLL_SECONDS)
+
+    def terminate(self) -> None:
+        """Asks it to end; returns at once."""
+        if self.running:
+            self._popen.terminate()
+
+    def wait_ended(self, *, timeout: float) -> None:
+        """Waits for its end, and kills it when the time is over."""
+        try:
+            self._popen.wait(max(timeout, 0))
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+
+
+def stop_all(processes: Iterable[Process], *, timeout: float) -> None:
+    """Stops the processes together: each is asked to end, and killed after ``timeout`` seconds."""
+    asked = list(processes)
+    for process in asked:
+        process.terminate()
+    deadline = time.monotonic() + timeout
+    for process in asked:
+        process.wait_ended(timeout=deadline - time.monotonic())
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def start_on_free_port(
+    arguments: Callable[[int], Sequence[str | Path]],
+    ready: Callable[[int], bool],
+    *,
+    log: Path,
+    timeout: float,
+) -> tuple[Process, int]:
+    """Starts a server on a loopback port and waits until it serves.
+
+    Another program can take a free port between the look and the start, so that case is tried again.
+
+    Args:
+        arguments: The command line for a port.
+        ready: Whether the server answers on the port.
+        log: As for ``Process``.
+        timeout: Seconds to wait at most, each time.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        with contextlib.suppress(_PortTakenError):
+            return _start_on(free_port(), arguments, ready, log=log, timeout=timeout)
+    return _start_on(free_port(), arguments, ready, log=log, timeout=timeout)
+
+
+def _start_on(
+    port: int,
+    arguments: Callable[[int], Sequence[str | Path]],
+    ready: Callable[[int], bool],
+    *,
+    log: Path,
+    timeout: float,
+) -> tuple[Process, int]:
+    process = Process(arguments(port), log=log)
+    try:
+        process.wait_until(lambda: ready(port), timeout=timeout)
+    except BaseException as error:
+        process.wait_ended(timeout=0)
+        if isinstance(error, ProcessError) and "address already in use" in process.log_tail(lines=40):
+            raise _PortTakenError(str(error)) from error
+        raise
+    return process, port
+
+
+def _die_with(parent: int) -> Callable[[], None]:
+    """What a child does before it becomes the program: it asks the kernel to be killed when its parent dies.
+
+    So nothing is left behind even when pytest itself is killed. The kernel watches the thread that started the child.
+    """
+
+    def in_child() -> None:
+        if _LIBC is None:
+            return
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The parent may have died before the request.
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return in_child

@@ -1,0 +1,273 @@
+"""The control plane of the tests is a real one, and nothing of it is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import ProcessError
+
+pytestmark = pytest.mark.controlplane
+
+ROOT = Path(__file__).parents[2]
+
+STARTED_AND_LEFT_RUNNING = """
+import sys
+from tests.controlplane.binaries import find_binaries
+from tests.controlplane.control_plane import ControlPlane
+
+control_plane = ControlPlane(find_binaries(), scheduler=False, controllers=False)
+control_plane.start()
+print(*control_plane.pids.values(), control_plane.folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        "spec": {"containers": [{"name": "app", "image": "app"}], **spec},
+    }
+
+
+def on(node: Mapping[str, Any]) -> Mapping[str, str]:
+    """A node selector that only this node matches."""
+    return {"kubernetes.io/hostname": node["metadata"]["name"]}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def read_pod(control_plane: ControlPlane, namespace: str, name: str = "web") -> Object:
+    return control_plane.api.get("v1", "Pod", name, namespace)
+
+
+def test_version_is_the_reference(control_plane: ControlPlane) -> None:
+    versions = json.loads(control_plane.kubectl("version", "-o", "json").stdout)
+
+    for side in ("clientVersion", "serverVersion"):
+        assert versions[side]["gitVersion"] == "v1.36.3"
+        assert (versions[side]["major"], versions[side]["minor"]) == ("1", "36")
+
+
+def test_scheduler_places_a_pod(
+    control_plane: ControlPlane,
+    namespace: str,
+    make_node: Callable[..., Object],
+) -> None:
+    node = make_node(labels={"disk": "fast"})
+    control_plane.apply([make_pod(namespace, nodeSelector=on(node))])
+
+    placed = control_plane.wait_for(
+        lambda: read_pod(control_plane, namespace)["spec"].get("nodeName"),
+        "the pod is scheduled",
+    )
+
+    assert placed == node["metadata"]["name"]
+
+
+def test_scheduler_says_why_it_cannot(
+    control_plane: ControlPlane,
+    namespace: str,
+    make_node: Callable[..., Object],
+) -> None:
+    node = make_node(capacity={"cpu": "1"})
+    app = {"name": "app", "image": "app", "resources": {"requests": {"cpu": "2"}}}
+    control_plane.apply([make_pod(namespace, nodeSelector=on(node), containers=[app])])
+
+    conditions = control_plane.wait_for(
+        lambda: read_pod(control_plane, namespace)["status"].get("conditions"),
+        "the scheduler has judged the pod",
+    )
+
+    assert conditions[0]["reason"] == "Unschedulable"
+    assert "1 Insufficient cpu" in conditions[0]["message"]
+
+
+def test_node_that_is_not_ready_is_tainted(make_node: Callable[..., Object]) -> None:
+    ready, failed = make_node(), make_node(ready=False)
+
+    assert "taints" not in ready["spec"]
+    assert failed["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+
+
+def test_priority_admission_fills_priority(control_plane: ControlPlane, namespace: str) -> None:
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": f"{namespace}-high"},
+        "value": 1000,
+        "preemptionPolicy": "Never",
+    }
+    control_plane.apply([high])
+
+    pod = control_plane.api.create(make_pod(namespace, priorityClassName=f"{namespace}-high"))
+
+    control_plane.api.delete(high)
+    assert pod["spec"]["priority"] == 1000
+    assert pod["spec"]["preemptionPolicy"] == "Never"
+
+
+def test_controller_manager_makes_the_pods_of_a_replica_set(control_plane: ControlPlane, namespace: str) -> None:
+    template = make_pod(namespace)
+    replica_set = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]},
+        },
+    }
+    control_plane.apply([replica_set])
+
+    def pods() -> list[Object] | None:
+        found = control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web")
+        return found if len(found) == 2 else None
+
+    owners = [pod["metadata"]["ownerReferences"][0]["kind"] for pod in control_plane.wait_for(pods, "there are 2 pods")]
+    assert owners == ["ReplicaSet", "ReplicaSet"]
+
+
+def test_user_may_do_what_rbac_grants(control_plane: ControlPlane, namespace: str) -> None:
+    kubeconfig = control_plane.kubeconfig_for_client_certificate("jane", ["developers"])
+    get_pods = ("get", "pods", "--namespace", namespace)
+
+    refused = control_plane.kubectl(*get_pods, kubeconfig=kubeconfig, check=False)
+    control_plane.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--group=developers", "-n", namespace)
+    allowed = control_plane.wait_for(
+        lambda: control_plane.kubectl(*get_pods, kubeconfig=kubeconfig, check=False).returncode == 0,
+        "the role binding takes effect",
+    )
+
+    assert refused.returncode == 1
+    assert 'pods is forbidden: User "jane" cannot list resource "pods"' in refused.stderr
+    assert allowed
+
+
+def test_service_account_token_authenticates(control_plane: ControlPlane, namespace: str) -> None:
+    kubeconfig = control_plane.kubeconfig_for_service_account("robot", namespace)
+
+    assert who_am_i(control_plane, kubeconfig) == f"system:serviceaccount:{namespace}:robot"
+
+
+def test_exec_plugin_authenticates(control_plane: ControlPlane, namespace: str) -> None:
+    token = control_plane.service_account_token("robot", namespace)
+    kubeconfig = control_plane.kubeconfig_for_exec_plugin(token)
+
+    assert who_am_i(control_plane, kubeconfig) == f"system:serviceaccount:{namespace}:robot"
+
+
+def test_wrong_token_is_refused(control_plane: ControlPlane) -> None:
+    kubeconfig = control_plane.kubeconfig_for_token("wrong")
+
+    refused = control_plane.kubectl("get", "pods", kubeconfig=kubeconfig, check=False)
+
+    assert refused.returncode == 1
+    assert "Unauthorized" in refused.stderr or "must be logged in" in refused.stderr
+
+
+def who_am_i(control_plane: ControlPlane, kubeconfig: Path) -> str:
+    answer = control_plane.kubectl("auth", "whoami", "-o", "json", kubeconfig=kubeconfig).stdout
+    user: str = json.loads(answer)["status"]["userInfo"]["username"]
+    return user
+
+
+def test_kubectl_reads_standard_input(control_plane: ControlPlane, namespace: str) -> None:
+    done = control_plane.kubectl("apply", "-f", "-", input=json.dumps(make_pod(namespace)))
+
+    assert done.stdout == "pod/web created\n"
+
+
+def test_refused_request_says_why(control_plane: ControlPlane, namespace: str) -> None:
+    with pytest.raises(ApiError, match='pods "absent" not found') as refused:
+        read_pod(control_plane, namespace, "absent")
+
+    assert refused.value.code == HTTPStatus.NOT_FOUND
+
+
+def test_pods_without_scheduler_and_controllers(control_plane_binaries: Binaries) -> None:
+    with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as alone:
+        assert set(alone.pids) == {"etcd", "kube-apiserver"}
+        alone.create_namespace("shop")
+        node = alone.create_node("node-1", {"memory": "2Gi"}, allocatable={"memory": "1Gi"})
+        pod = alone.api.create(make_pod("shop"))
+
+        alone.bind(pod, "node-1")
+        alone.set_pod_status(pod, {"phase": "Running"})
+
+        stored = read_pod(alone, "shop")
+    assert stored["spec"]["nodeName"] == "node-1"
+    assert stored["status"]["phase"] == "Running"
+    assert stored["status"]["qosClass"] == "BestEffort"
+    assert node["status"]["allocatable"] == {"cpu": "4", "memory": "1Gi", "pods": "110"}
+    assert "taints" not in node["spec"]
+
+
+def test_nothing_is_left_after_a_failure(control_plane_binaries: Binaries) -> None:
+    control_plane = ControlPlane(control_plane_binaries)
+    pids: list[int] = []
+
+    def fail_inside() -> None:
+        with control_plane:
+            pids.extend(control_plane.pids.values())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail_inside()
+
+    assert len(pids) == 4
+    assert not [pid for pid in pids if is_running(pid)]
+    assert not control_plane.folder.exists()
+
+
+def test_start_that_fails_shows_the_log_and_leaves_nothing(control_plane_binaries: Binaries) -> None:
+    control_plane = ControlPlane(control_plane_binaries, apiserver_args=["--no-such-flag"])
+
+    with pytest.raises(ProcessError, match=r"(?s)kube-apiserver ended with 1:.*unknown flag: --no-such-flag"):
+        control_plane.start()
+
+    assert not control_plane.pids
+    assert not control_plane.folder.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills the children of a killed process")
+def test_nothing_runs_on_when_the_test_run_is_killed(
+    control_plane_binaries: Binaries,
+    control_plane: ControlPlane,
+    tmp_path: Path,
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED_AND_LEFT_RUNNING],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        *pids, _ = other.stdout.readline().split()
+        other.send_signal(signal.SIGKILL)
+
+    assert len(pids) == 2
+    control_plane.wait_for(lambda: not any(is_running(int(pid)) for pid in pids), "the kernel killed them", timeout=5)

@@ -1,0 +1,18 @@
+"""Expected texts that are kept in files: compared, or written anew when UPDATE_GOLDEN is set."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["check"]
+
+
+def check(path: Path, text: str) -> None:
+    """Hold a text against its file."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return
+    assert path.exists(), f"{path} is missing: make docs writes it"
+    assert text == path.read_text(encoding="utf-8"), f"{path} differs: make docs writes it anew, read the diff"

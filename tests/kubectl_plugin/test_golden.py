@@ -1,0 +1,71 @@
+"""Whole outputs, as people see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
+MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
+
+DEMO = {
+    "pending-spread": ["-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p"],
+    "pending-gates": ["-n", "ml", "pod/evaluate-j3xhf"],
+    "pending-memory": ["-n", "ml", "pod/trainer-v9c4m"],
+    "stuck-on-silent-node": ["-n", "shop", "pod/db-1"],
+    "running-on-silent-node": ["-n", "monitoring", "pod/log-agent-fwj7l"],
+    "guaranteed-by-pod-resources": ["-n", "shop", "pod/catalog-8wstmlzv2-9jd4z"],
+    "guaranteed": ["-n", "payments", "pod/ledger-0"],
+    "best-effort": ["-n", "monitoring", "pod/log-agent-vqkbz"],
+    "sidecar-and-long-grace": ["-n", "data", "pod/postgres-0"],
+    "grace-zero": ["-n", "shop", "pod/price-feed"],
+    "static-pod": ["-n", "kube-system", "pod/etcd-cp-a1"],
+    "evicted": ["-n", "batch", "pod/report-export-kjj87m522-zr4gw"],
+    "preempted": ["-n", "batch", "pod/nightly-index-w5k9d"],
+    "finished": ["-n", "batch", "pod/nightly-report-29870100-wm6rq"],
+    "wide": ["-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z", "-o", "wide"],
+    "deployment": ["-n", "shop", "deployment/checkout"],
+    "cronjob": ["-n", "batch", "cronjob/nightly-report"],
+    "oom-killed": ["-n", "shop", "pod/image-resizer-t7fpjd79c-t6pxj"],
+    "resize-deferred": ["-n", "ml", "pod/feature-store-0"],
+    "being-preempted": ["-n", "ml", "pod/embed-n6d8t"],
+    "class-deleted": ["-n", "shop", "pod/loyalty-sxffnn9hq-f2drd"],
+    "prestop-over-grace": ["-n", "shop", "pod/web-wkmm8tk5p-7ql9d"],
+    "node": ["node/node-b2"],
+    "node-over-requested": ["node/node-a3"],
+    "node-wide": ["node/node-b4", "-o", "wide"],
+    "node-silent": ["node/node-c3"],
+    "node-cordoned": ["no/node-c1"],
+}
+
+
+@pytest.mark.parametrize("name", DEMO)
+def test_demo(name: str) -> None:
+    ran = run("explain", "--demo", *DEMO[name])
+    assert (ran.code, ran.err) == (0, "")
+    assert max(map(len, ran.out.splitlines())) <= 80 or "kubectl " in ran.out
+    check(GOLDEN / f"{name}.txt", ran.out)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_structured(form: str) -> None:
+    ran = run("explain", "--demo", "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z", "-o", form)
+    assert ran.code == 0
+    check(GOLDEN / f"pod.{form}", ran.out)
+
+
+@pytest.mark.parametrize("manifest", ["limits-only", "workloads"])
+def test_manifest(manifest: str) -> None:
+    ran = run("explain", "--demo", "-f", str(MANIFESTS / f"{manifest}.yaml"))
+    assert (ran.code, ran.err) == (0, "")
+    check(GOLDEN / f"manifest-{manifest}.txt", ran.out)
+
+
+def test_manifest_offline() -> None:
+    ran = run("explain", "--offline", "-f", str(MANIFESTS / "limits-only.yaml"))
+    assert (ran.code, ran.err) == (0, "")
+    check(GOLDEN / "manifest-offline.txt", ran.out)
