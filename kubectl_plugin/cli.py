@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podrules import __version__
-from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, Unreachable
+from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Connection, ExplainOptions, Streams
@@ -32,6 +32,7 @@ __all__ = ["main"]
 
 _INTERRUPTED: Final = 130
 _EXIT_CODES: Final[tuple[tuple[type[ClusterError], int], ...]] = (
+    (UsageError, 2),
     (NotFound, 3),
     (Forbidden, 4),
     (Unreachable, 5),
@@ -144,7 +145,7 @@ def _failed(error: ClusterError) -> int:
     from kubectl_plugin.render.escape import escape
 
     print(f"error: {escape(str(error))}", file=sys.stderr)
-    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), getattr(error, "exit_code", 1))
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
 
 
 def _options(args: argparse.Namespace) -> ExplainOptions:

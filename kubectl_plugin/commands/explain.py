@@ -15,7 +15,7 @@ from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report
 from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
-from podrules.cluster.errors import BadObject, ClusterError, ManifestError, Unreachable
+from podrules.cluster.errors import BadObject, ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -42,7 +42,7 @@ from podrules.model.workload import CronJob, ReplicationController, Workload
 if TYPE_CHECKING:
     from podrules.cluster.files import Document
 
-__all__ = ["ExplainError", "explain"]
+__all__ = ["explain"]
 
 Report = PodReport | NodeReport | WorkloadReport
 
@@ -58,10 +58,6 @@ _WORKLOADS: Final = (
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *_WORKLOADS)
 
 
-class ExplainError(ClusterError):
-    """The command line asks for something that cannot be explained."""
-
-
 class _Explained(Struct, frozen=True):
     report: Report
     name: str
@@ -71,7 +67,6 @@ class _Explained(Struct, frozen=True):
 def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[ClusterError]:
     """Explain everything that was asked for; yields what went wrong with single targets, and goes on."""
     results: list[_Explained] = []
-    single = len(options.targets) + len(options.files) == 1
     first = True
     for answer in _answers(options, source, streams):
         if isinstance(answer, ClusterError):
@@ -91,10 +86,20 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
 
         render = render_json if options.output == "json" else render_yaml
         reports = [result.report for result in results]
-        streams.out.write(render(reports, as_list=not (single and len(reports) == 1)))
+        streams.out.write(render(reports, as_list=_asks_for_many(options) or len(reports) != 1))
+
+
+def _asks_for_many(options: ExplainOptions) -> bool:
+    """Whether the answer is a List even when one object is found, as in kubectl: ``TYPE`` alone, or several names."""
+    words = options.targets
+    if not words:
+        return len(options.files) > 1
+    named = len(words) if "/" in words[0] else len(words) - 1
+    return named != 1 or bool(options.files)
 
 
 def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
+    targets = list(_targets(options.targets))
     gatherer = Gatherer(source)
     for path in options.files:
         from podrules.cluster.files import read_documents
@@ -105,7 +110,7 @@ def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Itera
             yield error
             continue
         yield from _manifests(documents, source, path)
-    for kind, name in _targets(options.targets):
+    for kind, name in targets:
         try:
             for entry in [source.get(kind, name, source.namespace)] if name else source.list(kind, source.namespace):
                 yield _explained(entry, kind, source, gatherer)
@@ -121,13 +126,13 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[Kind[Any], str]]:
         kind = _kind(words[0])
         mixed = [word for word in words[1:] if "/" in word]
         if mixed:
-            raise ExplainError(f"{mixed[0]!r}: either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both")
+            raise UsageError(f"{mixed[0]!r}: either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both")
         yield from ((kind, name) for name in words[1:] or [""])
         return
     for word in words:
         kind_name, _, name = word.partition("/")
         if not name:
-            raise ExplainError(f"{word!r}: write TYPE/NAME, e.g. pod/web-0")
+            raise UsageError(f"{word!r}: write TYPE/NAME, e.g. pod/web-0")
         yield _kind(kind_name), name
 
 
@@ -135,7 +140,7 @@ def _kind(word: str) -> Kind[Any]:
     kind = find_kind(word, EXPLAINED)
     if kind is None:
         known = ", ".join(entry.singular for entry in EXPLAINED)
-        raise ExplainError(f"{word!r} cannot be explained; use TYPE/NAME with one of: {known}")
+        raise UsageError(f"{word!r} cannot be explained; use TYPE/NAME with one of: {known}")
     return kind
 
 

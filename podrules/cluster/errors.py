@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
-__all__ = ["BadObject", "ClusterError", "Forbidden", "ManifestError", "NotFound", "Unreachable"]
+__all__ = ["BadObject", "ClusterError", "Forbidden", "ManifestError", "NotFound", "Unreachable", "UsageError"]
 
 
 class ClusterError(Exception):
     """Something could not be read. The message is for the user: what, and the remedy."""
+
+
+class UsageError(ClusterError):
+    """The command line asks for something that cannot be done."""
 
 
 class Unreachable(ClusterError):

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -24,6 +25,10 @@ MAX_BYTES: Final = 1 << 30
 """Of one file."""
 MAX_VALUES: Final = 50_000_000
 """Of one document with its aliases expanded: more is an attack or a mistake."""
+MAX_DEPTH: Final = 1000
+"""Of nested mappings and lists."""
+_LINE_HEADS: Final = re.compile(r"^(?: |[-?](?=[ \n]))+", re.MULTILINE)
+_BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
 _SUFFIXES: Final = {".yaml", ".yml", ".json"}
 
 
@@ -108,6 +113,7 @@ def _parse(where: str, text: str) -> Iterator[Any]:
     import yaml
 
     try:
+        _check_depth(where, text)
         yield from yaml.load_all(text, Loader=_go_loader())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -115,6 +121,25 @@ def _parse(where: str, text: str) -> Iterator[Any]:
         raise ManifestError(f"{where}{line}: not valid YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         raise ManifestError(f"{where}: not valid YAML: {error}") from error
+
+
+def _check_depth(where: str, text: str) -> None:
+    """Refuse nesting that would overflow the C loader's stack, which ends the process and not the parse.
+
+    Depth comes from ``- - -`` at the head of a line, from indentation, or from brackets; only a text that has enough
+    of one of them for a thousand levels is read event by event, which costs no stack.
+    """
+    columns = max(map(len, _LINE_HEADS.findall(text)), default=0)
+    brackets = sum(1 for _ in islice(_BRACKETS.finditer(text), MAX_DEPTH))
+    if columns < 2 * MAX_DEPTH and brackets < MAX_DEPTH:
+        return
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=_go_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ManifestError(f"{where}: nested too deeply: more than {MAX_DEPTH} levels")
 
 
 def _check_size(where: str, content: Any) -> None:

@@ -6,11 +6,12 @@ which Go reads as absent: so one odd object costs a second look, and not its use
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
 
-from podrules.model.quantity import Quantity
+from podrules.model.quantity import Quantity, QuantityError
 
 __all__ = ["DecodeError", "from_json", "from_object"]
 
@@ -42,9 +43,10 @@ def from_object(value: Any, kind: type[T]) -> T:
         DecodeError: a field has the wrong type.
     """
     try:
-        return msgspec.convert(_without_nulls(value), type=kind, dec_hook=_dec_hook)
+        value = _without_nulls(value)
+        return msgspec.convert(value, type=kind, dec_hook=_dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise DecodeError(_worded(error)) from error
+        raise DecodeError(_worded(error, value)) from error
 
 
 def _plain(data: bytes | str) -> Any:
@@ -69,10 +71,35 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _worded(error: Exception) -> str:
+def _worded(error: Exception, value: Any) -> str:
     """``Expected `int`, got `str` - at `$.spec.priority``` as ``spec.priority: expected int, got str``."""
     problem, _, path = str(error).partition(" - at `")
+    place = _with_keys(path.rstrip("`").removeprefix("$"), value).lstrip(".")
     problem = problem.replace("`", "")
-    place = path.rstrip("`").removeprefix("$").lstrip(".")
     problem = problem[:1].lower() + problem[1:] if problem.startswith("Expected") else problem
     return f"{place}: {problem}" if place else problem
+
+
+def _with_keys(path: str, value: Any) -> str:
+    """The path with the key that msgspec leaves out of it: ``limits[...]`` becomes ``limits.cpu``."""
+    shown = ""
+    for step, index, anything in re.findall(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])", path):
+        key: Any = int(index) if index else step.removeprefix(".")
+        if anything:
+            key = next((name for name, entry in value.items() if not _is_scalar_entry(entry, shown)), None)
+        if key is None:
+            return shown + path[len(shown) :]
+        shown += f"[{key}]" if index else f".{key}"
+        value = value[key]
+    return shown
+
+
+def _is_scalar_entry(entry: Any, path: str) -> bool:
+    """Whether a value of a map (amounts of resources, else labels and annotations) is what it should be."""
+    if not path.endswith((".requests", ".limits", ".capacity", ".allocatable", ".overhead", ".allocatedResources")):
+        return isinstance(entry, str)
+    try:
+        Quantity.from_json(entry)
+    except QuantityError:
+        return False
+    return True

@@ -1,0 +1,26 @@
+"""The JSON Schema of every report, made from the types that are printed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.workload import WorkloadReport
+
+__all__ = ["REPORTS", "schema_of"]
+
+REPORTS: Final = {
+    "PodExplanation": PodReport,
+    "NodeExplanation": NodeReport,
+    "WorkloadExplanation": WorkloadReport,
+}
+"""By their ``kind``."""
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of one kind of report."""
+    schema = msgspec.json.schema(REPORTS[kind])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **schema}

@@ -1,0 +1,116 @@
+"""Manifests and snapshots are read as kubectl reads them, and limits hold."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.files import read_documents
+
+
+def _value(scalar: str) -> Any:
+    text = f"apiVersion: v1\nkind: ConfigMap\nvalue: {scalar}\n"
+    return next(read_documents("-", io.StringIO(text))).content["value"]
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        pytest.param("yes", True, id="words are booleans"),
+        pytest.param("off", False, id="off is false"),
+        pytest.param("y", True, id="also single letters"),
+        pytest.param("Yess", "Yess", id="other words are not"),
+        pytest.param("017", 15, id="a leading zero is octal"),
+        pytest.param("0o17", 15, id="0o is octal"),
+        pytest.param("0x1F", 31, id="0x is hexadecimal"),
+        pytest.param("0b101", 5, id="0b is binary"),
+        pytest.param("018", 18.0, id="no octal digit: a float"),
+        pytest.param("-7", -7, id="negative"),
+        pytest.param("+7", 7, id="positive"),
+        pytest.param("1_000", 1000, id="underscores"),
+        pytest.param("1e3", 1000.0, id="an exponent without a point is a float"),
+        pytest.param(".5", 0.5, id="no digit before the point"),
+        pytest.param("1:30", "1:30", id="no base 60"),
+        pytest.param("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z", id="a time stays text"),
+        pytest.param("2026-11-21", "2026-11-21", id="a date stays text"),
+        pytest.param("~", None, id="tilde is null"),
+        pytest.param("", None, id="nothing is null"),
+        pytest.param('"yes"', "yes", id="quoted is text"),
+        pytest.param("128Mi", "128Mi", id="a quantity is text"),
+        pytest.param("=", "=", id="no special meaning"),
+    ],
+)
+def test_scalars_are_kubectls(scalar: str, value: object) -> None:
+    found = _value(scalar)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_lists_are_opened_and_typed() -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a"}}]})
+    found = list(read_documents("-", io.StringIO(text)))
+    assert [(entry.content["kind"], entry.content["apiVersion"]) for entry in found] == [("Pod", "v1")]
+    assert found[0].where == "standard input, items[0]"
+
+
+def test_several_json_documents() -> None:
+    text = '{"apiVersion": "v1", "kind": "A"}\n---\n{"apiVersion": "v1", "kind": "B"}\n'
+    assert [entry.content["kind"] for entry in read_documents("-", io.StringIO(text))] == ["A", "B"]
+
+
+def test_empty_documents_are_passed_over() -> None:
+    text = "---\n# only a comment\n---\napiVersion: v1\nkind: A\n---\n"
+    assert [entry.content["kind"] for entry in read_documents("-", io.StringIO(text))] == ["A"]
+
+
+def test_folders_are_read_in_order_and_by_ending(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.yml", "sub/c.json", "notes.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'{{"apiVersion": "v1", "kind": "{path.stem}"}}')
+    assert [entry.content["kind"] for entry in read_documents(str(tmp_path))] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: b: c", "line 1, column 5: not valid YAML: mapping values are not allowed in this context"),
+        ("!!python/object:os.system x", "not valid YAML: could not determine a constructor for the tag"),
+        ("[" * 100_000, "nested too deeply"),
+        ("a:\n" + "".join(f"{' ' * level}b:\n" for level in range(1, 1500)), "nested too deeply"),
+        ("{" * 100_000, "nested too deeply"),
+        ("- " * 100_000, "nested too deeply"),
+    ],
+)
+def test_bad_text_is_told_where(text: str, message: str) -> None:
+    with pytest.raises(ManifestError, match=message.replace("(", r"\(")):
+        list(read_documents("-", io.StringIO(text)))
+
+
+def test_aliases_may_not_explode() -> None:
+    lines = ["apiVersion: v1", "kind: Pod", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 10)]
+    with pytest.raises(ManifestError, match="its aliases expand to more than"):
+        list(read_documents("-", io.StringIO("\n".join(lines))))
+
+
+def test_a_value_inside_itself_is_refused() -> None:
+    with pytest.raises(ManifestError, match="its aliases expand to more than"):
+        list(read_documents("-", io.StringIO("apiVersion: v1\nkind: Pod\nspec: &s {again: *s}\n")))
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.yaml"
+    path.write_bytes(b"apiVersion: v1\nkind: \xe9\n")
+    with pytest.raises(ManifestError, match=r"not UTF-8 text: byte 21 is 0xe9"):
+        list(read_documents(str(path)))
+
+
+def test_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=r"no \.yaml, \.yml or \.json file in this folder"):
+        list(read_documents(str(tmp_path)))

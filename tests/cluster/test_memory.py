@@ -1,0 +1,69 @@
+"""Objects in memory answer as a cluster would."""
+
+from __future__ import annotations
+
+import pytest
+
+from podrules.cluster.errors import BadObject, NotFound
+from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, NODES, PODS, find_kind
+from podrules.cluster.memory import MemorySource
+
+
+def _pod(name: str, namespace: str | None = None, node: str = "") -> dict[str, object]:
+    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": node}}
+
+
+def test_namespaces_are_kept_apart() -> None:
+    source = MemorySource([_pod("a", "x"), _pod("a", "y"), _pod("b")], description="test")
+    assert source.get(PODS, "a", "y").metadata.namespace == "y"
+    assert [pod.metadata.name for pod in source.list(PODS, "x")] == ["a"]
+    assert len(source.list(PODS)) == 3
+    assert source.get(PODS, "b", "default").metadata.name == "b"
+
+
+def test_pods_of_a_node() -> None:
+    source = MemorySource([_pod("a", "x", "n1"), _pod("b", "x", "n2")], description="test")
+    assert [pod.metadata.name for pod in source.list(PODS, field_selector="spec.nodeName=n2")] == ["b"]
+
+
+def test_other_groups_and_broken_objects_are_passed_over() -> None:
+    other = {"apiVersion": "example.com/v1", "kind": "Pod", "metadata": {"name": "a"}}
+    source = MemorySource([other, {"apiVersion": "v1", "kind": "Pod", "metadata": None}], description="test")
+    assert list(source.list(PODS)) == []
+
+
+def test_not_found_suggests_near_names_of_the_same_namespace() -> None:
+    source = MemorySource([_pod("web-0", "x"), _pod("web-1", "y")], description="test")
+    with pytest.raises(NotFound) as caught:
+        source.get(PODS, "web-2", "x")
+    assert str(caught.value) == 'pods "web-2" not found in namespace x; did you mean web-0?'
+
+
+def test_bad_object_names_the_field() -> None:
+    bad = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "many"}}}
+    source = MemorySource([bad], description="snapshot c.json")
+    with pytest.raises(BadObject, match=r"node/n in snapshot c\.json: status\.capacity\.cpu: 'many' is not a quantity"):
+        source.get(NODES, "n")
+
+
+@pytest.mark.parametrize("word", ["deployment", "Deployments", "deploy", "deployments.apps", "deployment.v1.apps"])
+def test_kinds_by_all_their_names(word: str) -> None:
+    assert find_kind(word) is DEPLOYMENTS
+
+
+@pytest.mark.parametrize("word", ["", "deployments.batch", "depl", "secrets"])
+def test_other_words_are_no_kind(word: str) -> None:
+    assert find_kind(word) is None
+
+
+def test_paths_are_quoted() -> None:
+    assert PODS.path("a/b", "c?d") == "/api/v1/namespaces/a%2Fb/pods/c%3Fd"
+    assert DEPLOYMENTS.path("x", "y") == "/apis/apps/v1/namespaces/x/deployments/y"
+    assert NODES.path("ignored", "n") == "/api/v1/nodes/n"
+    assert PODS.path() == "/api/v1/pods"
+
+
+def test_kinds_have_distinct_names() -> None:
+    names = [name for kind in ALL_KINDS for name in (kind.singular, kind.plural, *kind.short_names)]
+    assert len(names) == len(set(names))

@@ -1,0 +1,254 @@
+"""The command line: flags, errors, exit codes. Nothing prints a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+
+POD = "pod/db-0"
+
+
+def test_help_names_every_exit_code() -> None:
+    ran = run("explain", "--help")
+    assert ran.code == 0
+    for code in ("0 explained", "3 not found", "4 forbidden", "5 no cluster", "6 manifest"):
+        assert code in ran.out
+
+
+def test_help_starts_as_kubectl_users_know_it() -> None:
+    assert run("--help").out.startswith("usage: kubectl qos ")
+
+
+def test_help_loads_no_rules() -> None:
+    code = "import sys\nfrom kubectl_plugin.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "sys.exit(any(name.split('.')[0] in {'msgspec', 'yaml'} for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("pod/db-0",), id="TYPE/NAME"),
+        pytest.param(("pods/db-0",), id="plural"),
+        pytest.param(("po/db-0",), id="short name"),
+        pytest.param(("Pod/db-0",), id="any case"),
+        pytest.param(("pod", "db-0"), id="TYPE NAME"),
+    ],
+)
+def test_names_of_pods(words: tuple[str, ...]) -> None:
+    ran = run("explain", "--demo", *words, "-o", "name")
+    assert (ran.code, ran.out) == (0, "pod/db-0\n")
+
+
+@pytest.mark.parametrize("words", [("deployments.apps/web",), ("deploy", "web"), ("deployment.v1.apps/web",)])
+def test_names_of_deployments(words: tuple[str, ...]) -> None:
+    assert run("explain", "--demo", *words, "-o", "name").out == "deployment.apps/web\n"
+
+
+def test_several_pods_and_a_node() -> None:
+    ran = run("explain", "--demo", "pod/db-0", "pod/db-1", "node/node-a1", "-o", "name")
+    assert ran.out.split() == ["pod/db-0", "pod/db-1", "node/node-a1"]
+
+
+def test_type_alone_is_all_of_the_namespace() -> None:
+    assert run("explain", "--demo", "-n", "ml", "pods", "-o", "name").out.count("pod/") == 6
+
+
+def test_what_was_not_found_does_not_keep_the_rest() -> None:
+    ran = run("explain", "--demo", "pod/db-9", POD, "-o", "name")
+    assert (ran.code, ran.out) == (3, "pod/db-0\n")
+    assert ran.err.startswith('error: pods "db-9" not found in namespace shop; did you mean db-')
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "nothing to explain"),
+        (("secret/x",), 2, "'secret' cannot be explained; use TYPE/NAME with one of: pod, node, deployment"),
+        (("pod/",), 2, "'pod/': write TYPE/NAME, e.g. pod/web-0"),
+        (("pod", "node/x"), 2, "'node/x': either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both"),
+        (("pod/x", "-o", "xml"), 2, "invalid choice: 'xml'"),
+        (("pod/x", "--request-timeout", "soon"), 2, "'soon' is not a time: write e.g. 30s, 500ms or 2m"),
+        (("pod/x", "--request-timeout=-3s"), 2, "'-3s' is negative: write e.g. 30s"),
+        (("pod/x", "--snapshot", "x"), 2, "not allowed with argument --demo"),
+    ],
+)
+def test_wrong_command_lines(words: tuple[str, ...], code: int, message: str) -> None:
+    ran = run("explain", "--demo", *words)
+    assert ran.code == code
+    assert message in ran.err
+    assert ran.out == ""
+
+
+def test_no_kubectl_and_no_configuration(tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
+    done = subprocess.run(
+        [sys.executable, "-m", "kubectl_plugin", "explain", POD],
+        env=environment,
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert done.stderr.startswith("error: no configuration for a cluster")
+    assert "Traceback" not in done.stderr
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    command = (
+        f"{sys.executable} -m kubectl_plugin explain --demo pods -n kube-system | head -1; exit ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_colour_in_pipes_and_with_no_color() -> None:
+    assert "\x1b" not in run("explain", "--demo", POD).out
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "coloured"),
+    [
+        ((), {"TERM": "xterm"}, True),
+        (("--no-color",), {"TERM": "xterm"}, False),
+        ((), {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ((), {"TERM": "dumb"}, False),
+    ],
+)
+def test_colour_on_a_terminal(flags: tuple[str, ...], environment: dict[str, str], *, coloured: bool) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-m", "kubectl_plugin", "explain", "--demo", POD, *flags],
+            cwd=Path(__file__).resolve().parents[2],
+            env={"PATH": os.environ["PATH"], **environment},
+            stdout=slave,
+        ) as process:
+            os.close(slave)
+            shown = _drained(master)
+            assert process.wait() == 0
+    finally:
+        os.close(master)
+    assert (b"\x1b[" in shown) is coloured
+    assert b"Burstable" in shown
+
+
+def _drained(descriptor: int) -> bytes:
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(descriptor, 4096)
+        except OSError:  # Linux ends a terminal that its writer left with an error
+            return shown
+        if not chunk:
+            return shown
+        shown += chunk
+
+
+def test_snapshot_of_kubectl_get(tmp_path: Path) -> None:
+    from podrules.cluster.demo import demo_objects
+
+    objects = [entry for entry in demo_objects() if entry["kind"] in {"Pod", "Node", "PriorityClass"}]
+    snapshot = tmp_path / "c.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    ran = run("explain", "--snapshot", str(snapshot), "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z")
+    assert ran.code == 0
+    assert 'Burstable: only "istio-proxy" keeps it from Guaranteed.' in ran.out
+    assert "replicasets.apps in shop: not found" in ran.out
+
+
+def test_snapshot_folder(tmp_path: Path) -> None:
+    import yaml
+
+    from podrules.cluster.demo import demo_objects
+
+    for kind in ("Pod", "Node"):
+        items = [entry for entry in demo_objects() if entry["kind"] == kind]
+        text = yaml.safe_dump({"apiVersion": "v1", "kind": f"{kind}List", "items": items})
+        (tmp_path / f"{kind}.yaml").write_text(text)
+    ran = run("explain", "--snapshot", str(tmp_path), "node/node-b2", "-o", "json")
+    assert json.loads(ran.out)["pods"] == 14
+
+
+def test_manifest_from_standard_input() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "in"}, "spec": {"containers": [{"name": "c"}]}}
+    ran = run("explain", "--offline", "-f", "-", "-o", "json", stdin=json.dumps(pod))
+    assert json.loads(ran.out)["qos"]["qosClass"] == "BestEffort"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "not valid YAML"),
+        ("- 1", "an API object is a mapping, this is a list"),
+        ("kind: Pod", "apiVersion is missing: every API object has one"),
+        ("apiVersion: v1\nkind: ConfigMap", "no pod and no workload in it"),
+        ("", "no pod and no workload in it"),
+        ("apiVersion: v1\nkind: Pod\nspec: {}", "spec.containers is empty"),
+        (
+            "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
+            "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
+        ),
+        ("apiVersion: v1\nkind: Pod\nspec: {containers: 3}", "spec.containers: expected array"),
+    ],
+)
+def test_bad_manifests_name_the_field(tmp_path: Path, text: str, message: str) -> None:
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text(text)
+    ran = run("explain", "--offline", "-f", str(manifest))
+    assert ran.code == 6
+    assert f"error: {manifest}" in ran.err
+    assert message in ran.err
+
+
+def test_second_document_is_named(tmp_path: Path) -> None:
+    manifest = tmp_path / "m.yaml"
+    good = "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: a}]}"
+    manifest.write_text(f"{good}\n---\n{good.replace('name: a', 'name: 7')}\n")
+    ran = run("explain", "--offline", "-f", str(manifest), "-o", "name")
+    assert (ran.code, ran.out) == (6, "pod/good\n")
+    assert f"{manifest}, document 2: spec.containers[0].name: expected str" in ran.err
+
+
+def test_missing_file() -> None:
+    ran = run("explain", "--offline", "-f", "no-such-file.yaml")
+    assert (ran.code, ran.err) == (6, "error: no-such-file.yaml: No such file or directory\n")
+
+
+def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a\x1b[2Jb\u202ec\x9bd; rm -rf ~", "namespace": "default", "uid": "u"},
+        "spec": {"containers": [{"name": "x\x1b]0;owned\x07"}], "nodeName": "n"},
+        "status": {"phase": "Failed", "message": "line\nnext\x1b[31m", "reason": "\u2066"},
+    }
+    snapshot = tmp_path / "c.json"
+    snapshot.write_text(json.dumps(pod))
+    table = run("explain", "--snapshot", str(snapshot), "pods", "-o", "wide").out
+    assert not set(table) & set("\x1b\x9b\x07\u202e\u2066")
+    assert "a\\x1b[2Jb\\u202ec\\x9bd" in table
+    assert "kubectl qos explain pod/a" not in table
+    printed = run("explain", "--snapshot", str(snapshot), "pods", "-o", "json").out
+    assert printed.isascii()
+    assert json.loads(printed)["items"][0]["name"] == pod["metadata"]["name"]  # type: ignore[index]  # plain JSON
+    as_yaml = run("explain", "--snapshot", str(snapshot), "pods", "-o", "yaml").out
+    assert as_yaml.isascii()
+    assert "\x1b" not in as_yaml
+    assert "\x1b" not in run("explain", "--snapshot", str(snapshot), "pods", "-o", "name").out
