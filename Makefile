@@ -45,7 +45,7 @@ rows: $(VENV)/.dev ## rows of the specification and their tests
 	$(BIN)/python tests/rows.py
 
 bench: $(VENV)/.dev ## start-up and answer times, as ratios to python and kubectl
-	$(BIN)/python tests/bench/bench.py
+	$(BIN)/python -m tests.bench.bench
 
 docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON Schemas
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py

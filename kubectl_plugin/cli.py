@@ -49,7 +49,7 @@ examples:
   helm template . | kubectl qos explain -f -       standard input
   kubectl get nodes,pods,priorityclasses -A -o json > c.json
   kubectl qos explain pod/web-0 --snapshot c.json  without a cluster
-  kubectl qos explain pod/checkout-0 --demo        the built-in demo cluster
+  kubectl qos explain pod/db-1 --demo              the built-in demo cluster
 
 exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forbidden;
             5 no cluster; 6 manifest or snapshot cannot be read; 130 interrupted
@@ -208,9 +208,10 @@ def _parser() -> argparse.ArgumentParser:
         "explain",
         help="explain a pod, a node, a workload or a manifest",
         description=(
-            "Explains a pod: its QoS class and why, its OOM score, what it asks for, its cgroups, its priority, how it "
-            "stops, and what a force deletion would risk. For a node: what it has promised. For a workload: the pod "
-            "that it would make next, and the pods that it has."
+            "Explains a pod: its QoS class and why, its OOM score, what it asks for, its\n"
+            "cgroups, its priority, how it stops, and what a force deletion would risk.\n"
+            "For a node: what it has promised. For a workload: the pod that it would make\n"
+            "next, and the pods that it has."
         ),
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -10,10 +10,10 @@ Kubelet, per container (T2, T3)
     spec. preStop runs first and its time is subtracted, then sidecars wait for their turn; never below 2 s.
 A second, shorter delete changes the object and not the stop in flight: the process lives its first period out.
 
-Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete), k8s.io/apiserver/pkg/registry/rest/delete.go
-(BeforeDelete), pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow),
-pkg/kubelet/kuberuntime/kuberuntime_container.go (setTerminationGracePeriod, killContainer),
-pkg/kubelet/kuberuntime/kuberuntime_termination_order.go at v1.36.3.
+Source, at v1.36.3: pkg/registry/core/pod/strategy.go (CheckGracefulDelete),
+k8s.io/apiserver/pkg/registry/rest/delete.go (BeforeDelete), pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow),
+pkg/kubelet/eviction/eviction_manager.go, pkg/kubelet/kuberuntime/kuberuntime_container.go
+(setTerminationGracePeriod, killContainer), pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.pod import Container, Pod
+from podrules.priority import is_critical_pod
 
 __all__ = [
     "ContainerKillReason",
     "ContainerStop",
     "DeleteOptions",
     "DeleteOutcome",
+    "EvictionStop",
     "GraceSource",
     "StopPlan",
     "TerminationGrace",
@@ -37,6 +39,7 @@ __all__ = [
     "check_graceful_delete",
     "container_grace_period",
     "effective_grace_period",
+    "eviction_stop",
     "kill_timeout",
     "set_termination_grace_period",
     "stop_plan",
@@ -46,6 +49,8 @@ __all__ = [
 MINIMUM_GRACE_PERIOD_SECONDS: Final = 2
 """Every container gets at least this between SIGTERM and SIGKILL (kuberuntime minimumGracePeriodInSeconds)."""
 _MIN_KILL_TIMEOUT_SECONDS: Final = 10
+_IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS: Final = 1
+"""At a hard threshold (eviction_manager.go); 0 in older versions, which came to the same."""
 
 
 class GraceSource(Enum):
@@ -117,6 +122,17 @@ class ContainerStop(Struct, frozen=True, rename="camel"):
     """Seconds: when hooks and the containers that go first take all the time there is."""
     sigkill_latest: int
     stop_signal: str
+
+
+class EvictionStop(Struct, frozen=True, rename="camel"):
+    """How a pod stops when the kubelet evicts it."""
+
+    pod_seconds: int
+    """The pod worker's grace period."""
+    container_seconds: int
+    """Seconds between SIGTERM and SIGKILL without a preStop hook."""
+    kill_timeout: int
+    """Seconds after which the kubelet gives up waiting and looks for another pod."""
 
 
 class StopPlan(Struct, frozen=True, rename="camel"):
@@ -252,6 +268,24 @@ def container_grace_period(seconds: int, *, pre_stop_seconds: int = 0, waited_se
 def kill_timeout(seconds: int) -> int:
     """How long the kubelet's eviction waits for a kill before it gives the pod up for now (killPodNow)."""
     return max(seconds + seconds // 2, _MIN_KILL_TIMEOUT_SECONDS)
+
+
+def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) -> EvictionStop | None:
+    """How the pod stops under node pressure; None for a critical pod, which the kubelet does not evict.
+
+    Args:
+        pod: The pod.
+        max_pod_grace_period_seconds: The kubelet's ``evictionMaxPodGracePeriod`` when a soft threshold is met; None
+            for a hard one, which gives 1 s.
+    """
+    if is_critical_pod(pod):
+        return None
+    asked = _IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    if max_pod_grace_period_seconds is not None:
+        spec = pod.spec.termination_grace_period_seconds
+        asked = max_pod_grace_period_seconds if spec is None else min(max_pod_grace_period_seconds, spec)
+    seconds, _ = effective_grace_period(pod, override_seconds=asked)
+    return EvictionStop(seconds, container_grace_period(seconds), kill_timeout(asked))
 
 
 def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:

@@ -33,7 +33,7 @@ from podrules.resources import (
     scheduler_request,
 )
 from podrules.safety import OwnerGuarantee, owner_guarantee
-from podrules.termination import StopPlan, stop_plan
+from podrules.termination import EvictionStop, StopPlan, eviction_stop, stop_plan
 
 __all__ = [
     "CgroupReport",
@@ -200,6 +200,9 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     cgroup: CgroupReport
     priority: PriorityReport
     termination: StopPlan
+    """When it is deleted."""
+    hard_eviction: EvictionStop | None
+    """When the kubelet evicts it at a hard threshold; None: it is critical, or does not run."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
@@ -222,10 +225,15 @@ def pod_report(facts: PodFacts) -> PodReport:
         cgroup=_cgroup(facts, granted),
         priority=_priority(facts, pod),
         termination=stop_plan(_as_if_running(pod) if facts.from_manifest else pod),
+        hard_eviction=None if _finished(pod) else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         unread=facts.unread,
     )
+
+
+def _finished(pod: Pod) -> bool:
+    return pod.status.phase in {"Succeeded", "Failed"}
 
 
 def _status(pod: Pod, node: Node | None) -> PodStatusReport:

@@ -182,7 +182,7 @@ def _priority_section(report: PodReport) -> Section:
             f"class {quoted(own.class_name)} is {own.class_value_now} now: pods keep the value they were made with"
         )
     if own.priority >= SYSTEM_CRITICAL_PRIORITY:
-        lines.append(f"critical (>= {SYSTEM_CRITICAL_PRIORITY}): the kubelet does not evict it")
+        lines.append(f"critical: {SYSTEM_CRITICAL_PRIORITY} or more")
     return Section("Priority", tuple(lines))
 
 
@@ -206,7 +206,15 @@ def _stop_section(report: PodReport, now: datetime | None) -> Section:
         lead = f"the object is gone at once ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
     else:
         lead = f"grace {plan.grace.seconds} s after a delete ({field})"
-    return Section("Stops", (lead, *(Row((stop.name, _stop_words(stop))) for stop in plan.containers)))
+    rows = [Row((stop.name, _stop_words(stop))) for stop in plan.containers]
+    return Section("Stops", (lead, *rows, _eviction_words(report)))
+
+
+def _eviction_words(report: PodReport) -> str:
+    hard = report.hard_eviction
+    if hard is None:
+        return "the kubelet never evicts it: it is critical"
+    return f"evicted at a hard threshold: SIGKILL after {hard.container_seconds} s"
 
 
 def _stop_words(stop: ContainerStop) -> str:

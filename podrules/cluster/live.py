@@ -1,7 +1,6 @@
 """The live cluster as a source.
 
-Why ``kubectl proxy`` and not the official client or ``kubectl get --raw``, measured on two cores against a real
-kube-apiserver 1.36.3, is told in `podrules.cluster`.
+How it is reached is `podrules.cluster.transport`'s business; why so is told in `podrules.cluster`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""Outputs shown in the documentation are what the commands print."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"(<!-- output: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
+
+
+def _printed(command: str, patch: pytest.MonkeyPatch) -> str:
+    patch.chdir(ROOT)
+    patch.setenv("COLUMNS", "80")
+    ran = run(*shlex.split(command))
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page.read_text(encoding="utf-8")
+    if "--help -->" in text and sys.version_info[:2] != (3, 11):
+        pytest.skip("help pages are laid out differently by each Python; the documentation shows that of 3.11")
+    generated = BLOCK.sub(lambda found: f"{found[1]}{_printed(found[2], monkeypatch)}{found[4]}", text)
+    check(page, generated)
+
+
+def test_five_demo_pods_are_shown() -> None:
+    shown = BLOCK.findall((ROOT / "docs" / "explain.md").read_text(encoding="utf-8"))
+    pods = {command for _, command, text, _ in shown if command.startswith("explain pod/") and text.strip()}
+    assert len(pods) >= 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_generating_is_off_in_ci() -> None:
+    assert not (os.environ.get("CI") == "true" and os.environ.get("UPDATE_GOLDEN"))
