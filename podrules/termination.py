@@ -10,10 +10,10 @@ Kubelet, per container (T2, T3)
     spec. preStop runs first and its time is subtracted, then sidecars wait for their turn; never below 2 s.
 A second, shorter delete changes the object and not the stop in flight: the process lives its first period out.
 
-Source, at v1.36.3: pkg/registry/core/pod/strategy.go (CheckGracefulDelete),
-k8s.io/apiserver/pkg/registry/rest/delete.go (BeforeDelete), pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow),
-pkg/kubelet/eviction/eviction_manager.go, pkg/kubelet/kuberuntime/kuberuntime_container.go
-(setTerminationGracePeriod, killContainer), pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
+Source, at v1.36.3: pkg/registry/core/pod/strategy.go (CheckGracefulDelete); BeforeDelete in
+k8s.io/apiserver/pkg/registry/rest/delete.go; pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow);
+pkg/kubelet/eviction/eviction_manager.go; pkg/kubelet/kuberuntime/kuberuntime_container.go (setTerminationGracePeriod,
+killContainer); pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
 """
 
 from __future__ import annotations
