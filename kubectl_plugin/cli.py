@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -57,8 +58,10 @@ exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forb
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. Without arguments given, those of the process are meant."""
     args = _parser().parse_args(argv)
+    if argv is None:
+        _leave_in_order()
     try:
         code = _explain(args)
         sys.stdout.flush()
@@ -71,6 +74,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ClusterError as error:
         return _failed(error)
     return code
+
+
+def _leave_in_order() -> None:
+    """End on SIGTERM and SIGHUP as on an exit, so that kubectl and its socket go with us."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
 
 
 def _explain(args: argparse.Namespace) -> int:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from enum import Enum
 from typing import Final
 
 from msgspec import Struct
@@ -75,13 +74,6 @@ class ResourceConfig(Struct, frozen=True, rename="camel"):
     """Bytes; 0 no limit."""
     huge_page_limit: dict[int, int] = {}
     """Page size in bytes to limit in bytes."""
-
-
-class CgroupDriver(Enum):
-    """How the kubelet names cgroups (``cgroupDriver``)."""
-
-    SYSTEMD = "systemd"
-    CGROUPFS = "cgroupfs"
 
 
 class CgroupName(Struct, frozen=True):

@@ -20,7 +20,6 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
@@ -128,26 +127,6 @@ def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERE
     if compute_pod_qos(proposed, features=features) is before:
         return None
     return f'spec: Invalid value: "{before.value}": Pod QOS Class may not change as a result of resizing'
-
-
-def with_resources(pod: Pod, container: str, resources: ResourceRequirements) -> Pod:
-    """The pod with one container's (or, for "", the pod's own) resources replaced, as a resize would."""
-    spec = pod.spec
-    if not container:
-        return replace(pod, spec=replace(spec, resources=resources))
-    return replace(
-        pod,
-        spec=replace(
-            spec,
-            containers=tuple(
-                replace(entry, resources=resources) if entry.name == container else entry for entry in spec.containers
-            ),
-            init_containers=tuple(
-                replace(entry, resources=resources) if entry.name == container else entry
-                for entry in spec.init_containers
-            ),
-        ),
-    )
 
 
 def _pod_level(pod: Pod, features: Features) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,20 +17,7 @@ from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report
 from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
 from podrules.cluster.errors import BadObject, ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import (
-    CRON_JOBS,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    JOBS,
-    NODES,
-    PODS,
-    PRIORITY_CLASSES,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
-    STATEFUL_SETS,
-    Kind,
-    find_kind,
-)
+from podrules.cluster.kinds import NODES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind, find_kind
 from podrules.cluster.source import Source
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.node import Node
@@ -46,16 +33,7 @@ __all__ = ["explain"]
 
 Report = PodReport | NodeReport | WorkloadReport
 
-_WORKLOADS: Final = (
-    DEPLOYMENTS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    DAEMON_SETS,
-    JOBS,
-    CRON_JOBS,
-    REPLICATION_CONTROLLERS,
-)
-EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *_WORKLOADS)
+EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 
 
 class _Explained(Struct, frozen=True):
@@ -169,14 +147,22 @@ def _pod(pod: Pod, source: Source, gatherer: Gatherer) -> PodReport:
     return pod_report(replace(facts, unread=gatherer.unread))
 
 
-def _new_pod(pod: Pod, source: Source, gatherer: Gatherer, own_classes: dict[str, PriorityClass]) -> PodReport:
-    """A pod that does not exist yet."""
+def _new_pod(
+    pod: Pod,
+    source: Source,
+    gatherer: Gatherer,
+    *,
+    is_pod: bool,
+    own_classes: Mapping[str, PriorityClass] | None = None,
+) -> PodReport:
+    """A pod that does not exist yet: one of a manifest, or the next one of a workload."""
     classes = gatherer.classes()
     facts = PodFacts(
         pod=pod,
         from_manifest=True,
         nodes=gatherer.nodes(),
-        classes=None if classes is None else classes | own_classes,
+        existing=gatherer.existing(pod) if is_pod else None,
+        classes=None if classes is None else {**classes, **(own_classes or {})},
         source=source.description,
         git_version=source.git_version,
         features=gatherer.features,
@@ -208,7 +194,7 @@ def _workload(entry: Any, kind: Kind[Any], source: Source, gatherer: Gatherer) -
         source=source.description,
         server_version=source.git_version,
         replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
-        template=_new_pod(_template_pod(entry), source, gatherer, {}),
+        template=_new_pod(_template_pod(entry), source, gatherer, is_pod=False),
         pods=None if pods is None else workload_pods(pods, gatherer.features),
         unread=gatherer.unread,
     )
@@ -248,7 +234,7 @@ def _manifests(documents: Sequence[Document], source: Source, path: str) -> Iter
             yield error
     for document in documents:
         kind = find_kind(str(document.content["kind"]))
-        if kind is None or kind not in (PODS, *_WORKLOADS):
+        if kind is None or kind not in (PODS, *WORKLOADS):
             continue
         found = True
         try:
@@ -259,7 +245,7 @@ def _manifests(documents: Sequence[Document], source: Source, path: str) -> Iter
                 raise ManifestError(f"{document.where}: {field} is empty: a pod has at least one container")
             if not pod.metadata.namespace:
                 pod = replace(pod, metadata=replace(pod.metadata, namespace=source.namespace))
-            report = _new_pod(pod, source, gatherer, own_classes)
+            report = _new_pod(pod, source, gatherer, is_pod=isinstance(entry, Pod), own_classes=own_classes)
             yield _Explained(report, f"{kind.singular}/{entry.metadata.name}")
         except ManifestError as error:
             yield error

@@ -20,7 +20,7 @@ from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
 from podrules.priority import PrioritySource, ResolvedPriority, admit_pod_create
-from podrules.qos import QOSExplanation, explain_qos, get_pod_qos
+from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 from podrules.resources import (
     CPU,
     MEMORY,
@@ -45,6 +45,7 @@ __all__ = [
     "PodStatusReport",
     "PriorityReport",
     "QOSReport",
+    "ResizeReport",
     "ResourcesReport",
     "pod_report",
 ]
@@ -60,6 +61,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """The node to which it is bound."""
     nodes: Sequence[Node] | None = None
     """For a pod without a node: the nodes it may come to; None when they could not be read."""
+    existing: Pod | None = None
+    """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
     """By name; None when they could not be read."""
     owners: tuple[Owner, ...] = ()
@@ -114,6 +117,14 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     ends: tuple[ContainerEnd, ...]
 
 
+class ResizeReport(Struct, frozen=True, rename="camel"):
+    """Whether the pod that exists could become the one in the manifest by a resize in place."""
+
+    existing_class: PodQOSClass
+    rejected: str | None
+    """Upstream's words; None: the class would stay."""
+
+
 class QOSReport(Struct, frozen=True, rename="camel"):
     """QoS class (Q1)."""
 
@@ -124,6 +135,8 @@ class QOSReport(Struct, frozen=True, rename="camel"):
     manifest_class: PodQOSClass | None
     """For a manifest: the class of the resources as written, before the API server's defaults."""
     defaulted: tuple[DefaultedField, ...]
+    resize: ResizeReport | None
+    """None without a pod of that name, or for one that is explained itself."""
 
 
 class OOMOnNode(Struct, frozen=True, rename="camel"):
@@ -286,7 +299,15 @@ def _qos(facts: PodFacts, pod: Pod) -> QOSReport:
         explanation=explanation,
         manifest_class=given,
         defaulted=defaulted_fields(facts.pod, pod) if facts.from_manifest else (),
+        resize=_resize_report(facts, pod),
     )
+
+
+def _resize_report(facts: PodFacts, pod: Pod) -> ResizeReport | None:
+    if facts.existing is None:
+        return None
+    existing = get_pod_qos(facts.existing, features=facts.features)
+    return ResizeReport(existing, resize_rejection(facts.existing, pod, features=facts.features))
 
 
 def _oom(facts: PodFacts, pod: Pod) -> tuple[OOMOnNode, ...]:

@@ -33,6 +33,8 @@ def qos_section(report: PodReport, *, wide: bool) -> Section:
     if exists:
         lines.append("a resize in place that would change the class is rejected")
     lines += _stored(qos)
+    if qos.resize is not None:
+        lines.append(_resize(qos, report.name))
     return Section("QoS class", tuple(lines))
 
 
@@ -71,6 +73,14 @@ def _edit(change: FieldChange) -> str:
     if change.after is None:
         return f"a {resource} limit"
     return f"{side}.{resource} = {change.after}"
+
+
+def _resize(qos: QOSReport, name: str) -> str:
+    """What a resize of the pod that has the manifest's name would come to."""
+    resize = qos.resize
+    if resize is None or resize.rejected is None:
+        return f"pod {name} exists with the same class: a resize in place would keep it"
+    return f"pod {name} exists as {resize.existing_class.value}; a resize in place is rejected: {resize.rejected}"
 
 
 def _stored(qos: QOSReport) -> Iterator[str]:

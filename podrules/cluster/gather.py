@@ -51,6 +51,15 @@ class Gatherer:
         minor = minor_of(version) if version else None
         return REFERENCE if minor is None else Features.of_minor(minor)
 
+    def existing(self, pod: Pod) -> Pod | None:
+        """The pod that already has this one's name; None when there is none or it cannot be read."""
+        if not pod.metadata.name:
+            return None
+        try:
+            return self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
+        except (NotFound, Forbidden, BadObject):
+            return None
+
     def node(self, name: str) -> Node | None:
         """A node, None when it cannot be read."""
         return self._try(lambda: self._source.get(NODES, name), "get", NODES, None, name)

@@ -27,6 +27,7 @@ __all__ = [
     "REPLICA_SETS",
     "SERVICES",
     "STATEFUL_SETS",
+    "WORKLOADS",
     "Kind",
     "find_kind",
 ]
@@ -87,9 +88,7 @@ PRIORITY_CLASSES: Final = Kind(
     "PriorityClass", "priorityclasses", ("pc",), "scheduling.k8s.io", "v1", namespaced=False, model=PriorityClass
 )
 
-ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
-    PODS,
-    NODES,
+WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
     REPLICA_SETS,
     STATEFUL_SETS,
@@ -97,9 +96,9 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     JOBS,
     CRON_JOBS,
     REPLICATION_CONTROLLERS,
-    SERVICES,
-    PRIORITY_CLASSES,
 )
+"""What makes pods from a template."""
+ALL_KINDS: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS, SERVICES, PRIORITY_CLASSES)
 
 
 def find_kind(name: str, among: Iterable[Kind[Any]] = ALL_KINDS) -> Kind[Any] | None:

@@ -16,7 +16,7 @@ import msgspec
 
 from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound, Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.transport import Transport
+from podrules.cluster.transport import Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 
@@ -81,6 +81,9 @@ class LiveSource:
         if self._asked is None:
             return "default"
         out, _ = self._asked.communicate()
+        if self._asked.returncode != 0:
+            # There is no context: kubectl then goes by the pod's service account, if it runs in one.
+            return service_account_namespace() or "default"
         return out.decode(errors="replace").strip() or "default"
 
     @cached_property

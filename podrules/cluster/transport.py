@@ -22,7 +22,14 @@ from typing import Any, Final, Protocol, Self
 
 from podrules.cluster.errors import Unreachable
 
-__all__ = ["InClusterTransport", "KubectlProxy", "Response", "Transport", "kubectl_namespace"]
+__all__ = [
+    "InClusterTransport",
+    "KubectlProxy",
+    "Response",
+    "Transport",
+    "kubectl_namespace",
+    "service_account_namespace",
+]
 
 _START_TIMEOUT: Final = 60.0
 """Seconds: an exec credential plugin may have to wait for its user."""
@@ -191,7 +198,7 @@ class InClusterTransport:
         self._configuration: Any = client.Configuration.get_default_copy()
         self._pool: Any = RESTClientObject(self._configuration).pool_manager
         self._timeout = request_timeout
-        self.namespace = _service_account_namespace() or "default"
+        self.namespace = service_account_namespace() or "default"
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         """See `Transport.get`."""
@@ -243,7 +250,7 @@ def _get(socket_path: str, path: str, accept: str, timeout: float) -> Response:
 def kubectl_namespace(flags: list[str]) -> subprocess.Popen[bytes]:
     """Ask kubectl for the namespace of the current context; runs beside the proxy's start.
 
-    ``config view --minify`` fails where there is no context, as in a pod: kubectl then means ``default`` itself.
+    ``config view --minify`` fails where there is no context, as in a pod.
     """
     usable = [flag for flag in flags if not flag.startswith(("--as", "--request-timeout"))]
     return subprocess.Popen(
@@ -265,7 +272,8 @@ def _private_folder() -> str:
     return folder
 
 
-def _service_account_namespace() -> str:
+def service_account_namespace() -> str:
+    """The namespace of the pod that this process runs in; empty outside one."""
     path = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time

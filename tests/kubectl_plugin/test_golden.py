@@ -58,7 +58,7 @@ def test_structured(form: str) -> None:
     check(GOLDEN / f"pod.{form}", ran.out)
 
 
-@pytest.mark.parametrize("manifest", ["limits-only", "workloads"])
+@pytest.mark.parametrize("manifest", ["limits-only", "workloads", "resized"])
 def test_manifest(manifest: str) -> None:
     ran = run("explain", "--demo", "-f", str(MANIFESTS / f"{manifest}.yaml"))
     assert (ran.code, ran.err) == (0, "")
