@@ -23,7 +23,7 @@ $(VENV)/.plugin: requirements/plugin.txt | $(BIN)/python
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules kubectl_plugin
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules kubectl_plugin webhook
 	@touch $@ $(VENV)/.plugin
 
 demo: $(VENV)/.plugin ## explain pods and a node of the built-in demo cluster
@@ -54,7 +54,7 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(PIP) install uv
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml -o requirements/plugin.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
-	  --extra incluster --group build --group test --group lint -o requirements/dev.txt
+	  --extra incluster --extra webhook --group build --group test --group lint -o requirements/dev.txt
 
 ci-tools: ## what the full suite needs beyond Python (Debian, root): Go, and the control plane built with it
 	.ci/tools

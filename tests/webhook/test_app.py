@@ -1,0 +1,89 @@
+"""The webhook over HTTP: whole answers, and hostile input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from flask.testing import FlaskClient
+
+from podrules.cluster.demo import demo_objects
+from tests.webhook.reviews import delete_review
+from webhook.app import create_app
+from webhook.review import MAX_REVIEW_BYTES
+
+DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
+
+RISK = "db-0 on node-b2: StatefulSet db keeps at most one db-0, but a second may start while this one still runs"
+OLD_VERSION = {
+    "kind": "AdmissionReview",
+    "apiVersion": "admission.k8s.io/v1beta1",
+    "request": {"uid": "x", "operation": "DELETE", "resource": {}},
+}
+
+
+@pytest.fixture
+def client() -> FlaskClient:
+    return create_app().test_client()
+
+
+def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
+    answer = client.post("/validate", data=delete_review(DB_0), content_type="application/json")
+    assert answer.status_code == 200
+    assert answer.get_json() == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+            "allowed": True,
+            "warnings": [RISK, "Check first: kubectl qos explain pod/db-0 -n shop"],
+        },
+    }
+
+
+def test_healthz(client: FlaskClient) -> None:
+    assert client.get("/healthz").data == b"ok\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "not valid JSON"),
+        (b"[]", "expected object, got array"),
+        (b"{" * 100_000, "not valid JSON"),
+        (b'{"a":' * 100_000, "not valid JSON"),
+        (b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}', "missing required field request"),
+        (json.dumps(OLD_VERSION).encode(), "admission.k8s.io/v1beta1 AdmissionReview is not supported"),
+        (b'{"kind": NaN}', "not valid JSON"),
+        (b'{"kind": "\xff"}', "not valid JSON"),
+    ],
+)
+def test_bad_reviews_are_told_why(client: FlaskClient, body: bytes, words: str) -> None:
+    answer = client.post("/validate", data=body, content_type="application/json")
+    assert answer.status_code == 400
+    assert words in answer.get_data(as_text=True)
+
+
+def test_too_large(client: FlaskClient) -> None:
+    answer = client.post("/validate", data=b" " * (MAX_REVIEW_BYTES + 1), content_type="application/json")
+    assert answer.status_code == 413
+
+
+def test_wrong_type(client: FlaskClient) -> None:
+    assert client.post("/validate", data=b"{}", content_type="text/plain").status_code == 415
+
+
+def test_a_pod_that_cannot_be_read_is_let_through(client: FlaskClient) -> None:
+    review = json.loads(delete_review(DB_0))
+    review["request"]["oldObject"] = {"spec": 7}
+    answer = client.post("/validate", data=json.dumps(review), content_type="application/json")
+    assert answer.get_json()["response"] == {"uid": review["request"]["uid"], "allowed": True}
+
+
+def test_warnings_are_plain_and_short(client: FlaskClient) -> None:
+    review = json.loads(delete_review(DB_0))
+    review["request"]["oldObject"]["metadata"]["name"] = "a\x1b[2J\n" + "b" * 300
+    answer = client.post("/validate", data=json.dumps(review), content_type="application/json")
+    for warning in answer.get_json()["response"]["warnings"]:
+        assert warning.isprintable()
+        assert len(warning) <= 256

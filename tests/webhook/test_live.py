@@ -1,0 +1,118 @@
+"""The real server behind a real API server: what kubectl prints."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.certificates import Authority
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import start_on_free_port, stop_all
+
+pytestmark = pytest.mark.controlplane
+
+WARNING = "Warning: db on {node}: nobody replaces db, and its processes may run on"
+CHECK = "Warning: Check first: kubectl qos explain pod/db -n {namespace}"
+
+
+@pytest.fixture(scope="module")
+def webhook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """A running ``qos-webhook``: its URL and the bundle that signs it."""
+    folder = tmp_path_factory.mktemp("webhook")
+    authority = Authority()
+    serving = authority.server(["localhost"])
+    certificate, key = folder / "tls.crt", folder / "tls.key"
+    certificate.write_bytes(serving.certificate)
+    key.write_bytes(serving.key)
+    trusting = ssl.create_default_context(cadata=authority.certificate.decode())
+    program = Path(sys.executable).parent / "qos-webhook"
+
+    def arguments(port: int) -> list[str | Path]:
+        return [program, "--address", f"127.0.0.1:{port}", "--tls-cert", certificate, "--tls-key", key]
+
+    def ready(port: int) -> bool:
+        try:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/healthz", context=trusting, timeout=1) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    process, port = start_on_free_port(arguments, ready, log=folder / "log", timeout=20)
+    bundle = base64.b64encode(authority.certificate).decode()
+    yield {"url": f"https://127.0.0.1:{port}/validate", "caBundle": bundle}
+    stop_all([process], timeout=10)
+
+
+@pytest.fixture
+def warned(control_plane: ControlPlane, webhook: dict[str, Any], namespace: str) -> Iterator[None]:
+    """The webhook asked about deletions of pods in the test's namespace."""
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"qos-{namespace}"},
+        "webhooks": [
+            {
+                "name": "force-delete.qos.example.com",
+                "clientConfig": webhook,
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]}],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Fail",
+                "timeoutSeconds": 2,
+            }
+        ],
+    }
+    control_plane.apply([configuration])
+    yield
+    control_plane.api.delete(configuration)
+
+
+@pytest.fixture
+def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Any], warned: None) -> dict[str, Any]:
+    """A bare pod on a node, in a namespace that the webhook watches."""
+    node = make_node(capacity={"cpu": "4", "memory": "8Gi", "pods": "110"})["metadata"]["name"]
+    made = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "db", "namespace": namespace},
+        "spec": {"nodeName": node, "containers": [{"name": "db", "image": "x"}]},
+    }
+    control_plane.apply([made])
+    return made
+
+
+def _delete(control_plane: ControlPlane, pod: dict[str, Any], *flags: str) -> str:
+    """What kubectl prints on standard error."""
+    namespace = pod["metadata"]["namespace"]
+    done = control_plane.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false", *flags)
+    return done.stderr
+
+
+def test_force_deletion_is_warned_of_once(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
+    said = _delete(control_plane, pod, "--grace-period=0", "--force")
+    assert said.count(WARNING.format(node=pod["spec"]["nodeName"])) == 1
+    assert said.count(CHECK.format(namespace=pod["metadata"]["namespace"])) == 1
+
+
+def test_dry_run_is_warned_of_too(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
+    said = _delete(control_plane, pod, "--grace-period=0", "--force", "--dry-run=server")
+    assert WARNING.format(node=pod["spec"]["nodeName"]) in said
+    assert "already stopping" not in said
+
+
+def test_plain_deletion_is_not(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
+    assert "Warning: db" not in _delete(control_plane, pod)
+
+
+def test_forcing_a_pod_that_is_stopping(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
+    _delete(control_plane, pod)
+    said = _delete(control_plane, pod, "--grace-period=0", "--force")
+    assert said.count("db is already stopping on") == 1

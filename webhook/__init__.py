@@ -1,0 +1,11 @@
+"""The admission webhook over the rules of `podrules`.
+
+    main        the command line of qos-webhook
+    server      gunicorn around the application
+    app         HTTP: the only module that knows Flask
+    review      AdmissionReview to Request
+    response    Answer to AdmissionReview
+    handlers    one module a concern: Request to Answer, no HTTP
+
+Today it warns of force deletions; it never changes or denies anything.
+"""
