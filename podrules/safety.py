@@ -36,12 +36,12 @@ class Guarantee(Enum):
     UNKNOWN = "Unknown"
 
 
-_BY_KIND: Final = {
-    "StatefulSet": Guarantee.AT_MOST_ONE,
-    "ReplicaSet": Guarantee.AVAILABILITY_FIRST,
-    "ReplicationController": Guarantee.AVAILABILITY_FIRST,
-    "DaemonSet": Guarantee.ONE_PER_NODE,
-    "Job": Guarantee.RUNS_TO_COMPLETION,
+_BY_GROUP_AND_KIND: Final = {
+    ("apps", "StatefulSet"): Guarantee.AT_MOST_ONE,
+    ("apps", "ReplicaSet"): Guarantee.AVAILABILITY_FIRST,
+    ("", "ReplicationController"): Guarantee.AVAILABILITY_FIRST,
+    ("apps", "DaemonSet"): Guarantee.ONE_PER_NODE,
+    ("batch", "Job"): Guarantee.RUNS_TO_COMPLETION,
 }
 
 
@@ -64,5 +64,5 @@ def owner_guarantee(pod: Pod) -> OwnerGuarantee:
     if owner is None:
         return OwnerGuarantee(Guarantee.NOT_REPLACED, "", "", "metadata.ownerReferences")
     index = pod.metadata.owner_references.index(owner)
-    guarantee = _BY_KIND.get(owner.kind, Guarantee.UNKNOWN)
+    guarantee = _BY_GROUP_AND_KIND.get((owner.group, owner.kind), Guarantee.UNKNOWN)
     return OwnerGuarantee(guarantee, owner.kind, owner.name, f"metadata.ownerReferences[{index}].kind")

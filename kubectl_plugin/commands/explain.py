@@ -185,8 +185,7 @@ def _node(node: Node, source: Source, gatherer: Gatherer) -> NodeReport:
 def _workload(entry: Any, kind: Kind[Any], source: Source, gatherer: Gatherer) -> WorkloadReport:
     namespace = entry.metadata.namespace
     chosen = _selector(entry)
-    found = gatherer.pods_in(namespace) if chosen is not None else ()
-    pods = None if found is None or chosen is None else [pod for pod in found if chosen.matches(pod.metadata.labels)]
+    pods = None if chosen is None else gatherer.pods_of(namespace, chosen)
     return WorkloadReport(
         workload_kind=kind.kind,
         name=entry.metadata.name,

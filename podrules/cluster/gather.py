@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from podrules.cluster.errors import BadObject, Forbidden, NotFound
-from podrules.cluster.kinds import CRON_JOBS, DEPLOYMENTS, JOBS, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS, Kind
+from podrules.cluster.kinds import JOBS, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS, Kind
 from podrules.cluster.source import Source, Unread
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
+from podrules.model.selectors import Selector
 
 __all__ = ["Gatherer", "Owner"]
 
 T = TypeVar("T")
-_OWNING: tuple[Kind[Any], ...] = (REPLICA_SETS, DEPLOYMENTS, JOBS, CRON_JOBS)
-_MAX_OWNERS = 4
+_OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
+"""Controllers of pods that usually have one of their own."""
+_MAX_OWNERS: Final = 4
 
 
 class Owner(Struct, frozen=True, rename="camel"):
@@ -73,9 +75,11 @@ class Gatherer:
         selector = f"spec.nodeName={node}"
         return self._try(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, node)
 
-    def pods_in(self, namespace: str) -> Sequence[Pod] | None:
-        """The pods of a namespace, None when they cannot be read."""
-        return self._try(lambda: self._source.list(PODS, namespace), "list", PODS, namespace)
+    def pods_of(self, namespace: str, selector: Selector) -> Sequence[Pod] | None:
+        """The pods of a namespace that a selector matches, None when they cannot be read."""
+        return self._try(
+            lambda: self._source.list(PODS, namespace, selector=selector), "list", PODS, namespace, str(selector)
+        )
 
     def classes(self) -> dict[str, PriorityClass] | None:
         """All PriorityClasses by name, None when they cannot be read."""
@@ -101,9 +105,8 @@ class Gatherer:
         namespace = pod.metadata.namespace
         while current is not None and len(chain) < _MAX_OWNERS and (owner := current.metadata.controller):
             chain.append(Owner(owner.kind, owner.name))
-            kind = next((entry for entry in _OWNING if entry.kind == owner.kind), None)
-            # Only a ReplicaSet or a Job may have an owner of its own that people think of.
-            current = self._owner(kind, owner.name, namespace) if kind in (REPLICA_SETS, JOBS) else None
+            kind = next((entry for entry in _OWNED if (entry.group, entry.kind) == (owner.group, owner.kind)), None)
+            current = None if kind is None else self._owner(kind, owner.name, namespace)
         return tuple(chain)
 
     def _owner(self, kind: Kind[Any], name: str, namespace: str) -> KubeObject | None:

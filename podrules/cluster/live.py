@@ -19,6 +19,7 @@ from podrules.cluster.kinds import Kind
 from podrules.cluster.transport import Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
+from podrules.model.selectors import Selector
 
 __all__ = ["LiveSource"]
 
@@ -105,12 +106,15 @@ class LiveSource:
         self._check("get", kind, namespace, status, body)
         return _decoded(body, kind, name)
 
-    def list(self, kind: Kind[T], namespace: str | None = None, *, field_selector: str = "") -> Sequence[T]:
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
         found: list[T] = []
         token = ""
         while True:
             query = f"?limit={_PAGE}"
+            query += f"&labelSelector={quote(str(selector), safe='')}" if selector else ""
             query += f"&fieldSelector={quote(field_selector, safe='')}" if field_selector else ""
             query += f"&continue={quote(token, safe='')}" if token else ""
             status, body = self._transport.get(kind.path(namespace) + query)

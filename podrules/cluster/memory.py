@@ -11,6 +11,7 @@ from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod
+from podrules.model.selectors import Selector
 
 __all__ = ["MemorySource", "NothingSource"]
 
@@ -49,13 +50,16 @@ class MemorySource:
             raise NotFound(kind, name, namespace, get_close_matches(name, names, n=3))
         return self._decode(kind, place, name)
 
-    def list(self, kind: Kind[T], namespace: str | None = None, *, field_selector: str = "") -> Sequence[T]:
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
         found = [
             self._decode(kind, space, name)
             for space, name in self._raw[kind.kind]
             if namespace is None or not kind.namespaced or space == namespace
         ]
+        found = [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
         field, _, value = field_selector.partition("=")
         if field == "spec.nodeName":
             return [entry for entry in found if isinstance(entry, Pod) and entry.spec.node_name == value]
@@ -100,7 +104,9 @@ class NothingSource:
         del kind, name, namespace
         raise BadObject("no cluster was asked")
 
-    def list(self, kind: Kind[T], namespace: str | None = None, *, field_selector: str = "") -> Sequence[T]:
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
         """See `Source.list`."""
-        del kind, namespace, field_selector
+        del kind, namespace, selector, field_selector
         raise BadObject("no cluster was asked")

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from podrules.cluster.kinds import Kind
 from podrules.model.base import KubeObject
+from podrules.model.selectors import Selector
 
 __all__ = ["Source", "Unread"]
 
@@ -63,8 +64,10 @@ class Source(Protocol):
         """
         ...
 
-    def list(self, kind: Kind[T], namespace: str | None = None, *, field_selector: str = "") -> Sequence[T]:
-        """All objects of a kind in a namespace, or in all.
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
+        """All objects of a kind in a namespace, or in all, that both selectors match.
 
         ``field_selector`` is an equality such as ``spec.nodeName=node-1``.
 

@@ -28,6 +28,11 @@ class OwnerReference(Model, frozen=True):
     uid: str = ""
     controller: bool = False
 
+    @property
+    def group(self) -> str:
+        """The API group: ``apps``, empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
 
 class ObjectMeta(Model, frozen=True):
     """``metadata``."""

@@ -7,6 +7,7 @@ import pytest
 from podrules.cluster.errors import BadObject, NotFound
 from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, NODES, PODS, find_kind
 from podrules.cluster.memory import MemorySource
+from podrules.model.selectors import Selector
 
 
 def _pod(name: str, namespace: str | None = None, node: str = "") -> dict[str, object]:
@@ -25,6 +26,13 @@ def test_namespaces_are_kept_apart() -> None:
 def test_pods_of_a_node() -> None:
     source = MemorySource([_pod("a", "x", "n1"), _pod("b", "x", "n2")], description="test")
     assert [pod.metadata.name for pod in source.list(PODS, field_selector="spec.nodeName=n2")] == ["b"]
+
+
+def test_pods_by_label() -> None:
+    labelled = _pod("a", "x") | {"metadata": {"name": "a", "namespace": "x", "labels": {"app": "a"}}}
+    source = MemorySource([labelled, _pod("b", "x")], description="test")
+    found = source.list(PODS, "x", selector=Selector.from_labels({"app": "a"}))
+    assert [pod.metadata.name for pod in found] == ["a"]
 
 
 def test_other_groups_and_broken_objects_are_passed_over() -> None:
