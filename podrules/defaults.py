@@ -2,14 +2,15 @@
 
 Limits are copied to missing requests; pod-level requests are filled from the containers' sums or the pod's limits;
 amounts are rounded up to thousandths; the grace period becomes 30 s. So a manifest and the stored pod can differ, and
-with them the QoS class.
+with them the QoS class. Then admission fills in what is still missing from the LimitRanges of the namespace.
 
-Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList) at v1.36.3.
+Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList) and
+plugin/pkg/admission/limitranger/admission.go (PodMutateLimitFunc) at v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Container, Pod, ResourceRequirements
+from podrules.model.policy import LimitRange
 from podrules.model.quantity import MILLI, Quantity
 from podrules.resources import (
     HUGEPAGES_PREFIX,
@@ -27,7 +29,13 @@ from podrules.resources import (
     is_supported_pod_level_resource,
 )
 
-__all__ = ["DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS", "DefaultedField", "default_pod", "defaulted_fields"]
+__all__ = [
+    "DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS",
+    "DefaultedField",
+    "apply_limit_ranges",
+    "default_pod",
+    "defaulted_fields",
+]
 
 DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS: Final = 30
 
@@ -40,6 +48,8 @@ class DefaultedField(Struct, frozen=True, rename="camel"):
     given: str | None
     """The manifest's text, None when it was absent."""
     stored: str
+    by: str
+    """``API defaults`` or ``LimitRange``."""
 
 
 def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
@@ -57,15 +67,33 @@ def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
     return _rounded(stored)
 
 
-def defaulted_fields(given: Pod, stored: Pod) -> tuple[DefaultedField, ...]:
-    """What `default_pod` changed in resources, in the order of the spec."""
+def apply_limit_ranges(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
+    """The pod after the LimitRanger plugin: missing container limits and requests filled in (PodMutateLimitFunc)."""
+    for limit_range in limit_ranges:
+        items = [item for item in limit_range.spec.limits if item.type == "Container"]
+        limits = {name: amount for item in items for name, amount in item.default.items()}
+        requests = {name: amount for item in items for name, amount in item.default_request.items()}
+
+        def fill(container: Container, limits: ResourceList = limits, requests: ResourceList = requests) -> Container:
+            own = container.resources
+            filled = ResourceRequirements(requests={**requests, **own.requests}, limits={**limits, **own.limits})
+            return replace(container, resources=filled)
+
+        spec = pod.spec
+        containers, init = tuple(map(fill, spec.containers)), tuple(map(fill, spec.init_containers))
+        pod = replace(pod, spec=replace(spec, containers=containers, init_containers=init))
+    return pod
+
+
+def defaulted_fields(given: Pod, stored: Pod, by: str = "API defaults") -> tuple[DefaultedField, ...]:
+    """What one step changed in resources, in the order of the spec."""
     changes: list[DefaultedField] = []
 
     def compare(path: str, before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> None:
         for name, amount in after.items():
             old = before.get(name)
             if old is None or old != amount:
-                changes.append(DefaultedField(f"{path}.{name}", None if old is None else str(old), str(amount)))
+                changes.append(DefaultedField(f"{path}.{name}", None if old is None else str(old), str(amount), by))
 
     for before, after in zip(given.containers(), stored.containers(), strict=True):
         path = f"{after.field}.resources"

@@ -161,6 +161,7 @@ def _new_pod(
         pod=pod,
         from_manifest=True,
         nodes=gatherer.nodes(),
+        limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
         existing=gatherer.existing(pod) if is_pod else None,
         classes=None if classes is None else {**classes, **(own_classes or {})},
         source=source.description,

@@ -12,12 +12,12 @@ from kubectl_plugin.reports import API_VERSION
 from podrules import cgroup
 from podrules.cluster.gather import Owner
 from podrules.cluster.source import Unread
-from podrules.defaults import DefaultedField, default_pod, defaulted_fields
+from podrules.defaults import DefaultedField, apply_limit_ranges, default_pod, defaulted_fields
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.policy import PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
 from podrules.priority import PrioritySource, ResolvedPriority, admit_pod_create
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
@@ -61,6 +61,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """The node to which it is bound."""
     nodes: Sequence[Node] | None = None
     """For a pod without a node: the nodes it may come to; None when they could not be read."""
+    limit_ranges: Sequence[LimitRange] | None = None
+    """For a pod that is not made yet: those of its namespace; None when they could not be read."""
     existing: Pod | None = None
     """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
@@ -224,7 +226,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
 def pod_report(facts: PodFacts) -> PodReport:
     """Ask every rule about one pod."""
     features = facts.features
-    pod = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
+    defaulted = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
+    pod = apply_limit_ranges(defaulted, facts.limit_ranges or ()) if facts.from_manifest else facts.pod
     granted = allocated_pod(pod)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
@@ -232,7 +235,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         source=facts.source,
         server_version=facts.git_version,
         status=None if facts.from_manifest else _status(pod, facts.node),
-        qos=_qos(facts, pod),
+        qos=_qos(facts, defaulted, pod),
         oom=_oom(facts, granted),
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted),
@@ -290,7 +293,7 @@ def _node(pod: Pod, node: Node | None) -> NodeFacts | None:
     return NodeFacts(pod.spec.node_name, ready.status, ready.last_transition_time, ready.last_heartbeat_time)
 
 
-def _qos(facts: PodFacts, pod: Pod) -> QOSReport:
+def _qos(facts: PodFacts, defaulted: Pod, pod: Pod) -> QOSReport:
     explanation = explain_qos(pod, features=facts.features)
     given = explain_qos(facts.pod, features=facts.features).qos_class if facts.from_manifest else None
     return QOSReport(
@@ -298,7 +301,10 @@ def _qos(facts: PodFacts, pod: Pod) -> QOSReport:
         computed_class=explanation.qos_class,
         explanation=explanation,
         manifest_class=given,
-        defaulted=defaulted_fields(facts.pod, pod) if facts.from_manifest else (),
+        defaulted=(
+            *defaulted_fields(facts.pod, defaulted),
+            *defaulted_fields(defaulted, pod, "LimitRange"),
+        ),
         resize=_resize_report(facts, pod),
     )
 

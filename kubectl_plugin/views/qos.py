@@ -93,5 +93,6 @@ def _stored(qos: QOSReport) -> Iterator[str]:
     if qos.manifest_class is not None and qos.manifest_class is not qos.qos_class:
         yield f"as written it would be {qos.manifest_class.value}; the API server fills in before it decides:"
     if qos.defaulted:
-        fields = [f"{entry.field} = {entry.stored}" for entry in qos.defaulted]
-        yield f"stored with {listed(fields, most=4)}"
+        for by, entries in groupby(qos.defaulted, key=lambda entry: entry.by):
+            fields = [f"{entry.field} = {entry.stored}" for entry in entries]
+            yield f"stored with {listed(fields, most=4)} ({by})"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.policy import PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "DAEMON_SETS",
     "DEPLOYMENTS",
     "JOBS",
+    "LIMIT_RANGES",
     "NODES",
     "PODS",
     "PRIORITY_CLASSES",
@@ -88,6 +89,8 @@ PRIORITY_CLASSES: Final = Kind(
     "PriorityClass", "priorityclasses", ("pc",), "scheduling.k8s.io", "v1", namespaced=False, model=PriorityClass
 )
 
+LIMIT_RANGES: Final = Kind("LimitRange", "limitranges", ("limits",), "", "v1", namespaced=True, model=LimitRange)
+
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -98,7 +101,7 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     REPLICATION_CONTROLLERS,
 )
 """What makes pods from a template."""
-ALL_KINDS: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS, SERVICES, PRIORITY_CLASSES)
+ALL_KINDS: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS, SERVICES, PRIORITY_CLASSES, LIMIT_RANGES)
 
 
 def find_kind(name: str, among: Iterable[Kind[Any]] = ALL_KINDS) -> Kind[Any] | None:

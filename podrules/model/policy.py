@@ -1,13 +1,15 @@
-"""PriorityClasses.
+"""What a cluster's owner decided for pods: PriorityClasses, LimitRanges.
 
-Source: k8s.io/api/scheduling/v1/types.go at v0.36.3.
+Source: k8s.io/api/scheduling/v1/types.go and k8s.io/api/core/v1/types.go at v0.36.3.
 """
 
 from __future__ import annotations
 
-from podrules.model.base import KubeObject
+from msgspec import field
 
-__all__ = ["PriorityClass"]
+from podrules.model.base import KubeObject, Model, ResourceList
+
+__all__ = ["LimitRange", "LimitRangeItem", "PriorityClass"]
 
 
 class PriorityClass(KubeObject, frozen=True):
@@ -17,3 +19,23 @@ class PriorityClass(KubeObject, frozen=True):
     global_default: bool = False
     preemption_policy: str | None = None
     description: str = ""
+
+
+class LimitRangeItem(Model, frozen=True):
+    """``spec.limits[]``; in a stored one the defaults are filled in from each other and from max."""
+
+    type: str = ""
+    default: ResourceList = {}
+    default_request: ResourceList = {}
+
+
+class LimitRangeSpec(Model, frozen=True):
+    """``spec``."""
+
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(KubeObject, frozen=True):
+    """A LimitRange, as far as it fills in what a pod leaves out."""
+
+    spec: LimitRangeSpec = field(default_factory=LimitRangeSpec)
