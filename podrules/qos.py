@@ -25,7 +25,7 @@ from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Pod, PodQOSClass, ResourceRequirements
 from podrules.model.quantity import ZERO, Quantity
-from podrules.resources import CPU, MEMORY
+from podrules.resources import CPU, MEMORY, aggregate_container_requests
 
 __all__ = [
     "FieldChange",
@@ -68,7 +68,7 @@ class FieldChange(Struct, frozen=True, rename="camel"):
     field: str
     before: str | None
     after: str | None
-    """None: any amount that suits the container, since it requests none today."""
+    """None: any amount that suits the container, since it requests none today; the same for request and limit."""
 
 
 class QOSExplanation(Struct, frozen=True, rename="camel"):
@@ -80,7 +80,7 @@ class QOSExplanation(Struct, frozen=True, rename="camel"):
     blockers: tuple[QOSBlocker, ...]
     """Empty when Guaranteed."""
     changes_to_guaranteed: tuple[FieldChange, ...]
-    """The fewest edits that make it Guaranteed; to be made at creation, for the class never changes afterwards."""
+    """The fewest edits that make it Guaranteed, in blockers' order; at creation, for the class never changes later."""
     spoiled_by: tuple[str, ...]
     """Init containers and sidecars without which the pod would be Guaranteed."""
 
@@ -109,6 +109,8 @@ def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
     rows = _rows(pod, features)
     pod_level = _pod_level(pod, features)
     qos_class = _class_of(rows, pod_level=pod_level)
+    # Where the pod itself names no request, the API server takes the containers' sum as soon as there is a limit.
+    implied = aggregate_container_requests(pod) if pod_level else {}
     blockers: list[QOSBlocker] = []
     if qos_class is not PodQOSClass.GUARANTEED:
         blockers = [blocker for row in rows for blocker in _blockers(row)]
@@ -116,7 +118,7 @@ def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
         qos_class=qos_class,
         decided_by="spec.resources" if pod_level else "spec.containers",
         blockers=tuple(blockers),
-        changes_to_guaranteed=tuple(map(_change, blockers)),
+        changes_to_guaranteed=tuple(change for blocker in blockers for change in _changes(blocker, implied)),
         spoiled_by=_spoilers(rows, blockers, pod_level=pod_level),
     )
 
@@ -182,12 +184,16 @@ def _blockers(row: _Row) -> Iterable[QOSBlocker]:
         yield QOSBlocker(problem, field, row.name, name, _text(request), _text(limit))
 
 
-def _change(blocker: QOSBlocker) -> FieldChange:
-    """The one edit that removes a blocker: set the limit to the request, or raise the request to the limit."""
-    if blocker.problem is QOSProblem.LIMIT_MISSING:
-        wanted = blocker.request if blocker.request not in {None, "0"} else None
-        return FieldChange(blocker.field, blocker.limit, wanted)
-    return FieldChange(blocker.field, blocker.request, blocker.limit)
+def _changes(blocker: QOSBlocker, implied: Mapping[str, Quantity]) -> Iterable[FieldChange]:
+    """The edits that remove a blocker: set the limit to the request, or raise the request to the limit."""
+    if blocker.problem is QOSProblem.REQUEST_DIFFERS:
+        yield FieldChange(blocker.field, blocker.request, blocker.limit)
+        return
+    request = Quantity.parse(blocker.request) if blocker.request is not None else implied.get(blocker.resource, ZERO)
+    yield FieldChange(blocker.field, blocker.limit, None if request.is_zero else str(request))
+    if blocker.request is not None and request.is_zero:
+        # A request of 0 is one: the API server does not replace it by the limit.
+        yield FieldChange(blocker.field.replace(".limits.", ".requests."), blocker.request, None)
 
 
 def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) -> tuple[str, ...]:

@@ -60,18 +60,23 @@ def _way(qos: QOSReport) -> str:
     changes = qos.explanation.changes_to_guaranteed
     if qos.qos_class is PodQOSClass.BEST_EFFORT and len(changes) > _SHOWN * 2:
         return "every container and init container limits cpu and memory"
-    names = {entry.field: entry.container for entry in qos.explanation.blockers}
+    names = {_owner(entry.field): entry.container for entry in qos.explanation.blockers}
     parts = []
-    for container, edits in groupby(changes, key=lambda change: names[change.field]):
+    for container, edits in groupby(changes, key=lambda change: names[_owner(change.field)]):
         who = container or "spec.resources"
         parts.append(f"{who} sets {listed([_edit(change) for change in edits])}")
     return "; ".join(parts)
 
 
+def _owner(field: str) -> str:
+    """The container's path in a field's."""
+    return field.rpartition(".resources.")[0]
+
+
 def _edit(change: FieldChange) -> str:
     side, _, resource = change.field.rpartition(".resources.")[2].partition(".")
     if change.after is None:
-        return f"a {resource} limit"
+        return f"a {resource} {side.removesuffix('s')}"
     return f"{side}.{resource} = {change.after}"
 
 
