@@ -18,6 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 
@@ -26,6 +27,7 @@ __all__ = [
     "SYSTEM_CLUSTER_CRITICAL",
     "SYSTEM_CRITICAL_PRIORITY",
     "SYSTEM_NODE_CRITICAL",
+    "SYSTEM_PRIORITY_CLASSES",
     "PrioritySource",
     "ResolvedPriority",
     "UnknownPriorityClass",
@@ -54,8 +56,14 @@ _SYSTEM_VALUES: Final = {
     SYSTEM_NODE_CRITICAL: SYSTEM_CRITICAL_PRIORITY + 1000,
     SYSTEM_CLUSTER_CRITICAL: SYSTEM_CRITICAL_PRIORITY,
 }
+SYSTEM_PRIORITY_CLASSES: Final = {
+    name: PriorityClass(metadata=ObjectMeta(name=name), value=value, preemption_policy=PREEMPT_LOWER_PRIORITY)
+    for name, value in _SYSTEM_VALUES.items()
+}
+"""What every cluster has: the API server makes them, and refuses others of these names."""
 _CONFIG_SOURCE: Final = "kubernetes.io/config.source"
 _CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
+_SUBDOMAIN_MAX_LENGTH: Final = 253
 _SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 
@@ -163,7 +171,13 @@ def validate_priority_class(new: PriorityClass) -> tuple[str, ...]:
     """Upstream's field errors for a new class (validation.ValidatePriorityClass)."""
     errors: list[str] = []
     name = new.metadata.name
-    if not re.fullmatch(_SUBDOMAIN, name, re.ASCII):
+    if len(name) > _SUBDOMAIN_MAX_LENGTH:
+        errors.append(
+            f'metadata.name: Invalid value: "{name}": must be no more than {_SUBDOMAIN_MAX_LENGTH} characters'
+        )
+    if not name:
+        errors.append("metadata.name: Required value: name or generateName is required")
+    elif not re.fullmatch(_SUBDOMAIN, name, re.ASCII):
         errors.append(
             f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case '
             "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "

@@ -140,7 +140,7 @@ class StopPlan(Struct, frozen=True, rename="camel"):
 
     grace: TerminationGrace
     object_removed_at_once: bool
-    """The API object is gone with the DELETE: there is no process, or nobody waits for it."""
+    """The API object is gone with the DELETE: there is no process or nobody waits for it, and no finalizer."""
     processes: bool
     """Whether there may be processes to stop: the pod is bound to a node and has not finished."""
     containers: tuple[ContainerStop, ...]
@@ -312,7 +312,7 @@ def stop_plan(pod: Pod, option_seconds: int | None = None) -> StopPlan:
                 steps.append(_container_stop(ref.container, ref.field, seconds, waits=position > 0))
     return StopPlan(
         grace=grace,
-        object_removed_at_once=grace.seconds == 0,
+        object_removed_at_once=grace.seconds == 0 and not pod.metadata.finalizers,
         processes=runs,
         containers=tuple(steps),
         sigkill_latest=max((step.sigkill_latest for step in steps), default=0),

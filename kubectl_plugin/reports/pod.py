@@ -19,7 +19,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import LimitRange, PriorityClass
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
-from podrules.priority import PrioritySource, ResolvedPriority, admit_pod_create
+from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 from podrules.resources import (
     CPU,
@@ -227,7 +227,7 @@ def pod_report(facts: PodFacts) -> PodReport:
     """Ask every rule about one pod."""
     features = facts.features
     defaulted = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
-    pod = apply_limit_ranges(defaulted, facts.limit_ranges or ()) if facts.from_manifest else facts.pod
+    pod, priority = _admitted(facts, defaulted) if facts.from_manifest else (facts.pod, _stored_priority(facts))
     granted = allocated_pod(pod)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
@@ -239,7 +239,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         oom=_oom(facts, granted),
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted),
-        priority=_priority(facts, pod),
+        priority=priority,
         termination=stop_plan(_as_if_running(pod) if facts.from_manifest else pod),
         hard_eviction=None if _finished(pod) else eviction_stop(pod),
         owner=owner_guarantee(pod),
@@ -379,30 +379,52 @@ def _cgroup(facts: PodFacts, pod: Pod) -> CgroupReport:
     )
 
 
-def _priority(facts: PodFacts, pod: Pod) -> PriorityReport:
-    spec, classes = pod.spec, facts.classes
-    known = classes.get(spec.priority_class_name) if classes and spec.priority_class_name else None
-    exists = None if classes is None or not spec.priority_class_name else known is not None
-    value_now = known.value if known is not None else None
-    if not facts.from_manifest:
-        source = PrioritySource.CLASS if spec.priority_class_name else PrioritySource.NONE
-        return PriorityReport(
-            spec.priority, spec.priority_class_name, spec.preemption_policy, source, value_now, exists, None
-        )
+def _stored_priority(facts: PodFacts) -> PriorityReport:
+    """What was resolved when the pod was made, beside what its class is now."""
+    spec, classes = facts.pod.spec, facts.classes
+    known = classes.get(spec.priority_class_name) if classes else None
+    return PriorityReport(
+        priority=spec.priority,
+        class_name=spec.priority_class_name,
+        preemption_policy=spec.preemption_policy,
+        source=PrioritySource.CLASS if spec.priority_class_name else PrioritySource.NONE,
+        class_value_now=known.value if known is not None else None,
+        class_exists=None if classes is None or not spec.priority_class_name else known is not None,
+        rejected=None,
+    )
+
+
+def _admitted(facts: PodFacts, pod: Pod) -> tuple[Pod, PriorityReport]:
+    """A defaulted pod after the API server's admission: limits filled in, priority resolved or refused."""
+    pod = apply_limit_ranges(pod, facts.limit_ranges or ())
+    spec = pod.spec
+    name = spec.priority_class_name
+    classes = facts.classes
+    if classes is None and name in SYSTEM_PRIORITY_CLASSES:
+        classes = SYSTEM_PRIORITY_CLASSES
     if classes is None:
-        return PriorityReport(spec.priority, spec.priority_class_name, spec.preemption_policy, None, None, None, None)
+        return pod, PriorityReport(spec.priority, name, spec.preemption_policy, None, None, None, None)
+    known = classes.get(name) if name else None
+    value_now, exists = (known.value, True) if known is not None else (None, False if name else None)
     admitted = admit_pod_create(pod, classes)
-    if isinstance(admitted, ResolvedPriority):
-        return PriorityReport(
-            admitted.priority,
-            admitted.priority_class_name,
-            admitted.preemption_policy,
-            admitted.source,
-            value_now,
-            exists,
-            None,
-        )
-    return PriorityReport(None, spec.priority_class_name, None, None, value_now, exists, admitted)
+    if isinstance(admitted, str):
+        return pod, PriorityReport(None, name, None, None, value_now, exists, admitted)
+    report = PriorityReport(
+        priority=admitted.priority,
+        class_name=admitted.priority_class_name,
+        preemption_policy=admitted.preemption_policy,
+        source=admitted.source,
+        class_value_now=value_now,
+        class_exists=exists,
+        rejected=None,
+    )
+    resolved = replace(
+        spec,
+        priority=admitted.priority,
+        priority_class_name=admitted.priority_class_name,
+        preemption_policy=admitted.preemption_policy,
+    )
+    return replace(pod, spec=resolved), report
 
 
 def _as_if_running(pod: Pod) -> Pod:

@@ -202,8 +202,9 @@ def _stop_section(report: PodReport, now: datetime | None) -> Section:
         grace = status.deletion_grace_period_seconds or 0
         told = clock(due - timedelta(seconds=grace), now)
         lead = f"told to at {told}, with {grace} s; a second delete does not hurry it"
-    elif plan.object_removed_at_once:
-        lead = f"the object is gone at once ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
+    elif plan.grace.seconds == 0:
+        when = "at once" if plan.object_removed_at_once else "once its finalizers are"
+        lead = f"the object is gone {when} ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
     else:
         lead = f"grace {plan.grace.seconds} s after a delete ({field})"
     rows = [Row((stop.name, _stop_words(stop))) for stop in plan.containers]

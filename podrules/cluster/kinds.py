@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from podrules.cluster.errors import UsageError
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -66,10 +67,14 @@ class Kind(Struct, Generic[T_co], frozen=True):
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """The path on the API server of one object, of a namespace's objects, or of all."""
+        """The path on the API server of one object, of a namespace's objects, or of all.
+
+        Raises:
+            UsageError: the namespace or the name would lead elsewhere.
+        """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        inside = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
-        tail = f"/{quote(name, safe='')}" if name else ""
+        inside = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
+        tail = f"/{_segment(name)}" if name else ""
         return f"{root}{inside}/{self.plural}{tail}"
 
 
@@ -102,6 +107,13 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
 )
 """What makes pods from a template."""
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS, SERVICES, PRIORITY_CLASSES, LIMIT_RANGES)
+
+
+def _segment(name: str) -> str:
+    """One segment of a path; what kubectl refuses before it asks (path.IsValidPathSegmentName)."""
+    if name in {".", ".."} or "/" in name or "%" in name:
+        raise UsageError(f"{name!r} is no name: it may not be '.' or '..', nor contain '/' or '%'")
+    return quote(name, safe="")
 
 
 def find_kind(name: str, among: Iterable[Kind[Any]] = ALL_KINDS) -> Kind[Any] | None:

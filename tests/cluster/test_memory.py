@@ -66,7 +66,7 @@ def test_other_words_are_no_kind(word: str) -> None:
 
 
 def test_paths_are_quoted() -> None:
-    assert PODS.path("a/b", "c?d") == "/api/v1/namespaces/a%2Fb/pods/c%3Fd"
+    assert PODS.path("a b", "c?d") == "/api/v1/namespaces/a%20b/pods/c%3Fd"
     assert DEPLOYMENTS.path("x", "y") == "/apis/apps/v1/namespaces/x/deployments/y"
     assert NODES.path("ignored", "n") == "/api/v1/nodes/n"
     assert PODS.path() == "/api/v1/pods"
