@@ -90,8 +90,12 @@ def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Itera
         yield from _manifests(documents, source, path)
     for kind, name in targets:
         try:
-            for entry in [source.get(kind, name, source.namespace)] if name else source.list(kind, source.namespace):
+            found = [source.get(kind, name, source.namespace)] if name else source.list(kind, source.namespace)
+            for entry in found:
                 yield _explained(entry, kind, source, gatherer)
+            if not found and options.output not in {"json", "yaml"}:
+                place = f" in {source.namespace} namespace" if kind.namespaced else ""
+                streams.err.write(f"No resources found{escape(place)}.\n")
         except Unreachable:
             raise
         except ClusterError as error:
@@ -105,6 +109,10 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[Kind[Any], str]]:
         mixed = [word for word in words[1:] if "/" in word]
         if mixed:
             raise UsageError(f"{mixed[0]!r}: either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both")
+        if "" in words[1:]:
+            raise UsageError(
+                f"an empty name: write {kind.singular} NAME, or {kind.plural} alone for all of a namespace"
+            )
         yield from ((kind, name) for name in words[1:] or [""])
         return
     for word in words:
