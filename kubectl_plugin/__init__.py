@@ -1,5 +1,6 @@
 """`kubectl qos`: the command line over the rules of `podrules`.
 
+    start     where the console script begins
     cli       what was typed; streams; exit codes; the only module that exits
     options   flags to a source of objects
     commands  one module a command: targets to reports

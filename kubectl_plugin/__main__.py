@@ -2,6 +2,6 @@
 
 import sys
 
-from kubectl_plugin.cli import main
+from kubectl_plugin.start import main
 
 sys.exit(main())

@@ -40,6 +40,26 @@ _EXIT_CODES: Final[tuple[tuple[type[ClusterError], int], ...]] = (
     (ManifestError, 6),
 )
 
+_COMMANDS: Final = frozenset({"explain"})
+_FLAGS_WITH_VALUE: Final = frozenset(
+    {
+        "-f",
+        "--filename",
+        "-n",
+        "--namespace",
+        "-o",
+        "--output",
+        "--snapshot",
+        "--context",
+        "--kubeconfig",
+        "--cluster",
+        "--user",
+        "--as",
+        "--as-group",
+        "--request-timeout",
+    }
+)
+
 _EXAMPLES: Final = """\
 examples:
   kubectl qos explain pod/web-0                    one pod
@@ -59,11 +79,10 @@ exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forb
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without arguments given, those of the process are meant."""
-    args = _parser().parse_args(argv)
-    if argv is None:
-        _leave_in_order()
     try:
-        code = _explain(args)
+        if argv is None:
+            _leave_in_order()
+        code = _explain(_parser().parse_args(_command_first(sys.argv[1:] if argv is None else argv)))
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -76,8 +95,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _command_first(words: Sequence[str]) -> list[str]:
+    """The words with the command moved to the front: kubectl's users write flags anywhere, also before it."""
+    takes_value = False
+    for position, word in enumerate(words):
+        if word in _COMMANDS and not takes_value:
+            return [word, *words[:position], *words[position + 1 :]]
+        takes_value = word in _FLAGS_WITH_VALUE
+    return list(words)
+
+
 def _leave_in_order() -> None:
-    """End on SIGTERM and SIGHUP as on an exit, so that kubectl and its socket go with us."""
+    """End on signals as on an exit, so that kubectl and its socket go with us."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: sys.exit(128 + number))
 

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from podrules.features import REFERENCE, Features
 from podrules.model.pod import ContainerRef, Pod, PodQOSClass
-from podrules.model.quantity import ZERO, Quantity
+from podrules.model.quantity import ZERO, Quantity, QuantityError
 from podrules.qos import get_pod_qos
 from podrules.resources import (
     CPU,
@@ -237,10 +237,18 @@ def _all_limited(pod: Pod, name: str, features: Features) -> bool:
     return all(not limits.get(name, ZERO).is_zero for limits in container_limits(pod))
 
 
+def _page_size(name: str) -> int:
+    """Bytes in the name of a huge page resource; 0 when it holds none, as upstream, which drops the error."""
+    try:
+        return Quantity.parse(name.removeprefix(HUGEPAGES_PREFIX)).value
+    except QuantityError:
+        return 0
+
+
 def _huge_page_limits(requests: dict[str, Quantity]) -> dict[int, int]:
     limits: dict[int, int] = {}
     for name, amount in requests.items():
         if name.startswith(HUGEPAGES_PREFIX):
-            page = Quantity.parse(name.removeprefix(HUGEPAGES_PREFIX)).value
+            page = _page_size(name)
             limits[page] = limits.get(page, 0) + amount.value
     return limits

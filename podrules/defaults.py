@@ -2,7 +2,8 @@
 
 Limits are copied to missing requests; pod-level requests are filled from the containers' sums or the pod's limits;
 amounts are rounded up to thousandths; the grace period becomes 30 s. So a manifest and the stored pod can differ, and
-with them the QoS class. Then admission fills in what is still missing from the LimitRanges of the namespace.
+with them the QoS class. Then admission fills in what is still missing from the LimitRanges of the namespace, and the
+overhead of the RuntimeClass.
 
 Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList) and
 plugin/pkg/admission/limitranger/admission.go (PodMutateLimitFunc) at v1.36.3.
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Container, Pod, ResourceRequirements
-from podrules.model.policy import LimitRange
+from podrules.model.policy import LimitRange, RuntimeClass
 from podrules.model.quantity import MILLI, Quantity
 from podrules.resources import (
     HUGEPAGES_PREFIX,
@@ -33,6 +34,7 @@ __all__ = [
     "DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS",
     "DefaultedField",
     "apply_limit_ranges",
+    "apply_runtime_class",
     "default_pod",
     "defaulted_fields",
 ]
@@ -59,8 +61,11 @@ def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
         containers=tuple(map(_with_requests, pod.spec.containers)),
         init_containers=tuple(map(_with_requests, pod.spec.init_containers)),
     )
-    if spec.termination_grace_period_seconds is None:
-        spec = replace(spec, termination_grace_period_seconds=DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS)
+    seconds = spec.termination_grace_period_seconds
+    if seconds is None:
+        seconds = DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
+    # Conversion makes a negative period 1 (pkg/apis/core/v1/conversion.go).
+    spec = replace(spec, termination_grace_period_seconds=1 if seconds < 0 else seconds)
     stored = replace(pod, spec=spec)
     if features.pod_level_resources and spec.resources is not None:
         stored = replace(stored, spec=replace(spec, resources=_pod_level(stored, spec.resources)))
@@ -83,6 +88,13 @@ def apply_limit_ranges(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
         containers, init = tuple(map(fill, spec.containers)), tuple(map(fill, spec.init_containers))
         pod = replace(pod, spec=replace(spec, containers=containers, init_containers=init))
     return pod
+
+
+def apply_runtime_class(pod: Pod, runtime_class: RuntimeClass | None) -> Pod:
+    """The pod after the RuntimeClass plugin: its class's overhead (plugin/pkg/admission/runtimeclass/admission.go)."""
+    if runtime_class is None or not runtime_class.overhead.pod_fixed:
+        return pod
+    return replace(pod, spec=replace(pod.spec, overhead=runtime_class.overhead.pod_fixed))
 
 
 def defaulted_fields(given: Pod, stored: Pod, by: str = "API defaults") -> tuple[DefaultedField, ...]:

@@ -135,16 +135,15 @@ def default_priority_class(classes: Iterable[PriorityClass]) -> PriorityClass | 
 def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> ResolvedPriority | str:
     """What is written into a new pod, or upstream's refusal (Plugin.admitPod)."""
     resolved = resolve_priority(pod.spec.priority_class_name, classes)
+    name = pod.metadata.name or pod.metadata.generate_name
     if isinstance(resolved, UnknownPriorityClass):
-        return _forbidden("pods", pod.metadata.name, str(resolved))
+        return _forbidden("pods", name, str(resolved))
     if pod.spec.priority is not None and pod.spec.priority != resolved.priority:
-        return _forbidden(
-            "pods", pod.metadata.name, _mismatch("integer", "priority", pod.spec.priority, resolved.priority)
-        )
+        return _forbidden("pods", name, _mismatch("integer", "priority", pod.spec.priority, resolved.priority))
     policy = pod.spec.preemption_policy
     if policy is not None and policy != resolved.preemption_policy:
         problem = _mismatch("string", "PreemptionPolicy", policy, resolved.preemption_policy)
-        return _forbidden("pods", pod.metadata.name, problem)
+        return _forbidden("pods", name, problem)
     return resolved
 
 
@@ -194,7 +193,9 @@ def validate_priority_class(new: PriorityClass) -> tuple[str, ...]:
         errors.append(
             f"value: Forbidden: maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
         )
-    if new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
+    if not new.preemption_policy and new.preemption_policy is not None:
+        errors.append("preemptionPolicy: Required value")
+    elif new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
         errors.append(
             f'preemptionPolicy: Unsupported value: "{new.preemption_policy}": supported values: '
             f'"{PREEMPT_LOWER_PRIORITY}", "{PREEMPT_NEVER}"'

@@ -189,9 +189,10 @@ def _changes(blocker: QOSBlocker, implied: Mapping[str, Quantity]) -> Iterable[F
     if blocker.problem is QOSProblem.REQUEST_DIFFERS:
         yield FieldChange(blocker.field, blocker.request, blocker.limit)
         return
-    request = Quantity.parse(blocker.request) if blocker.request is not None else implied.get(blocker.resource, ZERO)
-    yield FieldChange(blocker.field, blocker.limit, None if request.is_zero else str(request))
-    if blocker.request is not None and request.is_zero:
+    request = Quantity.parse(blocker.request) if blocker.request is not None else implied.get(blocker.resource)
+    anything = request is None or request.is_zero
+    yield FieldChange(blocker.field, blocker.limit, None if anything else str(request))
+    if request is not None and request.is_zero:
         # A request of 0 is one: the API server does not replace it by the limit.
         yield FieldChange(blocker.field.replace(".limits.", ".requests."), blocker.request, None)
 

@@ -92,8 +92,8 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
 class DeleteOutcome(Struct, frozen=True, kw_only=True):
     """What a DELETE does to the stored pod, up to its removal.
 
-    ``graceful``: the object stays with a deletionTimestamp. ``graceful_pending``: an earlier delete is under way and
-    this one changes nothing. Neither: the object is removed at once.
+    ``graceful``: the object gets a deletionTimestamp, and stays unless its grace period is 0 and no finalizer holds it.
+    ``graceful_pending``: an earlier delete is under way and this one changes nothing. Neither: it is removed at once.
     """
 
     graceful: bool = False

@@ -19,7 +19,7 @@ def rows() -> dict[str, tuple[str, str]]:
     return {row: (what, state) for row, what, state in found}
 
 
-def tests_by_row() -> Counter[str]:
+def count_by_row() -> Counter[str]:
     """How many test functions are named after each row."""
     named: Counter[str] = Counter()
     for path in TESTS.rglob("test_*.py"):
@@ -29,7 +29,7 @@ def tests_by_row() -> Counter[str]:
 
 def main() -> int:
     """Print the table; 1 when a row that is built has no test."""
-    named = tests_by_row()
+    named = count_by_row()
     missing = []
     for row, (what, state) in rows().items():
         count = named[row]

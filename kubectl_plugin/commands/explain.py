@@ -17,8 +17,20 @@ from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report
 from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
 from podrules.cluster.errors import BadObject, ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind, find_kind
+from podrules.cluster.kinds import (
+    CRON_JOBS,
+    DEPLOYMENTS,
+    JOBS,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    WORKLOADS,
+    Kind,
+    find_kind,
+)
 from podrules.cluster.source import Source
+from podrules.model.base import OwnerReference
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodTemplateSpec
@@ -34,6 +46,10 @@ __all__ = ["explain"]
 Report = PodReport | NodeReport | WorkloadReport
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
+
+
+_MAKES_THROUGH: Final[dict[Kind[Any], Kind[Any]]] = {DEPLOYMENTS: REPLICA_SETS, CRON_JOBS: JOBS}
+"""Workloads whose pods belong to something that they make."""
 
 
 class _Explained(Struct, frozen=True):
@@ -131,12 +147,17 @@ def _kind(word: str) -> Kind[Any]:
 
 
 def _explained(entry: Any, kind: Kind[Any], source: Source, gatherer: Gatherer) -> _Explained:
-    name = f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{entry.metadata.name}"
+    name = _printed_name(kind, entry.metadata.name)
     if isinstance(entry, Pod):
         return _Explained(_pod(entry, source, gatherer), name)
     if isinstance(entry, Node):
         return _Explained(_node(entry, source, gatherer), name)
     return _Explained(_workload(entry, kind, source, gatherer), name)
+
+
+def _printed_name(kind: Kind[Any], name: str) -> str:
+    """``pod/web`` or ``deployment.apps/web``."""
+    return f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
 
 
 def _pod(pod: Pod, source: Source, gatherer: Gatherer) -> PodReport:
@@ -170,6 +191,7 @@ def _new_pod(
         from_manifest=True,
         nodes=gatherer.nodes(),
         limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
+        runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
         existing=gatherer.existing(pod) if is_pod else None,
         classes=None if classes is None else {**classes, **(own_classes or {})},
         source=source.description,
@@ -202,7 +224,7 @@ def _workload(entry: Any, kind: Kind[Any], source: Source, gatherer: Gatherer) -
         source=source.description,
         server_version=source.git_version,
         replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
-        template=_new_pod(_template_pod(entry), source, gatherer, is_pod=False),
+        template=_new_pod(_template_pod(entry, kind), source, gatherer, is_pod=False),
         pods=None if pods is None else workload_pods(pods, gatherer.features),
         unread=gatherer.unread,
     )
@@ -219,11 +241,18 @@ def _selector(entry: Workload | ReplicationController | CronJob) -> Selector | N
         raise BadObject(f"{entry.metadata.name}: spec.selector: {error}") from error
 
 
-def _template_pod(entry: Workload | ReplicationController | CronJob) -> Pod:
+def _template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:
     """The pod that a workload would make next."""
     spec = entry.spec.job_template.spec if isinstance(entry, CronJob) else entry.spec
     template = spec.template or PodTemplateSpec()
-    meta = replace(template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace)
+    owner = OwnerReference(api_version=kind.api_version, kind=kind.kind, name=entry.metadata.name, controller=True)
+    between = _MAKES_THROUGH.get(kind)
+    if between is not None:
+        # The one in between has a name of its own, which nobody knows yet.
+        owner = replace(owner, api_version=between.api_version, kind=between.kind)
+    meta = replace(
+        template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)
+    )
     return Pod(metadata=meta, spec=template.spec)
 
 
@@ -247,18 +276,19 @@ def _manifests(documents: Sequence[Document], source: Source, path: str) -> Iter
         found = True
         try:
             entry = _decode(document, kind)
-            pod = entry if isinstance(entry, Pod) else _template_pod(entry)
+            pod = entry if isinstance(entry, Pod) else _template_pod(entry, kind)
             if not pod.spec.containers:
                 field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
                 raise ManifestError(f"{document.where}: {field} is empty: a pod has at least one container")
             if not pod.metadata.namespace:
                 pod = replace(pod, metadata=replace(pod.metadata, namespace=source.namespace))
             report = _new_pod(pod, source, gatherer, is_pod=isinstance(entry, Pod), own_classes=own_classes)
-            yield _Explained(report, f"{kind.singular}/{entry.metadata.name}")
+            yield _Explained(report, _printed_name(kind, entry.metadata.name))
         except ManifestError as error:
             yield error
     if not found:
-        yield ManifestError(f"{path}: no pod and no workload in it; there is nothing to explain")
+        where = "standard input" if path == "-" else path
+        yield ManifestError(f"{where}: no pod and no workload in it; there is nothing to explain")
 
 
 def _decode(document: Document, kind: Kind[Any]) -> Any:

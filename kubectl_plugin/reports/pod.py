@@ -12,12 +12,18 @@ from kubectl_plugin.reports import API_VERSION
 from podrules import cgroup
 from podrules.cluster.gather import Owner
 from podrules.cluster.source import Unread
-from podrules.defaults import DefaultedField, apply_limit_ranges, default_pod, defaulted_fields
+from podrules.defaults import (
+    DefaultedField,
+    apply_limit_ranges,
+    apply_runtime_class,
+    default_pod,
+    defaulted_fields,
+)
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.policy import LimitRange, PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
@@ -63,6 +69,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For a pod without a node: the nodes it may come to; None when they could not be read."""
     limit_ranges: Sequence[LimitRange] | None = None
     """For a pod that is not made yet: those of its namespace; None when they could not be read."""
+    runtime_class: RuntimeClass | None = None
+    """The one that such a pod names."""
     existing: Pod | None = None
     """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
@@ -396,7 +404,7 @@ def _stored_priority(facts: PodFacts) -> PriorityReport:
 
 def _admitted(facts: PodFacts, pod: Pod) -> tuple[Pod, PriorityReport]:
     """A defaulted pod after the API server's admission: limits filled in, priority resolved or refused."""
-    pod = apply_limit_ranges(pod, facts.limit_ranges or ())
+    pod = apply_runtime_class(apply_limit_ranges(pod, facts.limit_ranges or ()), facts.runtime_class)
     spec = pod.spec
     name = spec.priority_class_name
     classes = facts.classes

@@ -8,13 +8,22 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from podrules.cluster.errors import BadObject, Forbidden, NotFound
-from podrules.cluster.kinds import JOBS, LIMIT_RANGES, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS, Kind
+from podrules.cluster.kinds import (
+    JOBS,
+    LIMIT_RANGES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    RUNTIME_CLASSES,
+    Kind,
+)
 from podrules.cluster.source import Source, Unread
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.policy import LimitRange, PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
 
 __all__ = ["Gatherer", "Owner"]
@@ -84,6 +93,12 @@ class Gatherer:
     def limit_ranges(self, namespace: str) -> Sequence[LimitRange] | None:
         """The LimitRanges of a namespace, None when they cannot be read."""
         return self._try(lambda: self._source.list(LIMIT_RANGES, namespace), "list", LIMIT_RANGES, namespace)
+
+    def runtime_class(self, name: str) -> RuntimeClass | None:
+        """A RuntimeClass, None when none is named or it cannot be read."""
+        if not name:
+            return None
+        return self._try(lambda: self._source.get(RUNTIME_CLASSES, name), "get", RUNTIME_CLASSES, None, name)
 
     def classes(self) -> dict[str, PriorityClass] | None:
         """All PriorityClasses by name, None when they cannot be read."""

@@ -12,7 +12,7 @@ from podrules.cluster.errors import UsageError
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.policy import LimitRange, PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "PRIORITY_CLASSES",
     "REPLICATION_CONTROLLERS",
     "REPLICA_SETS",
+    "RUNTIME_CLASSES",
     "SERVICES",
     "STATEFUL_SETS",
     "WORKLOADS",
@@ -95,6 +96,9 @@ PRIORITY_CLASSES: Final = Kind(
 )
 
 LIMIT_RANGES: Final = Kind("LimitRange", "limitranges", ("limits",), "", "v1", namespaced=True, model=LimitRange)
+RUNTIME_CLASSES: Final = Kind(
+    "RuntimeClass", "runtimeclasses", (), "node.k8s.io", "v1", namespaced=False, model=RuntimeClass
+)
 
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
@@ -106,7 +110,15 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     REPLICATION_CONTROLLERS,
 )
 """What makes pods from a template."""
-ALL_KINDS: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS, SERVICES, PRIORITY_CLASSES, LIMIT_RANGES)
+ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
+    PODS,
+    NODES,
+    *WORKLOADS,
+    SERVICES,
+    PRIORITY_CLASSES,
+    LIMIT_RANGES,
+    RUNTIME_CLASSES,
+)
 
 
 def _segment(name: str) -> str:

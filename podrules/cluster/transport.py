@@ -7,6 +7,7 @@ socket in a folder that only the user can enter, takes nothing but GET, and goes
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -35,6 +36,11 @@ _START_TIMEOUT: Final = 60.0
 """Seconds: an exec credential plugin may have to wait for its user."""
 _NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: )")
 _PR_SET_PDEATHSIG: Final = 1
+_SOCKET_NAME: Final = "/s"
+_MAX_SOCKET_PATH: Final = 103
+"""Bytes: what every Unix takes."""
+_ONLY_GET: Final = "--reject-methods=^(POST|PUT|PATCH|DELETE)$"
+_NO_STREAMS: Final = "--reject-paths=^/api/.*/pods/.*/(exec|attach|portforward|proxy),^/api/.*/services/.*/proxy"
 
 Response = tuple[int, bytes]
 """HTTP status and body."""
@@ -71,11 +77,16 @@ class KubectlProxy:
             Unreachable: it cannot be started.
         """
         self._timeout = request_timeout
-        self._folder = _private_folder()
-        self._socket = f"{self._folder}/s"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._forwarder: threading.Thread | None = None
         self._serving = False
         self._said: list[bytes] = []
-        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", "--reject-methods=^(POST|PUT|PATCH|DELETE)$"]
+        # A signal may end us between any two steps: from here on something will tidy up.
+        atexit.register(self.close)
+        self._folder = _private_folder_name()
+        self._socket = f"{self._folder}{_SOCKET_NAME}"
+        _make_private(self._folder)
+        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", _ONLY_GET, _NO_STREAMS]
         try:
             self._process = subprocess.Popen(
                 command + flags,
@@ -85,7 +96,7 @@ class KubectlProxy:
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads yet
             )
         except OSError as error:
-            self._remove_folder()
+            self.close()
             if isinstance(error, FileNotFoundError):
                 raise
             raise Unreachable(f"kubectl cannot be started: {error.strerror}") from error
@@ -115,31 +126,35 @@ class KubectlProxy:
             raise Unreachable(self._explained(f"kubectl proxy broke off: {error}")) from error
 
     def close(self) -> None:
-        """Stop the process and remove its folder."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(timeout=2)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        self._forwarder.join(timeout=1)
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+        """Stop the process and remove its folder. A second call does what an interrupted first one left undone."""
+        process = self._process
+        if process is not None:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(timeout=2)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            if self._forwarder is not None:
+                self._forwarder.join(timeout=1)
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
         self._remove_folder()
+        atexit.unregister(self.close)
 
     def _remove_folder(self) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self._socket)  # noqa: PTH108 - pathlib costs start-up time
-        with contextlib.suppress(OSError):
-            os.rmdir(self._folder)  # noqa: PTH106
+        for remove, path in ((os.unlink, self._socket), (os.rmdir, self._folder)):
+            with contextlib.suppress(OSError):
+                remove(path)
 
     def _await_start(self) -> None:
         """Wait for ``Starting to serve``, or say what kubectl said instead."""
-        stdout = self._process.stdout
-        if stdout is None:
+        process = self._process
+        if process is None or process.stdout is None:
             raise Unreachable("kubectl proxy has no output")
+        stdout = process.stdout
         deadline = time.monotonic() + _START_TIMEOUT
         seen = b""
         while b"Starting to serve" not in seen:
@@ -148,14 +163,15 @@ class KubectlProxy:
                 raise Unreachable(self._explained(f"kubectl proxy did not start within {_START_TIMEOUT:g} s"))
             chunk = os.read(stdout.fileno(), 4096)
             if not chunk:
-                self._process.wait()
-                self._forwarder.join(timeout=1)
-                raise Unreachable(self._explained(f"kubectl proxy ended with exit code {self._process.returncode}"))
+                process.wait()
+                if self._forwarder is not None:
+                    self._forwarder.join(timeout=1)
+                raise Unreachable(self._explained(f"kubectl proxy ended with exit code {process.returncode}"))
             seen += chunk
 
     def _forward(self) -> None:
         """Pass on what a credential plugin asks its user; keep kubectl's own log for error messages."""
-        stderr = self._process.stderr
+        stderr = self._process.stderr if self._process is not None else None
         while stderr is not None and (chunk := os.read(stderr.fileno(), 4096)):
             if _NOISE.match(chunk):
                 self._said.append(chunk)
@@ -261,15 +277,23 @@ def kubectl_namespace(flags: list[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _private_folder() -> str:
-    """A new folder that only this user can enter; short, for a socket's path may have 107 characters."""
-    base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - mkdir fails on any trap
-    folder = f"{base.rstrip('/')}/kubectl-qos-{os.urandom(8).hex()}"
+def _private_folder_name() -> str:
+    """Where the socket will be: the user's own run-time folder, unless a socket's path would be too long there."""
+    bases = (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp")  # noqa: S108 - mkdir fails on a trap
+    names = [f"{base.rstrip('/')}/kubectl-qos-{os.urandom(8).hex()}" for base in bases if base]
+    fitting = (name for name in names if len(os.fsencode(name + _SOCKET_NAME)) <= _MAX_SOCKET_PATH)
+    return next(fitting, names[0])
+
+
+def _make_private(folder: str) -> None:
+    """Make a new folder that only this user can enter."""
     try:
         os.mkdir(folder, 0o700)  # noqa: PTH102 - pathlib costs start-up time
     except OSError as error:
-        raise Unreachable(f"cannot make a private folder in {base}: {error.strerror}; set TMPDIR") from error
-    return folder
+        place = folder.rpartition("/")[0]
+        raise Unreachable(
+            f"cannot make a private folder in {place}: {error.strerror}; let XDG_RUNTIME_DIR name one of yours"
+        ) from error
 
 
 def service_account_namespace() -> str:

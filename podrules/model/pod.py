@@ -119,6 +119,7 @@ class PodSpec(Model, frozen=True):
     ephemeral_containers: tuple[Container, ...] = ()
     resources: ResourceRequirements | None = None
     overhead: ResourceList = {}
+    runtime_class_name: str = ""
     node_name: str = ""
     priority: int | None = None
     priority_class_name: str = ""

@@ -1,6 +1,6 @@
-"""What a cluster's owner decided for pods: PriorityClasses, LimitRanges.
+"""What a cluster's owner decided for pods: PriorityClasses, LimitRanges, RuntimeClasses.
 
-Source: k8s.io/api/scheduling/v1/types.go and k8s.io/api/core/v1/types.go at v0.36.3.
+Source: k8s.io/api/{scheduling,core,node}/v1/types.go at v0.36.3.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from msgspec import field
 
 from podrules.model.base import KubeObject, Model, ResourceList
 
-__all__ = ["LimitRange", "LimitRangeItem", "PriorityClass"]
+__all__ = ["LimitRange", "LimitRangeItem", "PriorityClass", "RuntimeClass"]
 
 
 class PriorityClass(KubeObject, frozen=True):
@@ -39,3 +39,15 @@ class LimitRange(KubeObject, frozen=True):
     """A LimitRange, as far as it fills in what a pod leaves out."""
 
     spec: LimitRangeSpec = field(default_factory=LimitRangeSpec)
+
+
+class Overhead(Model, frozen=True):
+    """``overhead`` of a RuntimeClass."""
+
+    pod_fixed: ResourceList = {}
+
+
+class RuntimeClass(KubeObject, frozen=True):
+    """A RuntimeClass, as far as it adds to what a pod asks for."""
+
+    overhead: Overhead = field(default_factory=Overhead)

@@ -28,7 +28,7 @@ _INT64_DIGITS: Final = 18
 """Decimal digits that always fit an int64: longer numbers take the `big` form."""
 
 _MAX_TEXT: Final = 256
-_MAX_EXPONENT: Final = 4096
+_MAX_EXPONENT: Final = 1000
 """Upstream takes any int32, and then needs hours for one sum of ``1e2000000000``: here it is refused."""
 
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})

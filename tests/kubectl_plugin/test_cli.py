@@ -52,6 +52,23 @@ def test_names_of_deployments(words: tuple[str, ...]) -> None:
     assert run("explain", "--demo", *words, "-o", "name").out == "deployment.apps/web\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--demo", "-n", "shop", "explain", "pod/db-0", "-o", "name"),
+        ("-n", "shop", "-o", "name", "--demo", "explain", "pod/db-0"),
+        ("explain", "-o", "name", "--demo", "pod/db-0"),
+    ],
+)
+def test_flags_may_come_first(words: tuple[str, ...]) -> None:
+    assert run(*words) == (0, "pod/db-0\n", "")
+
+
+def test_a_value_is_no_command() -> None:
+    ran = run("-n", "explain", "--demo", "explain", "pod/db-0")
+    assert (ran.code, ran.err) == (3, 'error: pods "db-0" not found in namespace explain\n')
+
+
 def test_several_pods_and_a_node() -> None:
     ran = run("explain", "--demo", "pod/db-0", "pod/db-1", "node/node-a1", "-o", "name")
     assert ran.out.split() == ["pod/db-0", "pod/db-1", "node/node-a1"]

@@ -1,0 +1,31 @@
+"""Fixtures of the end-to-end tests: the real control plane, and the plugin started by the real kubectl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.fixtures import control_plane, control_plane_binaries, make_node, namespace
+from tests.controlplane.processes import free_port
+from tests.e2e.plugin import Plugin
+
+__all__ = ["control_plane", "control_plane_binaries", "make_node", "namespace", "qos", "unreachable"]
+
+
+@pytest.fixture(scope="session")
+def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Plugin:
+    """``kubectl qos explain``, as the cluster's administrator unless a kubeconfig is given."""
+    return Plugin(control_plane, tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def unreachable(control_plane: ControlPlane, tmp_path: Path) -> Path:
+    """The administrator's kubeconfig, with a loopback port at which nobody listens."""
+    config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{free_port()}"
+    file = tmp_path / "unreachable.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file

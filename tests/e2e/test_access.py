@@ -1,0 +1,304 @@
+"""As whom the plugin asks, what it says when it may not, and when there is nobody to ask."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import allow, robot
+from tests.e2e.objects import container, make_class, make_pod, make_workload, node_name
+from tests.e2e.plugin import Plugin, flat, with_contexts
+
+pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture
+def pod(control_plane: ControlPlane, namespace: str) -> str:
+    """A namespace with the pod web, which nobody schedules."""
+    control_plane.apply([make_pod(namespace)])
+    return namespace
+
+
+# Ways to say who one is
+
+
+def test_service_account_token(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    kubeconfig = robot(control_plane, pod)
+
+    assert qos.json("pod/web", "-n", pod, kubeconfig=kubeconfig)["name"] == "web"
+
+
+def test_exec_credential_plugin(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    robot(control_plane, pod)
+    kubeconfig = control_plane.kubeconfig_for_exec_plugin(control_plane.service_account_token("robot", pod))
+
+    assert qos.json("pod/web", "-n", pod, kubeconfig=kubeconfig)["name"] == "web"
+
+
+def test_exec_credential_plugin_speaks_to_its_user(
+    control_plane: ControlPlane, qos: Plugin, pod: str, tmp_path: Path
+) -> None:
+    """As those of cloud providers do: open this page, enter that code."""
+    robot(control_plane, pod)
+    kubeconfig = control_plane.kubeconfig_for_exec_plugin(control_plane.service_account_token("robot", pod))
+    told = with_command(kubeconfig, tmp_path, "echo 'To sign in, enter the code ABCD-EFGH' >&2; exec {}")
+
+    ran = qos("pod/web", "-n", pod, "-o", "name", kubeconfig=told)
+
+    assert ran == (0, "pod/web\n", "To sign in, enter the code ABCD-EFGH\n")
+
+
+def test_exec_credential_plugin_that_fails(control_plane: ControlPlane, qos: Plugin, pod: str, tmp_path: Path) -> None:
+    kubeconfig = control_plane.kubeconfig_for_exec_plugin("unused")
+    failing = with_command(kubeconfig, tmp_path, "echo 'your session is over: run `cloud login`' >&2; exit 7")
+
+    ran = qos("pod/web", "-n", pod, kubeconfig=failing)
+
+    assert (ran.code, ran.out) == (5, "")
+    assert "your session is over: run `cloud login`\n" in ran.err
+    [last] = [line for line in ran.err.splitlines() if line.startswith("error: ")]
+    assert "exit code 7" in last
+
+
+def test_impersonated_user(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    allow(control_plane, pod, {"kind": "User", "name": "jane"}, {"pods": ["get"]})
+
+    ran = qos("pod/web", "-n", pod, "--as", "jane")
+
+    assert ran.code == 0
+    assert "nodes: you may not list them" in flat(ran.out)
+    assert qos("pod/web", "-n", pod, "--as", "john").code == 4
+
+
+def test_impersonated_group(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    allow(control_plane, pod, {"kind": "Group", "name": "shop-team"}, {"pods": ["get"]})
+
+    ran = qos("pod/web", "-n", pod, "--as=jane", "--as-group=others", "--as-group=shop-team", "-o", "name")
+
+    assert ran == (0, "pod/web\n", "")
+    assert qos("pod/web", "-n", pod, "--as=jane", "--as-group=others").code == 4
+
+
+def test_group_without_user(qos: Plugin) -> None:
+    ran = qos("pod/web", "--as-group=shop-team")
+
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err == "error: requesting uid, groups or user-extra for test without impersonating a user\n"
+
+
+def test_context_chooses_the_user(control_plane: ControlPlane, qos: Plugin, pod: str, tmp_path: Path) -> None:
+    stranger = control_plane.kubeconfig_for_client_certificate("stranger")
+    contexts: dict[str, dict[str, Any]] = {
+        "admin": {"namespace": pod},
+        "stranger": {"namespace": pod, "kubeconfig": stranger},
+    }
+    kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, current="stranger")
+
+    refused = qos("pod/web", kubeconfig=kubeconfig)
+
+    assert refused.code == 4
+    assert 'User "stranger" cannot get resource "pods"' in refused.err
+    assert qos("pod/web", "--context=admin", "-o", "name", kubeconfig=kubeconfig) == (0, "pod/web\n", "")
+    assert qos("pod/web", "--user=test", "-o", "name", kubeconfig=kubeconfig) == (0, "pod/web\n", "")
+
+
+# Not allowed
+
+
+def test_user_who_may_only_get_pods(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    high = make_class(f"{namespace}-high", 1000)
+    control_plane.apply([high, make_pod(namespace, priorityClassName=f"{namespace}-high", requests={"cpu": "1"})])
+    kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
+
+    text = qos.text("pod/web", "-n", namespace, kubeconfig=kubeconfig)
+
+    control_plane.api.delete(high)
+    assert f'Priority 1000 (class "{namespace}-high")' in text
+    assert "no longer exists" not in text
+    unknown = text.partition("Unknown ")[2].partition(" Next ")[0]
+    assert unknown == (
+        "nodes: you may not list them (kubectl auth can-i list nodes) priorityclasses.scheduling.k8s.io: you may not "
+        "get them (kubectl auth can-i get priorityclasses.scheduling.k8s.io)"
+    )
+    assert_hints_are_true(control_plane, kubeconfig, unknown)
+
+
+def test_user_who_may_not_read_node_and_owner(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    spec = {"nodeName": node_name(make_node()), "containers": [container(requests={"memory": "1Gi"})]}
+    control_plane.apply([make_workload("ReplicaSet", namespace, spec)])
+    kubeconfig = robot(control_plane, namespace, {"pods": ["get", "list"]})
+    [name] = control_plane.wait_for(
+        lambda: [pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", namespace)],
+        "the controller made a pod",
+    )
+
+    text = qos.text(f"pod/{name}", "-n", namespace, kubeconfig=kubeconfig)
+
+    assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
+    assert "Owner ReplicaSet web Unknown" in text
+    assert "nodes: you may not get them (kubectl auth can-i get nodes)" in text
+    hint = f"kubectl auth can-i get replicasets.apps -n {namespace}"
+    assert f"replicasets.apps in {namespace}: you may not get them ({hint})" in text
+    assert_hints_are_true(control_plane, kubeconfig, text)
+
+
+def test_user_who_may_not_list_the_pods_of_a_workload(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    control_plane.apply([make_workload("Deployment", namespace, {"containers": [container()]})])
+    kubeconfig = robot(control_plane, namespace, {"pods": ["get"], "deployments.apps": ["get"]})
+
+    answer = qos.json("deployment/web", "-n", namespace, kubeconfig=kubeconfig)
+
+    assert answer["pods"] is None
+    assert {"verb": "list", "resource": "pods", "namespace": namespace, "reason": "forbidden"} in answer["unread"]
+    assert {entry["resource"] for entry in answer["unread"]} > {"pods", "nodes"}
+
+
+def test_user_who_may_not_get_the_pod(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    stranger = control_plane.kubeconfig_for_client_certificate("stranger")
+
+    ran = qos("pod/web", "-n", pod, kubeconfig=stranger)
+    listed = qos("pods", "-n", pod, kubeconfig=stranger)
+
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == (
+        f'error: you may not get pods in namespace {pod}; the API server says: pods "web" is forbidden: User '
+        f'"stranger" cannot get resource "pods" in API group "" in the namespace "{pod}"\n'
+    )
+    assert (listed.code, listed.out) == (4, "")
+    assert listed.err.startswith(f"error: you may not list pods in namespace {pod}; the API server says: pods is")
+
+
+def test_not_allowed_in_another_namespace(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    kubeconfig = robot(control_plane, pod)
+
+    ran = qos("pod/web", "-n", "kube-system", kubeconfig=kubeconfig)
+
+    assert ran.code == 4
+    assert ran.err.startswith("error: you may not get pods in namespace kube-system; the API server says: ")
+
+
+def test_may_not_get_the_node(control_plane: ControlPlane, qos: Plugin) -> None:
+    ran = qos("node/any", kubeconfig=control_plane.kubeconfig_for_client_certificate("stranger"))
+
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith("error: you may not get nodes; the API server says: ")
+
+
+# Not found
+
+
+def test_not_found_with_near_names(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    control_plane.apply([make_pod(pod, "postgres-0"), make_pod(pod, "postgres-1")])
+
+    ran = qos("pod/postgres-3", "-n", pod)
+
+    assert (ran.code, ran.out) == (3, "")
+    lead = re.escape(f'error: pods "postgres-3" not found in namespace {pod}; did you mean ')
+    assert re.fullmatch(rf"{lead}postgres-[01] or postgres-[01]\?\n", ran.err)
+
+
+def test_not_found_by_one_who_may_not_list(control_plane: ControlPlane, qos: Plugin, pod: str) -> None:
+    kubeconfig = robot(control_plane, pod, {"pods": ["get"]})
+
+    ran = qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
+
+    assert ran == (3, "", f'error: pods "wep" not found in namespace {pod}\n')
+
+
+def test_node_not_found(qos: Plugin, make_node: Callable[..., Object]) -> None:
+    name = node_name(make_node())
+
+    ran = qos(f"node/{name}x")
+
+    assert ran.code == 3
+    assert ran.err.startswith(f'error: nodes "{name}x" not found; did you mean ')
+
+
+# Nobody to ask
+
+
+def test_closed_port(qos: Plugin, unreachable: Path) -> None:
+    started = time.monotonic()
+
+    ran = qos("pod/web", kubeconfig=unreachable)
+
+    assert time.monotonic() - started < 10
+    assert (ran.code, ran.out) == (5, "")
+    assert re.fullmatch(
+        r"error: the API server cannot be reached: dial tcp 127\.0\.0\.1:\d+: connect: connection refused\n", ran.err
+    )
+
+
+def test_wrong_context(qos: Plugin) -> None:
+    assert qos("pod/web", "--context=absent") == (5, "", 'error: context "absent" does not exist\n')
+
+
+def test_missing_kubeconfig(qos: Plugin, tmp_path: Path) -> None:
+    file = tmp_path / "absent"
+
+    assert qos("pod/web", "--kubeconfig", file) == (5, "", f"error: stat {file}: no such file or directory\n")
+
+
+def test_broken_kubeconfig(qos: Plugin, tmp_path: Path) -> None:
+    file = tmp_path / "broken"
+    file.write_text("apiVersion: v1\nkind: Config\nclusters: 7\n")
+
+    ran = qos("pod/web", "--kubeconfig", file)
+
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.startswith(f"error: error loading config file {file}") or str(file) in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_invalid_credentials(control_plane: ControlPlane, qos: Plugin) -> None:
+    ran = qos("pod/web", kubeconfig=control_plane.kubeconfig_for_token("wrong"))
+
+    assert (ran.code, ran.out) == (5, "")
+    said = "error: the API server does not accept your credentials: Unauthorized; try `kubectl auth whoami`\n"
+    assert ran.err == said
+
+
+def test_certificate_of_an_unknown_authority(control_plane: ControlPlane, qos: Plugin, tmp_path: Path) -> None:
+    config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+    del config["clusters"][0]["cluster"]["certificate-authority-data"]
+    file = tmp_path / "distrustful.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+
+    ran = qos("pod/web", kubeconfig=file)
+
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.startswith("error: the API server cannot be reached: tls: failed to verify certificate: x509: ")
+    assert ran.err.count("\n") == 1
+
+
+def assert_hints_are_true(control_plane: ControlPlane, kubeconfig: Path, text: str) -> None:
+    """Each command that the output names really says no."""
+    hints = re.findall(r"\(kubectl (auth can-i [^)]*)\)", text)
+    assert hints
+    for hint in hints:
+        done = control_plane.kubectl(*shlex.split(hint), kubeconfig=kubeconfig, check=False)
+        assert (done.returncode, done.stdout) == (1, "no\n"), hint
+
+
+def with_command(kubeconfig: Path, folder: Path, command: str) -> Path:
+    """The same kubeconfig, its credential plugin wrapped into a shell command in which ``{}`` is the plugin."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    plugin = config["users"][0]["user"]["exec"]
+    script = folder / "credentials.sh"
+    script.write_text(f"#!/bin/sh\n{command.replace('{}', shlex.quote(plugin['command']))}\n")
+    script.chmod(0o700)
+    plugin["command"] = str(script)
+    file = folder / "wrapped.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file

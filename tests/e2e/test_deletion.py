@@ -1,0 +1,188 @@
+"""What a delete does to a stored pod is what the rules predict, the first time and afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.termination import DeleteOptions, DeleteOutcome, before_delete
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_pod, node_name
+from tests.e2e.plugin import Plugin
+
+pytestmark = pytest.mark.controlplane
+
+PLAIN = None
+"""A delete that names no grace period."""
+
+# Grace periods of the deletes of one pod of 40 s, and its deletionGracePeriodSeconds after each; GONE: no object.
+GONE = -1
+DELETES: dict[str, tuple[Sequence[int | None], Sequence[int]]] = {
+    "plain": ([PLAIN], [40]),
+    "shorter than its own": ([7], [7]),
+    "longer than its own": ([600], [600]),
+    "negative": ([-7], [1]),
+    "zero": ([0], [GONE]),
+    "second shorter": ([PLAIN, 20], [40, 20]),
+    "second longer": ([20, 60], [20, 20]),
+    "second the same": ([20, 20], [20, 20]),
+    "second plain": ([20, PLAIN], [20, 20]),
+    "second negative": ([60, -1], [60, 1]),
+    "second zero": ([60, 0], [60, GONE]),
+    "shorter and shorter": ([100, 50, 30], [100, 50, 30]),
+    "shorter, then longer": ([100, 20, 50], [100, 20, 20]),
+}
+
+
+@pytest.mark.parametrize(("asked", "expected"), DELETES.values(), ids=DELETES)
+def test_T1_deletes_of_a_bound_pod(
+    control_plane: ControlPlane,
+    namespace: str,
+    make_node: Callable[..., Object],
+    asked: Sequence[int | None],
+    expected: Sequence[int],
+) -> None:
+    manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=40)
+    pod = control_plane.api.create(manifest)
+
+    seen = []
+    for seconds in asked:
+        pod = assert_predicted(control_plane, pod, seconds)
+        seen.append(pod["metadata"]["deletionGracePeriodSeconds"] if pod else GONE)
+
+    assert seen == expected
+
+
+def test_T1_shorter_delete_after_its_time_counts_from_now(
+    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    pod = assert_predicted(control_plane, pod, PLAIN)
+    told = deletion_time(pod)
+    assert told is not None
+    control_plane.wait_for(lambda: time.time() > told - 30 + 3, "the shorter period is over")
+
+    # Two seconds after the first delete were over a second ago.
+    pod = assert_predicted(control_plane, pod, 2)
+
+    assert pod["metadata"]["deletionGracePeriodSeconds"] == 1
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param({"phase": "Succeeded"}, id="succeeded"),
+        pytest.param({"phase": "Failed"}, id="failed"),
+    ],
+)
+def test_T1_finished_pod_is_gone_at_once(
+    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object], state: Object
+) -> None:
+    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    pod = control_plane.set_pod_status(pod, state)
+
+    assert not assert_predicted(control_plane, pod, 60)
+
+
+def test_T1_unscheduled_pod_is_gone_at_once(control_plane: ControlPlane, namespace: str) -> None:
+    pod = control_plane.api.create(make_pod(namespace))
+
+    assert not assert_predicted(control_plane, pod, 60)
+
+
+def test_T1_pod_of_grace_zero_is_gone_at_once(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=0)
+    pod = control_plane.api.create(manifest)
+    text = qos.text("pod/web", "-n", namespace)
+
+    assert not assert_predicted(control_plane, pod, PLAIN)
+    assert "A plain delete is a force delete here: its grace period is 0." in text
+
+
+def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    manifest = make_pod(namespace)
+    manifest["metadata"]["finalizers"] = ["example.com/keep"]
+    pod = control_plane.api.create(manifest)
+
+    for seconds in (60, PLAIN, 0):
+        pod = assert_predicted(control_plane, pod, seconds)
+        assert pod["metadata"]["deletionGracePeriodSeconds"] == 0
+
+    text = qos.text("pod/web", "-n", namespace)
+    control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
+    assert 'its processes have ended, finalizer "example.com/keep" keeps the object.' in text
+    assert not read(control_plane, pod)
+
+
+def test_T1_explained_while_it_stops(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    for seconds in (600, 300):
+        pod = assert_predicted(control_plane, pod, seconds)
+
+        status = qos.json("pod/web", "-n", namespace)["status"]
+        assert status["deletionGracePeriodSeconds"] == seconds
+        assert status["deletionTimestamp"] == pod["metadata"]["deletionTimestamp"]
+
+
+def assert_predicted(control_plane: ControlPlane, pod: Object, seconds: int | None) -> Object:
+    """Delete once more and hold the stored pod against the prediction; returns it, ``{}`` when it is gone."""
+    started = int(time.time())
+    delete(control_plane, pod, seconds)
+    ended = time.time()
+    stored = read(control_plane, pod)
+
+    options = DeleteOptions(grace_period_seconds=seconds)
+    model = from_object(pod, Pod)
+    earliest = before_delete(model, options, now=started, deletion_time=deletion_time(pod))
+    latest = before_delete(model, options, now=ended, deletion_time=deletion_time(pod))
+    assert is_kept(model, earliest) == is_kept(model, latest) == bool(stored)
+    if stored:
+        when = deletion_time(stored)
+        assert when is not None
+        assert earliest.deletion_time is not None
+        assert latest.deletion_time is not None
+        assert earliest.deletion_time <= when <= latest.deletion_time
+        assert stored["metadata"]["deletionGracePeriodSeconds"] == latest.deletion_grace_period_seconds
+        assert stored["metadata"]["generation"] == latest.generation
+    return stored
+
+
+def is_kept(pod: Pod, outcome: DeleteOutcome) -> bool:
+    """Whether the store keeps the object: a finalizer holds it, or there is a grace period to wait for."""
+    return bool(pod.metadata.finalizers or outcome.deletion_grace_period_seconds)
+
+
+def delete(control_plane: ControlPlane, pod: Object, seconds: int | None) -> None:
+    """``kubectl delete``; it takes no negative period, and zero only from those who force."""
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    if seconds is not None and seconds < 0:
+        path = control_plane.api.path("v1", "Pod", namespace, name)
+        control_plane.kubectl("delete", "--raw", f"{path}?gracePeriodSeconds={seconds}")
+        return
+    period = {None: (), 0: ("--grace-period=0", "--force")}.get(seconds, (f"--grace-period={seconds}",))
+    control_plane.kubectl("delete", "pod", name, "-n", namespace, "--wait=false", *period)
+
+
+def read(control_plane: ControlPlane, pod: Object) -> Object:
+    try:
+        return control_plane.api.get("v1", "Pod", pod["metadata"]["name"], pod["metadata"]["namespace"])
+    except ApiError as error:
+        if error.reason != "NotFound":
+            raise
+        return {}
+
+
+def deletion_time(pod: dict[str, Any]) -> float | None:
+    stamp = pod["metadata"].get("deletionTimestamp")
+    return datetime.fromisoformat(stamp).timestamp() if stamp else None

@@ -1,0 +1,161 @@
+"""Text that anybody may write into a cluster reaches a terminal only escaped, and JSON unchanged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_pod, node_name
+from tests.e2e.plugin import Plugin, flat
+
+pytestmark = pytest.mark.controlplane
+
+# Moves the cursor and paints, sets the title, the 8-bit form of both, reverses the reading order, hides, breaks lines.
+HOSTILE = (
+    "no room \x1b[2J\x1b[31mred\x1b]0;title\x07 \x9b2J \x9d0;t\x9c "
+    "\u202eesrever\u202c \u2066isolated\u2069 \u200bhidden\u200f \ufeff "
+    "line\nbreak\r\u2028\u2029\x0b\x0c\x85 back\x08\x7f tag\U000e0041 soft\xad end"
+)
+VISIBLE = (
+    r"no room \x1b[2J\x1b[31mred\x1b]0;title\x07 \x9b2J \x9d0;t\x9c \u202eesrever\u202c \u2066isolated\u2069 "
+    r"\u200bhidden\u200f \ufeff line break\x0d\u2028\u2029\x0b\x0c\x85 back\x08\x7f tag\U000e0041 soft\xad end"
+)
+OURS = re.compile("\x1b\\[(?:0|1|31|32|33)m")
+"""The colours that the plugin itself prints."""
+
+
+@pytest.fixture
+def pending(control_plane: ControlPlane, namespace: str) -> str:
+    """A namespace with a pod whose scheduler leaves hostile words."""
+    pod = control_plane.api.create(make_pod(namespace))
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": HOSTILE}
+    control_plane.set_pod_status(pod, {"conditions": [said]})
+    return namespace
+
+
+@pytest.fixture
+def failed(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> str:
+    """A namespace with a pod whose kubelet leaves hostile words."""
+    manifest = make_pod(namespace, nodeName=node_name(make_node()))
+    manifest["metadata"]["annotations"] = {"kubernetes.io/config.source": HOSTILE}
+    pod = control_plane.api.create(manifest)
+    control_plane.set_pod_status(pod, {"phase": "Failed", "reason": f"Evicted{HOSTILE}", "message": HOSTILE})
+    return namespace
+
+
+def test_words_of_the_scheduler(qos: Plugin, pending: str) -> None:
+    ran = qos("pod/web", "-n", pending)
+
+    assert ran.code == 0
+    assert f"kube-scheduler: {VISIBLE}" in flat(ran.out)
+    assert_harmless(ran.out)
+
+
+def test_words_of_the_kubelet(qos: Plugin, failed: str) -> None:
+    ran = qos("pod/web", "-n", failed, "-o", "wide")
+
+    assert ran.code == 0
+    assert f"Failed (Evicted{VISIBLE}): {VISIBLE}" in flat(ran.out)
+    assert_harmless(ran.out)
+
+
+def test_words_of_preemption(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
+    why = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": HOSTILE}
+    # Without a time the condition counts as stale, and its controller takes it back.
+    why["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    control_plane.set_pod_status(pod, {"conditions": [why]})
+    control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
+
+    ran = qos("pod/web", "-n", namespace)
+
+    assert f"Why: {VISIBLE}" in flat(ran.out)
+    assert_harmless(ran.out)
+
+
+def test_on_a_terminal_in_colour(qos: Plugin, pending: str) -> None:
+    code, printed = on_a_terminal(qos, "pod/web", "-n", pending)
+
+    assert code == 0
+    assert OURS.search(printed)
+    plain = OURS.sub("", printed)
+    assert f"kube-scheduler: {VISIBLE}" in flat(plain)
+    assert_harmless(plain.replace("\r\n", "\n"))
+
+
+@pytest.mark.parametrize(("flags", "env"), [(["--no-color"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})])
+def test_on_a_terminal_without_colour(qos: Plugin, pending: str, flags: list[str], env: dict[str, str]) -> None:
+    code, printed = on_a_terminal(qos, "pod/web", "-n", pending, *flags, env=env)
+
+    assert code == 0
+    assert_harmless(printed.replace("\r\n", "\n"))
+
+
+def test_json_is_valid_and_whole(qos: Plugin, pending: str) -> None:
+    ran = qos("pod/web", "-n", pending, "-o", "json")
+
+    assert ran.out.isascii()
+    assert_harmless(ran.out)
+    assert json.loads(ran.out)["status"]["unschedulable"] == HOSTILE
+
+
+def test_yaml_is_valid_and_whole(qos: Plugin, failed: str) -> None:
+    ran = qos("pod/web", "-n", failed, "-o", "yaml")
+
+    assert ran.out.isascii()
+    assert_harmless(ran.out)
+    status = yaml.safe_load(ran.out)["status"]
+    assert [status["reason"], status["message"]] == [f"Evicted{HOSTILE}", HOSTILE]
+
+
+def test_words_of_a_manifest(qos: Plugin, namespace: str) -> None:
+    manifest = make_pod(namespace, f"web{HOSTILE}", priorityClassName=HOSTILE)
+
+    for output in ("table", "wide", "name"):
+        ran = qos("-f", "-", "-o", output, stdin=json.dumps(manifest))
+        assert ran.code == 0
+        assert f"pod/web{VISIBLE}" in flat(ran.out)
+        assert_harmless(ran.out)
+
+
+@pytest.mark.parametrize("word", ["pod/web\x1b[31m", "pod/web\u202e", "web\x1b[31m", "pod/\x9b31m"])
+def test_words_of_the_command_line(qos: Plugin, pending: str, word: str) -> None:
+    """As from a script that takes names from elsewhere."""
+    ran = qos(word, "-n", pending)
+
+    assert ran.code in {2, 3}
+    assert_harmless(ran.err)
+
+
+def on_a_terminal(qos: Plugin, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+    """Exit code, and what a terminal would have been told."""
+    keyboard, terminal = os.openpty()
+    with qos.start(*arguments, stdout=terminal, env=env) as plugin:
+        os.close(terminal)
+        printed = b""
+        # Linux reports the end of a terminal's other side as an input/output error.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(keyboard, 65536):
+                printed += chunk
+        _, err = plugin.communicate(timeout=20)
+    os.close(keyboard)
+    assert err == b""
+    return plugin.returncode, printed.decode()
+
+
+def assert_harmless(text: str) -> None:
+    """Nothing but printable characters and line ends."""
+    odd = {char for char in text if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+    assert not odd

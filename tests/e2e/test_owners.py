@@ -1,0 +1,210 @@
+"""Who owns a pod, and what that means for it, with pods that the real controllers made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name, on
+from tests.e2e.plugin import Plugin
+
+pytestmark = pytest.mark.controlplane
+
+SPEC = {"schedulerName": NOWHERE, "containers": [container(requests={"cpu": "100m", "memory": "64Mi"})]}
+
+
+@pytest.fixture
+def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Callable[..., str]:
+    """Creates a workload, waits for its one pod, binds that, and returns its name."""
+
+    def create(*objects: Object) -> str:
+        control_plane.apply(objects)
+
+        def made() -> Object | None:
+            pods = control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web")
+            return pods[0] if pods else None
+
+        pod = control_plane.wait_for(made, "the controllers made a pod")
+        if not pod["spec"].get("nodeName"):
+            control_plane.bind(pod, node_name(make_node()))
+        name: str = pod["metadata"]["name"]
+        return name
+
+    return create
+
+
+def test_F3_deployment(qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+    name = pod_of(make_workload("Deployment", namespace, SPEC))
+
+    text = qos.text(f"pod/{name}", "-n", namespace)
+
+    replica_set = name.rpartition("-")[0]
+    assert f"Owner ReplicaSet {replica_set} < Deployment web" in text
+    assert (
+        f"Force delete ReplicaSet {replica_set} may start a replacement while this one still runs: two copies for a "
+        "while"
+    ) in text
+    assert f"kubectl qos explain deployment/web -n {namespace}" in text
+
+
+def test_F3_stateful_set(qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+    assert pod_of(make_workload("StatefulSet", namespace, SPEC, serviceName="web")) == "web-0"
+
+    text = qos.text("pod/web-0", "-n", namespace)
+
+    assert "Owner StatefulSet web Next" in text
+    assert "StatefulSet web promises at most one web-0: a second may start while this one still runs" in text
+
+
+def test_F3_daemon_set(
+    qos: Plugin, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]
+) -> None:
+    node = make_node()
+    name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}))
+
+    text = qos.text(f"pod/{name}", "-n", namespace)
+
+    assert "Owner DaemonSet web Next" in text
+    assert "DaemonSet web may start the next copy on this node while this one still runs" in text
+
+
+def test_F3_cron_job(control_plane: ControlPlane, qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+    spec = {**SPEC, "restartPolicy": "Never"}
+    [cron_job] = control_plane.apply([make_cron_job(namespace, spec)])
+    job = make_workload("Job", namespace, spec, name="nightly-1")
+    job["spec"]["template"]["metadata"]["labels"] = {"app": "web"}
+    # What the CronJob's controller writes when its minute has come.
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": cron_job["metadata"]["uid"]}
+    job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    name = pod_of(job)
+
+    text = qos.text(f"pod/{name}", "-n", namespace)
+
+    assert "Owner Job nightly-1 < CronJob nightly" in text
+    assert "Job nightly-1 may start the work again while this pod still does it" in text
+
+
+def test_F3_bare_pod(control_plane: ControlPlane, qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+    name = pod_of(make_pod(namespace))
+
+    assert "Force delete nobody replaces it; its processes may run on" in qos.text(f"pod/{name}", "-n", namespace)
+    assert qos.json(f"pod/{name}", "-n", namespace)["owners"] == []
+
+
+def test_owner_that_is_gone(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, pod_of: Callable[..., str]
+) -> None:
+    name = pod_of(make_workload("Deployment", namespace, SPEC))
+    control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--cascade=orphan")
+    control_plane.kubectl("delete", "replicaset", "-l", "app=web", "-n", namespace, "--cascade=orphan")
+
+    def alone() -> str | None:
+        text = qos.text(f"pod/{name}", "-n", namespace)
+        return text if "Owner" not in text else None
+
+    text = control_plane.wait_for(alone, "the garbage collector has orphaned the pod")
+    assert "nobody replaces it" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("Deployment", {"replicas": 2}),
+        ("ReplicaSet", {"replicas": 2}),
+        ("StatefulSet", {"replicas": 2, "serviceName": "web", "podManagementPolicy": "Parallel"}),
+        ("Job", {"completions": 2, "parallelism": 2}),
+    ],
+)
+def test_workload_with_its_pods(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, kind: str, more: dict[str, Any]
+) -> None:
+    spec = {**SPEC, "restartPolicy": "Never"} if kind == "Job" else SPEC
+    control_plane.apply([make_workload(kind, namespace, spec, **more)])
+
+    def made() -> list[str] | None:
+        pods = control_plane.api.list_items("v1", "Pod", namespace)
+        return sorted(pod["metadata"]["name"] for pod in pods) if len(pods) == 2 else None
+
+    names = control_plane.wait_for(made, "there are two pods")
+    answer = qos.json(f"{kind.lower()}/web", "-n", namespace)
+    text = qos.text(f"{kind.lower()}/web", "-n", namespace)
+
+    assert [answer["workloadKind"], answer["name"]] == [kind, "web"]
+    assert [pod["name"] for pod in answer["pods"]] == names
+    assert {pod["qosClass"] for pod in answer["pods"]} == {"Burstable"} == {answer["template"]["qos"]["qosClass"]}
+    assert text.startswith(f"{kind.lower()}/web in namespace {namespace}")
+    assert ": its next pod Burstable: " in text
+    assert "2 pods now pod status qos priority node" in text
+    assert all(f"{name} Pending Burstable 0 none yet" in text for name in names)
+
+
+def test_F3_next_pod_has_the_promise_of_its_owner(qos: Plugin, namespace: str) -> None:
+    kinds = {
+        "Deployment": "AvailabilityFirst",
+        "ReplicaSet": "AvailabilityFirst",
+        "StatefulSet": "AtMostOne",
+        "DaemonSet": "OnePerNode",
+        "Job": "RunsToCompletion",
+    }
+    workloads = [make_workload(kind, namespace, SPEC, name=kind.lower()) for kind in kinds]
+    manifest = {"apiVersion": "v1", "kind": "List", "items": workloads}
+
+    answer = qos.json("-f", "-", stdin=json.dumps(manifest))
+
+    promises = {item["name"]: item["owner"]["guarantee"] for item in answer["items"]}
+    assert promises == {kind.lower(): promise for kind, promise in kinds.items()}
+
+
+def test_replicas_wanted(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    control_plane.apply([make_workload("Deployment", namespace, SPEC, replicas=3)])
+
+    assert qos.json("deployment/web", "-n", namespace)["replicas"] == 3
+    assert f"deployment/web in namespace {namespace}, 3 replicas wanted: its next pod" in qos.text(
+        "deployments.apps/web", "-n", namespace
+    )
+
+
+def test_job_does_not_count_replicas(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    control_plane.apply([make_workload("Job", namespace, {**SPEC, "restartPolicy": "Never"})])
+
+    assert "replicas wanted" not in qos.text("job/web", "-n", namespace)
+
+
+def test_cron_job_without_pods(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    control_plane.apply([make_cron_job(namespace, {**SPEC, "restartPolicy": "Never"})])
+
+    answer = qos.json("cj/nightly", "-n", namespace)
+
+    assert answer["template"]["qos"]["qosClass"] == "Burstable"
+    assert answer["pods"] is None
+    assert qos.text("cronjob/nightly", "-n", namespace).startswith(f"cronjob/nightly in namespace {namespace}: its")
+
+
+def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    """The API server takes the Deployment; what it refuses are the pods, one by one."""
+    control_plane.apply([make_workload("Deployment", namespace, {**SPEC, "priorityClassName": "nope"})])
+
+    text = qos.text("deployment/web", "-n", namespace)
+
+    assert "The API server will refuse this pod:" in text
+    assert "no PriorityClass with name nope was found" in text
+
+
+def make_cron_job(namespace: str, pod_spec: Object) -> Object:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": namespace},
+        "spec": {
+            "schedule": "0 3 * * *",
+            "suspend": True,
+            "jobTemplate": {
+                "spec": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec}},
+            },
+        },
+    }

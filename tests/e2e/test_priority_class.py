@@ -1,0 +1,127 @@
+"""What the API server refuses about priorities is what the rules predict, in the same words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from podrules.model.decode import from_object
+from podrules.model.policy import PriorityClass
+from podrules.priority import validate_priority_class, validate_priority_class_update
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_class, make_pod
+from tests.e2e.plugin import Plugin
+
+pytestmark = pytest.mark.controlplane
+
+NEW_CLASSES = {
+    "highest of a user": make_class("highest", 1_000_000_000),
+    "one more": make_class("over", 1_000_000_001),
+    "lowest": make_class("lowest", -(2**31)),
+    "name with capitals": make_class("High", 1),
+    "name with underscore": make_class("very_high", 1),
+    "name ends with a dash": make_class("high-", 1),
+    "name with dots": make_class("shop.high", 1),
+    "empty label in the name": make_class("shop..high", 1),
+    "longest name": make_class("a" * 253, 1),
+    "name too long": make_class("a" * 254, 1),
+    "unknown system class": make_class("system-mine", 1),
+    "unknown system class of a high value": make_class("system-mine", 2_000_000_000),
+    "unknown policy": make_class("odd", 1, preemptionPolicy="Sometimes"),
+    "Never": make_class("meek", 1, preemptionPolicy="Never"),
+    "everything wrong": make_class("system-Odd_", 1_000_000_001, preemptionPolicy="never"),
+    "value and policy wrong": make_class("odd", 1_000_000_001, preemptionPolicy=""),
+}
+UPDATES = {
+    "value": {"value": 6},
+    "policy": {"preemptionPolicy": "Never"},
+    "value and policy": {"value": 6, "preemptionPolicy": "Never"},
+    "policy as it was by default": {"preemptionPolicy": "PreemptLowerPriority"},
+    "description": {"description": "new words"},
+}
+
+
+@pytest.mark.parametrize("new", NEW_CLASSES.values(), ids=NEW_CLASSES)
+def test_P1_new_class(control_plane: ControlPlane, new: Object) -> None:
+    api = control_plane.api
+    path = api.path("scheduling.k8s.io/v1", "PriorityClass")
+
+    said = refusal(lambda: api.request("POST", path, new, query={"dryRun": "All"}))
+
+    assert said == as_the_server_says(new, validate_priority_class(from_object(new, PriorityClass)))
+
+
+@pytest.mark.parametrize("change", UPDATES.values(), ids=UPDATES)
+def test_P1_changed_class(control_plane: ControlPlane, namespace: str, change: dict[str, Any]) -> None:
+    api = control_plane.api
+    stored = api.create(make_class(f"{namespace}-class", 5))
+
+    said = refusal(lambda: api.patch(stored, change))
+
+    api.delete(stored)
+    old, new = from_object(stored, PriorityClass), from_object({**stored, **change}, PriorityClass)
+    assert said == as_the_server_says(stored, validate_priority_class_update(new, old))
+
+
+REFUSED_PODS = {
+    "unknown class": {"priorityClassName": "nope"},
+    "own priority without class": {"priority": 5},
+    "priority of another class": {"priorityClassName": "system-node-critical", "priority": 5},
+    "own policy": {"preemptionPolicy": "Never"},
+    "own policy beside a class": {"priorityClassName": "system-cluster-critical", "preemptionPolicy": "Never"},
+}
+
+
+@pytest.mark.parametrize("spec", REFUSED_PODS.values(), ids=REFUSED_PODS)
+def test_P1_refused_pod(control_plane: ControlPlane, qos: Plugin, namespace: str, spec: dict[str, Any]) -> None:
+    manifest = json.dumps(make_pod(namespace, **spec))
+
+    answer = qos.json("-f", "-", stdin=manifest)["priority"]
+    refused = control_plane.kubectl("create", "-f", "-", input=manifest, check=False)
+
+    lead = 'Error from server (Forbidden): error when creating "STDIN": '
+    assert refused.returncode == 1
+    assert refused.stderr == f"{lead}{answer['rejected']}\n"
+    assert answer["priority"] is None
+
+
+def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    pod = make_pod(namespace, priorityClassName="nope")
+    pod["metadata"] = {"generateName": "web-", "namespace": namespace}
+
+    answer = qos.json("-f", "-", stdin=json.dumps(pod))["priority"]
+    refused = control_plane.kubectl("create", "-f", "-", input=json.dumps(pod), check=False)
+
+    assert refused.stderr == f'Error from server (Forbidden): error when creating "STDIN": {answer["rejected"]}\n'
+
+
+def test_P1_refusal_is_the_first_thing_said(qos: Plugin, namespace: str) -> None:
+    manifest = json.dumps(make_pod(namespace, priorityClassName="nope"))
+
+    text = qos.text("-f", "-", stdin=manifest)
+
+    words = 'pods "web" is forbidden: no PriorityClass with name nope was found'
+    assert text.startswith(f"pod/web in namespace {namespace} The API server will refuse this pod: {words}")
+    assert f"Priority rejected: {words}" in text
+
+
+def refusal(request: Any) -> str | None:
+    """The API server's message, None when it takes the object."""
+    try:
+        request()
+    except ApiError as error:
+        if error.reason != "Invalid":
+            raise
+        return error.message
+    return None
+
+
+def as_the_server_says(obj: Object, problems: tuple[str, ...]) -> str | None:
+    """Field errors as a Status has them (errors.NewInvalid)."""
+    if not problems:
+        return None
+    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return f'PriorityClass.scheduling.k8s.io "{obj["metadata"]["name"]}" is invalid: {listed}'

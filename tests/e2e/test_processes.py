@@ -1,0 +1,310 @@
+"""The plugin's ``kubectl proxy``: nobody else can use it, it only reads, and it is gone when the answer is there.
+
+That nothing is left after a usual run is checked after each run of all these tests, in `tests.e2e.plugin`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podrules.cluster.transport import KubectlProxy
+from tests.controlplane.client import ApiError
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_pod
+from tests.e2e.plugin import Plugin, proxies_of
+
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc"),
+]
+
+
+@pytest.fixture
+def deaf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig whose API server takes connections and never answers, as behind a dead load balancer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+        config["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{listener.getsockname()[1]}"}
+        file = tmp_path / "deaf.kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        yield file
+
+
+# What others can do
+
+
+def test_socket_is_for_its_owner_alone(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
+    with waiting(control_plane, qos, deaf):
+        [folder] = qos.runtime.iterdir()
+
+        assert re.fullmatch(r"kubectl-qos-[0-9a-f]{16}", folder.name)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert [entry.name for entry in folder.iterdir()] == ["s"]
+
+    assert_nothing_left(control_plane, qos)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "post"])
+def test_proxy_only_reads(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    control_plane.apply([make_pod(namespace)])
+    path = f"/api/v1/namespaces/{namespace}/pods/web"
+    with started_proxy(qos, monkeypatch) as proxy:
+        status, _ = proxy.get(path)
+        answer = exchange(proxy, method, path)
+
+    assert status == 200
+    assert answer.split(b" ", 2)[1] in {b"403", b"405"}
+    assert is_whole(control_plane, namespace)
+
+
+@pytest.mark.parametrize("path", ["attach", "exec?command=id"])
+def test_proxy_opens_no_shell(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """These are GET requests for a WebSocket client; kubectl's own list of refused paths has them."""
+    control_plane.apply([make_pod(namespace)])
+    with started_proxy(qos, monkeypatch) as proxy:
+        proxy.get("/version")
+        answer = exchange(proxy, "GET", f"/api/v1/namespaces/{namespace}/pods/web/{path}")
+
+    assert answer.split(b" ", 2)[1] == b"403"
+
+
+def test_other_hosts_are_refused(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    with started_proxy(qos, monkeypatch) as proxy:
+        proxy.get("/version")
+        answer = exchange(proxy, "GET", "/version", host="evil.example.com")
+
+    assert answer.split(b" ", 2)[1] == b"403"
+
+
+# The end
+
+
+def test_nothing_is_left_after_close(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    with started_proxy(qos, monkeypatch) as proxy:
+        proxy.get("/version")
+        assert len(proxies_of(qos.runtime)) == 1
+
+    assert not proxies_of(qos.runtime)
+    assert not list(qos.runtime.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, id="Ctrl-C"),
+        pytest.param(signal.SIGTERM, -signal.SIGTERM, id="terminated"),
+        pytest.param(signal.SIGHUP, -signal.SIGHUP, id="terminal closed"),
+    ],
+)
+def test_interrupted(control_plane: ControlPlane, qos: Plugin, deaf: Path, number: signal.Signals, code: int) -> None:
+    """The whole process group gets the signal, as from a terminal."""
+    with waiting(control_plane, qos, deaf) as plugin:
+        os.killpg(plugin.pid, number)
+        out, err = plugin.communicate(timeout=10)
+
+    # A program that ends itself as shells expect says 128 + n; one that the signal ended has no code of its own.
+    assert plugin.returncode in {code, 128 + number}
+    assert out == b""
+    assert b"Traceback" not in err
+    assert_nothing_left(control_plane, qos)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "terminated"])
+def test_interrupted_at_any_time(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, number: signal.Signals
+) -> None:
+    """While the proxy starts, while it answers, while it is stopped."""
+    control_plane.apply([make_pod(namespace)])
+    left = []
+    for hundredths in range(6, 26):
+        with qos.start("pod/web", "-n", namespace) as plugin:
+            time.sleep(hundredths / 100)
+            if plugin.poll() is None:
+                os.killpg(plugin.pid, number)
+            plugin.communicate(timeout=10)
+        left += proxies_of(qos.runtime)
+        for folder in qos.runtime.iterdir():
+            left.append(hundredths)
+            shutil.rmtree(folder)
+
+    assert not left
+
+
+def test_interrupted_in_a_terminal(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
+    """A real terminal turns the key into the signal, and kubectl's credential plugins may read from it."""
+    keyboard, terminal = os.openpty()
+    try:
+        with waiting(
+            control_plane,
+            qos,
+            deaf,
+            stdin=terminal,
+            stdout=terminal,
+            preexec_fn=lambda: os.login_tty(terminal),
+            start_new_session=False,
+        ) as plugin:
+            os.write(keyboard, b"\x03")
+            plugin.wait(timeout=10)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+
+    assert plugin.returncode == 130
+    assert_nothing_left(control_plane, qos)
+
+
+def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
+    with waiting(control_plane, qos, deaf) as plugin:
+        [proxy] = proxies_of(qos.runtime)
+        plugin.kill()
+        plugin.wait(timeout=10)
+        control_plane.wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy", timeout=5)
+
+    assert plugin.returncode == -signal.SIGKILL
+    # Nobody could remove the folder; its socket leads nowhere.
+    [folder] = qos.runtime.iterdir()
+    with socket.socket(socket.AF_UNIX) as client, pytest.raises(ConnectionRefusedError):
+        client.connect(str(folder / "s"))
+    (folder / "s").unlink()
+    folder.rmdir()
+
+
+def test_killed_proxy_is_said_so(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
+    with waiting(control_plane, qos, deaf) as plugin:
+        [proxy] = proxies_of(qos.runtime)
+        os.kill(proxy, signal.SIGKILL)
+        out, err = plugin.communicate(timeout=10)
+
+    assert (plugin.returncode, out) == (5, b"")
+    assert err.startswith(b"error: kubectl proxy broke off")
+    assert err.count(b"\n") == 1
+    assert_nothing_left(control_plane, qos)
+
+
+def test_server_that_never_answers(qos: Plugin, deaf: Path) -> None:
+    started = time.monotonic()
+
+    ran = qos("pod/web", "-n", "shop", "--request-timeout=500ms", kubeconfig=deaf)
+
+    assert time.monotonic() - started < 5
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err == (
+        "error: no answer to /api/v1/namespaces/shop/pods/web within 0.5 s; --request-timeout waits longer\n"
+    )
+
+
+def test_reader_that_stops_reading(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    """As ``| head -1`` does."""
+    control_plane.apply([make_pod(namespace, f"pod-{number}") for number in range(5)])
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        with qos.start("pods", "-n", namespace, "-o", "json", stdout=writer) as plugin:
+            _, err = plugin.communicate(timeout=20)
+    finally:
+        os.close(writer)
+
+    assert (plugin.returncode, err) == (0, b"")
+    assert_nothing_left(control_plane, qos)
+
+
+# Where the socket cannot be
+
+
+def test_folder_that_cannot_be_written(qos: Plugin, tmp_path: Path) -> None:
+    ran = qos("pod/web", env={"XDG_RUNTIME_DIR": str(tmp_path / "absent")})
+
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.startswith("error: ")
+    assert str(tmp_path / "absent") in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_folder_whose_name_is_too_long_for_a_socket(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, tmp_path: Path
+) -> None:
+    """A socket's path may have 107 bytes."""
+    control_plane.apply([make_pod(namespace)])
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+
+    ran = qos("pod/web", "-n", namespace, env={"XDG_RUNTIME_DIR": str(folder)})
+
+    assert (ran.code, ran.err) == (0, "")
+    assert not list(folder.iterdir())
+
+
+@contextmanager
+def waiting(control_plane: ControlPlane, qos: Plugin, deaf: Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A run that waits for an API server that never answers."""
+    with qos.start("pod/web", "-n", "shop", "--request-timeout=60s", kubeconfig=deaf, **options) as plugin:
+        try:
+            control_plane.wait_for(lambda: is_asking(qos), "the plugin has asked", timeout=20)
+            yield plugin
+        finally:
+            if plugin.poll() is None:
+                os.killpg(plugin.pid, signal.SIGINT)
+
+
+def is_asking(qos: Plugin) -> bool:
+    """Whether the one proxy has a connection: the socket it listens on and another one, besides the pipes."""
+    for pid in proxies_of(qos.runtime):
+        state = Path("/proc/net/unix").read_text()
+        folders = [str(entry) for entry in qos.runtime.iterdir()]
+        # One line for the listener, one for each accepted connection, all with the path of the socket.
+        if pid and sum(line.endswith(f"{folder}/s") for folder in folders for line in state.splitlines()) > 1:
+            return True
+    return False
+
+
+def assert_nothing_left(control_plane: ControlPlane, qos: Plugin) -> None:
+    control_plane.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs", timeout=5)
+    left = list(qos.runtime.iterdir())
+    for folder in left:
+        shutil.rmtree(folder)  # One test that fails is enough.
+    assert not left
+
+
+@contextmanager
+def started_proxy(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubectlProxy]:
+    for key, value in qos.environment().items():
+        monkeypatch.setenv(key, value)
+    with KubectlProxy([], request_timeout=10) as proxy:
+        yield proxy
+
+
+def exchange(proxy: KubectlProxy, method: str, path: str, host: str = "localhost") -> bytes:
+    """The head of the answer to a raw request on the proxy's socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(10)
+        client.connect(proxy._socket)
+        client.sendall(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        select.select([client], [], [], 10)
+        return client.recv(4096)
+
+
+def is_whole(control_plane: ControlPlane, namespace: str) -> bool:
+    try:
+        return "deletionTimestamp" not in control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]
+    except ApiError:
+        return False

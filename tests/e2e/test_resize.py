@@ -1,0 +1,121 @@
+"""Whether the API server takes a resize in place is what the rules predict, in the same words."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.qos import resize_rejection
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_pod, node_name
+from tests.e2e.plugin import Plugin
+
+pytestmark = pytest.mark.controlplane
+
+Amounts = Mapping[str, str]
+Resources = Mapping[str, Amounts]
+
+SMALL = {"cpu": "100m", "memory": "128Mi"}
+LARGE = {"cpu": "500m", "memory": "1Gi"}
+
+Resize = tuple[Resources, Resources, bool]
+"""The resources of a container before, what the patch sets, and whether the class changes."""
+RESIZES: Mapping[str, Resize] = {
+    "Guaranteed to Burstable": ({"requests": LARGE, "limits": LARGE}, {"requests": SMALL}, True),
+    "Guaranteed stays": ({"requests": LARGE, "limits": LARGE}, {"requests": SMALL, "limits": SMALL}, False),
+    "Burstable to Guaranteed": ({"requests": SMALL, "limits": LARGE}, {"requests": LARGE}, True),
+    "Burstable stays": ({"requests": SMALL, "limits": LARGE}, {"requests": {"cpu": "200m"}}, False),
+    "Burstable without limits stays": ({"requests": SMALL}, {"requests": LARGE}, False),
+    "Burstable with a limit added": ({"requests": SMALL}, {"limits": {"cpu": "1"}}, False),
+    "Burstable with all limits added": ({"requests": SMALL}, {"limits": SMALL}, True),
+    "BestEffort to Burstable": ({}, {"requests": {"cpu": "1m"}}, True),
+    "BestEffort to Guaranteed": ({}, {"requests": SMALL, "limits": SMALL}, True),
+    "BestEffort with zero stays": ({}, {"requests": {"cpu": "0"}}, False),
+}
+
+
+@pytest.fixture
+def node(make_node: Callable[..., Object]) -> Object:
+    """A node whose kubelet can resize pods as a whole."""
+    return make_node(status={"declaredFeatures": ["InPlacePodLevelResourcesVerticalScaling"]})
+
+
+@pytest.mark.parametrize("case", RESIZES.values(), ids=RESIZES)
+def test_Q1_resize_of_a_container(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, node: Object, case: Resize
+) -> None:
+    before, patch, changes = case
+    manifest = make_pod(
+        namespace, nodeName=node_name(node), requests=before.get("requests"), limits=before.get("limits")
+    )
+    pod = control_plane.api.create(manifest)
+
+    resized = copy.deepcopy(pod)
+    merge(resized["spec"]["containers"][0]["resources"], patch)
+    assert_resize(qos, pod, resized, {"containers": [{"name": "app", "resources": patch}]}, changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("patch", "changes"),
+    [
+        pytest.param({"requests": SMALL}, True, id="Guaranteed to Burstable"),
+        pytest.param({"requests": SMALL, "limits": SMALL}, False, id="Guaranteed stays"),
+    ],
+)
+def test_Q1_resize_of_the_pod_itself(
+    qos: Plugin, namespace: str, node: Object, patch: Resources, changes: bool
+) -> None:
+    own = {"requests": LARGE, "limits": LARGE}
+    pod = qos.control_plane.api.create(make_pod(namespace, nodeName=node_name(node), resources=own))
+
+    resized = copy.deepcopy(pod)
+    merge(resized["spec"]["resources"], patch)
+    assert_resize(qos, pod, resized, {"resources": patch}, changes=changes)
+
+
+def test_Q1_resize_of_a_sidecar_counts_too(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, node: Object
+) -> None:
+    sidecar = container("proxy", SMALL, SMALL, restartPolicy="Always")
+    manifest = make_pod(namespace, requests=LARGE, limits=LARGE, initContainers=[sidecar], nodeName=node_name(node))
+    pod = control_plane.api.create(manifest)
+    patch = {"limits": LARGE}
+
+    resized = copy.deepcopy(pod)
+    merge(resized["spec"]["initContainers"][0]["resources"], patch)
+    spec = {"initContainers": [{"name": "proxy", "resources": patch}]}
+    assert_resize(qos, pod, resized, spec, changes=True)
+
+
+def merge(resources: Object, patch: Resources) -> None:
+    for side, amounts in patch.items():
+        resources.setdefault(side, {}).update(amounts)
+
+
+def assert_resize(qos: Plugin, pod: Object, resized: Object, spec: Object, *, changes: bool) -> None:
+    """The patch is refused in the predicted words, or does what was asked and leaves the class alone."""
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    predicted = resize_rejection(from_object(pod, Pod), from_object(resized, Pod))
+    assert (predicted is not None) == changes
+    manifest = {**resized, "status": {}}
+    answer = qos.json("-f", "-", stdin=json.dumps(manifest))["qos"]["resize"]
+    assert answer == {"existingClass": pod["status"]["qosClass"], "rejected": predicted}
+
+    patch = ("patch", "pod", name, "-n", namespace, "--subresource=resize", "-p", json.dumps({"spec": spec}))
+    control_plane = qos.control_plane
+    done = control_plane.kubectl(*patch, check=False)
+
+    stored = control_plane.api.get("v1", "Pod", name, namespace)
+    assert stored["status"]["qosClass"] == pod["status"]["qosClass"]
+    if predicted is None:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert stored["spec"] == resized["spec"]
+    else:
+        assert (done.returncode, done.stderr) == (1, f'The Pod "{name}" is invalid: {predicted}\n')
+        assert stored["spec"] == pod["spec"]

@@ -1,0 +1,215 @@
+"""Manifests with and without a cluster, snapshots, and the two ways to reach an API server."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_plugin.commands.explain import explain
+from kubectl_plugin.options import ClusterOptions, ExplainOptions, Streams
+from podrules.cluster.kinds import PODS
+from podrules.cluster.live import LiveSource
+from podrules.cluster.transport import InClusterTransport, KubectlProxy
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import robot
+from tests.e2e.objects import make_class, make_pod, make_workload, node_name
+from tests.e2e.plugin import SCRIPTS, Plugin
+
+pytestmark = pytest.mark.controlplane
+
+LARGE = {"cpu": "500m", "memory": "1Gi"}
+
+
+# Manifests
+
+
+def test_manifest_is_explained_for_this_cluster(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
+) -> None:
+    small = node_name(make_node(capacity={"memory": "2Gi"}))
+    large = node_name(make_node(capacity={"memory": "200Gi"}))
+    file = tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(make_pod(namespace, requests={"memory": "1Gi"}, limits={"cpu": "1"})))
+
+    text = qos.text("-f", file)
+
+    assert text.startswith(f"pod/web in namespace {namespace} Burstable: ")
+    assert "stored with spec.containers[0].resources.requests.cpu = 1" in text
+    assert f"on the smallest node, {small}: 500 app 1000 - 1000 x 1Gi / 2Gi" in text
+    assert f"on the largest node, {large}: 995 app 1000 - 1000 x 1Gi / 200Gi" in text
+    assert "Force delete" not in text
+
+
+def test_Q1_class_that_only_the_stored_pod_has(qos: Plugin, namespace: str) -> None:
+    text = qos.text("-f", "-", stdin=json.dumps(make_pod(namespace, limits=LARGE)))
+
+    assert "QoS class Guaranteed: every container limits cpu and memory" in text
+    assert "as written it would be Burstable; the API server fills in before it decides:" in text
+
+
+def test_manifest_without_namespace_gets_the_asked_one(qos: Plugin) -> None:
+    pod = make_pod("")
+    del pod["metadata"]["namespace"]
+
+    assert qos.json("-f", "-", "-n", "shop", stdin=json.dumps(pod))["namespace"] == "shop"
+    assert qos.json("-f", "-", stdin=json.dumps(pod))["namespace"] == "default"
+
+
+def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    control_plane.apply([make_pod(namespace, name, requests=LARGE) for name in ("web", "api")])
+    printed = control_plane.kubectl("get", "pods", "-n", namespace, "-o", "yaml").stdout
+
+    answer = qos.json("-f", "-", stdin=printed)
+
+    assert [(item["name"], item["qos"]["qosClass"]) for item in answer["items"]] == [
+        ("api", "Burstable"),
+        ("web", "Burstable"),
+    ]
+
+
+def test_classes_of_the_manifest_count(qos: Plugin, namespace: str) -> None:
+    pod = make_pod(namespace, priorityClassName="not-yet-there")
+    manifest = yaml.safe_dump_all([make_class("not-yet-there", 77), pod])
+
+    assert qos.json("-f", "-", stdin=manifest)["priority"]["priority"] == 77
+    assert "no PriorityClass with name not-yet-there was found" in qos.text("-f", "-", stdin=json.dumps(pod))
+
+
+def test_workload_in_a_manifest(qos: Plugin, namespace: str) -> None:
+    spec = make_pod(namespace, limits=LARGE)["spec"]
+    manifest = json.dumps(make_workload("Deployment", namespace, spec))
+
+    assert "QoS class Guaranteed" in qos.text("-f", "-", stdin=manifest)
+    assert qos("-f", "-", "-o", "name", stdin=manifest) == (0, "deployment.apps/web\n", "")
+
+
+def test_manifest_and_cluster_in_one_go(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    control_plane.apply([make_pod(namespace, "stored")])
+
+    answer = qos.json("pod/stored", "-f", "-", "-n", namespace, stdin=json.dumps(make_pod(namespace, "written")))
+
+    assert {item["name"]: item["status"] is None for item in answer["items"]} == {"written": True, "stored": False}
+
+
+def test_manifest_goes_on_without_a_cluster(qos: Plugin, unreachable: Path, namespace: str) -> None:
+    manifest = json.dumps(make_pod(namespace, limits=LARGE, priorityClassName="high"))
+
+    ran = qos("-f", "-", stdin=manifest, kubeconfig=unreachable)
+
+    assert ran.code == 0
+    assert ran.err.startswith("kubectl qos: going on without a cluster: ")
+    assert ran.err.count("\n") == 1
+    assert "QoS class     Guaranteed" in ran.out
+    assert 'that of class "high": unknown without the cluster\'s PriorityClasses' in " ".join(ran.out.split())
+
+
+def test_offline_asks_no_cluster(qos: Plugin, unreachable: Path, namespace: str) -> None:
+    ran = qos("-f", "-", "--offline", stdin=json.dumps(make_pod(namespace)), kubeconfig=unreachable)
+
+    assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        ("kind: Pod\n", "standard input: apiVersion is missing"),
+        ("a: [\n", "standard input, line 2, column 1: not valid YAML"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "standard input: no pod and no workload in it"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n", "standard input: spec.containers is empty"),
+    ],
+)
+def test_unreadable_manifest(qos: Plugin, manifest: str, said: str) -> None:
+    ran = qos("-f", "-", stdin=manifest)
+
+    assert (ran.code, ran.out) == (6, "")
+    assert ran.err.startswith(f"error: {said}")
+    assert ran.err.count("\n") == 1
+
+
+# Snapshots
+
+
+def test_snapshot_gives_the_answer_of_the_cluster(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
+) -> None:
+    node = node_name(make_node())
+    control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")])
+    kinds = "nodes,pods,priorityclasses"
+    snapshot = tmp_path / "cluster.json"
+    snapshot.write_text(control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)
+
+    live = qos.json("pod/web", f"node/{node}", "-n", namespace)["items"]
+    kept = qos.json("pod/web", f"node/{node}", "-n", namespace, "--snapshot", snapshot)["items"]
+
+    changing = {"source", "serverVersion"}
+    assert len(kept) == 2
+    for before, after in zip(live, kept, strict=True):
+        assert without(before, changing) == without(after, changing)
+        assert after["source"] == f"snapshot {snapshot}"
+
+
+def without(report: dict[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in report.items() if key not in keys}
+
+
+# Transports
+
+
+def test_official_client_gives_the_answer_of_kubectl(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    node = node_name(make_node())
+    control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE)])
+
+    for kubeconfig in (control_plane.admin_kubeconfig, robot(control_plane, namespace)):
+        transport = InClusterTransport(context=None, kubeconfig=str(kubeconfig), request_timeout=10)
+        try:
+            source = LiveSource(transport, namespace=namespace)
+            options = ExplainOptions(("pod/web",), (), "json", colour=False, cluster=ClusterOptions())
+            streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+            assert not list(explain(options, source, streams))
+        finally:
+            transport.close()
+
+        assert isinstance(streams.out, io.StringIO)
+        assert json.loads(streams.out.getvalue()) == qos.json("pod/web", "-n", namespace, kubeconfig=kubeconfig)
+
+
+def test_without_kubectl_on_path(control_plane: ControlPlane, qos: Plugin, namespace: str, tmp_path: Path) -> None:
+    control_plane.apply([make_pod(namespace)])
+    command = [str(SCRIPTS / "kubectl-qos"), "explain", "pod/web", "-o", "json", "-n", namespace]
+
+    done = subprocess.run(
+        command,
+        env={**qos.environment(), "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == qos.json("pod/web", "-n", namespace)
+
+
+def test_long_lists_come_in_pages(
+    control_plane: ControlPlane, namespace: str, qos: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = sorted(f"pod-{number}" for number in range(7))
+    control_plane.apply([make_pod(namespace, name) for name in names])
+    monkeypatch.setattr("podrules.cluster.live._PAGE", 3)
+    for key, value in qos.environment().items():
+        monkeypatch.setenv(key, value)
+
+    with KubectlProxy([], request_timeout=10) as proxy:
+        found = LiveSource(proxy, namespace=namespace).list(PODS, namespace)
+
+    assert [pod.metadata.name for pod in found] == names

@@ -1,0 +1,280 @@
+"""What can be asked for, in kubectl's ways of saying it, and the ways of printing the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_pod, node_name
+from tests.e2e.plugin import Plugin, with_contexts
+
+pytestmark = pytest.mark.controlplane
+
+SMALL = {"cpu": "100m", "memory": "128Mi"}
+
+
+@pytest.fixture
+def pods(control_plane: ControlPlane, namespace: str) -> str:
+    """A namespace with the pods web, api and db."""
+    control_plane.apply([make_pod(namespace, name) for name in ("web", "api", "db")])
+    return namespace
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["pod/web"], ["web"]),
+        (["po/web"], ["web"]),
+        (["pods/web"], ["web"]),
+        (["Pod/web"], ["web"]),
+        (["pod", "web"], ["web"]),
+        (["pod", "web", "api"], ["web", "api"]),
+        (["pod/db", "pod/api"], ["db", "api"]),
+        (["pods"], ["api", "db", "web"]),
+        (["po"], ["api", "db", "web"]),
+    ],
+    ids=" ".join,
+)
+def test_K_pods_by_name(qos: Plugin, pods: str, words: list[str], names: list[str]) -> None:
+    ran = qos(*words, "-n", pods, "-o", "name")
+
+    assert ran == (0, "".join(f"pod/{name}\n" for name in names), "")
+
+
+@pytest.mark.parametrize("word", ["node", "nodes", "no"])
+def test_K_node_by_name(qos: Plugin, make_node: Callable[..., Object], word: str) -> None:
+    name = node_name(make_node())
+
+    assert qos(f"{word}/{name}", "-o", "name") == (0, f"node/{name}\n", "")
+
+
+def test_K_names_are_printed_as_kubectl_does(control_plane: ControlPlane, qos: Plugin, pods: str) -> None:
+    name = ("pods", "-n", pods, "-o", "name")
+
+    assert qos(*name).out == control_plane.kubectl("get", *name).stdout
+
+
+def test_K_kinds_may_be_mixed(qos: Plugin, pods: str, make_node: Callable[..., Object]) -> None:
+    name = node_name(make_node())
+
+    answer = qos.json("pod/web", f"node/{name}", "-n", pods)
+
+    assert [(item["kind"], item["name"]) for item in answer["items"]] == [
+        ("PodExplanation", "web"),
+        ("NodeExplanation", name),
+    ]
+
+
+def test_several_pages_stand_apart(qos: Plugin, pods: str) -> None:
+    ran = qos("pod", "web", "api", "-n", pods)
+
+    first, second = ran.out.split(f"\n\npod/api in namespace {pods}\n")
+    assert first.startswith(f"pod/web in namespace {pods}\n")
+    assert second.startswith("Pending for ")
+
+
+def test_one_of_two_is_missing(qos: Plugin, pods: str) -> None:
+    ran = qos("pod/web", "pod/wep", "-n", pods)
+
+    assert ran.code == 3
+    assert ran.out.startswith(f"pod/web in namespace {pods}\n")
+    assert ran.err == f'error: pods "wep" not found in namespace {pods}; did you mean web?\n'
+
+
+def test_nothing_there(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+    ran = qos("pods", "-n", namespace)
+
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == control_plane.kubectl("get", "pods", "-n", namespace).stderr
+
+
+def test_nothing_there_as_json(qos: Plugin, namespace: str) -> None:
+    ran = qos("pods", "-n", namespace, "-o", "json")
+
+    assert ran.code == 0
+    assert json.loads(ran.out) == {"apiVersion": "kubectl-qos/v1", "kind": "List", "items": []}
+
+
+def test_empty_name_is_not_everything(qos: Plugin, pods: str) -> None:
+    """As from a script whose variable is empty."""
+    ran = qos("pod", "", "-n", pods)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["service/web"], "'service' cannot be explained; use TYPE/NAME with one of: pod, node, deployment,"),
+        (["pod/web", "node"], "'node': write TYPE/NAME, e.g. pod/web-0"),
+        (["pod", "web", "node/n"], "'node/n': either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both"),
+        ([], "nothing to explain: name a pod (pod/NAME), a node, a workload, or a file with -f"),
+    ],
+)
+def test_wrong_words(qos: Plugin, words: list[str], said: str) -> None:
+    ran = qos(*words)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("name", ["web?x=y", "web#x", "we b", "wéb"])
+def test_odd_name_is_not_found(qos: Plugin, pods: str, name: str) -> None:
+    ran = qos(f"pod/{name}", "-n", pods)
+
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith(f'error: pods "{name}" not found in namespace {pods}')
+
+
+@pytest.mark.parametrize("name", ["web/status", "web/log", "../api/web", "web%2fstatus", "web%", ".", ".."])
+def test_name_is_no_path(qos: Plugin, pods: str, name: str) -> None:
+    """The API server has such names for other things; kubectl refuses them before it asks."""
+    ran = qos(f"pod/{name}", "-n", pods)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert name in ran.err
+
+
+@pytest.mark.parametrize("namespace", ["other/pods", "other%2fpods", ".", ".."])
+def test_namespace_is_no_path(qos: Plugin, namespace: str) -> None:
+    ran = qos("pod/web", "-n", namespace)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert namespace in ran.err
+
+
+# A node's page
+
+
+def test_Q4_node(control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]) -> None:
+    node = node_name(make_node(capacity={"cpu": "4", "memory": "8Gi"}, allocatable={"cpu": "2", "memory": "4Gi"}))
+    control_plane.apply(
+        [
+            make_pod(namespace, "a", nodeName=node, requests={"cpu": "1"}, limits={"cpu": "3", "memory": "1Gi"}),
+            make_pod(namespace, "b", nodeName=node, requests={"memory": "1Gi"}),
+            make_pod(namespace, "done", nodeName=node, requests={"cpu": "1"}),
+        ]
+    )
+    done = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "done", "namespace": namespace}}
+    control_plane.set_pod_status(done, {"phase": "Succeeded"})
+
+    text = qos.text(f"node/{node}")
+    wide = qos.text(f"node/{node}", "-o", "wide")
+    answer = qos.json(f"node/{node}")
+
+    assert "Overcommitted: limits add up to cpu 150% of allocatable." in text
+    assert "1 of 2 pods have no memory limit: they may take all there is." in text
+    assert "cpu 2 1 50% 1 3 150% 1 pods" in text
+    assert "memory 4Gi 2Gi 50% 2Gi 1Gi 25% 1 pods" in text
+    assert "Pods 2 of 110:" in text
+    assert "kept for the system" not in text
+    assert "requested by Guaranteed Burstable BestEffort kept for the system cpu 0 1 0 2 of 4" in wide
+    assert [answer["kind"], answer["ready"], answer["pods"]] == ["NodeExplanation", "True", 2]
+    described = control_plane.kubectl("describe", "node", node).stdout
+    assert [line.split() for line in described.splitlines() if line.startswith(("  cpu  ", "  memory  "))] == [
+        ["cpu", "1", "(50%)", "3", "(150%)"],
+        ["memory", "2Gi", "(50%)", "1Gi", "(25%)"],
+    ]
+
+
+def test_node_that_is_silent_or_cordoned(
+    control_plane: ControlPlane, qos: Plugin, make_node: Callable[..., Object]
+) -> None:
+    node = make_node(taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}], ready=False)
+    cordoned = node_name(make_node())
+    control_plane.kubectl("cordon", cordoned)
+
+    text = qos.text(f"node/{node_name(node)}")
+
+    assert "Not ready since " in text
+    assert "dedicated=db:NoSchedule" in text
+    assert "Cordoned: its pods go on, new ones do not come (spec.unschedulable)." in qos.text(f"node/{cordoned}")
+
+
+# Formats
+
+
+def test_json_and_yaml_say_the_same(qos: Plugin, pods: str) -> None:
+    as_yaml = qos("pod/web", "-n", pods, "-o", "yaml")
+
+    answer = qos.json("pod/web", "-n", pods)
+
+    assert yaml.safe_load(as_yaml.out) == answer
+    assert [answer[key] for key in ("apiVersion", "kind", "name", "namespace", "source", "serverVersion")] == [
+        "kubectl-qos/v1",
+        "PodExplanation",
+        "web",
+        pods,
+        "the cluster",
+        "v1.36.3",
+    ]
+
+
+def test_wide_shows_each_container(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    control_plane.apply([make_pod(namespace, nodeName=node_name(make_node()), requests=SMALL, limits=SMALL)])
+    uid = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["uid"]
+
+    wide = qos.text("pod/web", "-n", namespace, "-o", "wide")
+
+    values = "cpu.weight 10 (v1: cpu.shares 102), cpu.max 10000 100000, memory.max 128Mi"
+    assert f"with the cgroupfs driver: /kubepods/pod{uid}" in wide
+    assert f"app {values}" not in qos.text("pod/web", "-n", namespace)
+    assert "app cpu.weight 17 (v1: cpu.shares 102), cpu.max 10000 100000, memory.max 128Mi" in wide
+
+
+def test_prose_stays_within_80_columns(qos: Plugin, pods: str) -> None:
+    lines = qos("pods", "-n", pods).out.splitlines()
+
+    long = [line for line in lines if len(line) > 80 and "kubectl " not in line and "kubepods" not in line]
+
+    assert not long
+
+
+# Namespaces
+
+
+def test_namespace_of_the_context(control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path) -> None:
+    contexts = {"here": {"namespace": pods}, "elsewhere": {"namespace": "kube-system"}, "none": {}}
+    kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, current="here")
+
+    assert qos.json("pod/web", kubeconfig=kubeconfig)["namespace"] == pods
+    assert qos.json("pod/web", "--context", "here", kubeconfig=kubeconfig)["namespace"] == pods
+    assert qos.json("pod/web", "-n", pods, "--context=elsewhere", kubeconfig=kubeconfig)["namespace"] == pods
+    assert (
+        'pods "web" not found in namespace kube-system'
+        in qos("pod/web", "--context=elsewhere", kubeconfig=kubeconfig).err
+    )
+    assert 'pods "web" not found in namespace default' in qos("pod/web", "--context=none", kubeconfig=kubeconfig).err
+    assert 'pods "web" not found in namespace default' in qos("pod/web", "-n", "default", kubeconfig=kubeconfig).err
+
+
+def test_kubeconfig_by_flag(control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path) -> None:
+    kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"here": {"namespace": pods}}, "here")
+
+    assert qos("pod/web", "--kubeconfig", kubeconfig, "-o", "name") == (0, "pod/web\n", "")
+
+
+def test_kubeconfigs_are_merged_as_kubectl_does(
+    control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    first.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "here"}))
+    second = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"here": {"namespace": pods}}, "elsewhere")
+
+    ran = qos("pod/web", "-o", "name", env={"KUBECONFIG": f"{first}:{second}"})
+
+    assert ran == (0, "pod/web\n", "")

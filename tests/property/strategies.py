@@ -1,0 +1,103 @@
+"""Generated amounts, containers and pods, as manifests write them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from podrules.model.pod import Container, Pod
+from podrules.model.quantity import Quantity
+from tests.builders import make_container, make_pod, make_sidecar
+
+__all__ = [
+    "containers",
+    "cpu_amounts",
+    "exact",
+    "memory_amounts",
+    "pods",
+    "quantity_texts",
+    "resource_lists",
+]
+
+DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+BINARY_SUFFIXES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+DECIMAL_EXPONENTS = tuple(f"{letter}{exponent}" for letter in "eE" for exponent in range(-9, 19))
+
+
+@st.composite
+def quantity_texts(draw: st.DrawFn) -> str:
+    """Texts of quantities in every notation, some beyond an int64 and some finer than nano."""
+    sign = draw(st.sampled_from(["", "+", "-"]))
+    whole = draw(st.integers(0, 10**12).map(str))
+    fraction = draw(st.one_of(st.just(""), st.integers(0, 10**10).map(lambda digits: f".{digits}"), st.just(".")))
+    suffix = draw(st.sampled_from(DECIMAL_SUFFIXES + BINARY_SUFFIXES + DECIMAL_EXPONENTS))
+    return f"{sign}{whole}{fraction}{suffix}"
+
+
+def exact(quantity: Quantity) -> Fraction:
+    """The amount without any rounding."""
+    return quantity.unscaled * Fraction(10) ** quantity.exponent
+
+
+def _milli_cpu(number: int) -> str:
+    return f"{number}m"
+
+
+def _mebibytes(number: int) -> str:
+    return f"{number}Mi"
+
+
+MOST_MILLI_CPU, MOST_MEBIBYTES = 64_000, 64 * 1024
+cpu_amounts = st.integers(1, MOST_MILLI_CPU).map(_milli_cpu)
+"""From a thousandth to 64 cpus."""
+memory_amounts = st.integers(1, MOST_MEBIBYTES).map(_mebibytes)
+"""From 1Mi to 64Gi."""
+
+
+def resource_lists() -> st.SearchStrategy[dict[str, str]]:
+    """Requests or limits of cpu, memory, both or none."""
+    return st.fixed_dictionaries({}, optional={"cpu": cpu_amounts, "memory": memory_amounts})
+
+
+Asked = tuple[str, int, int]
+"""What a container says of one resource: nothing, a request, a limit, both equal or both; and two amounts."""
+
+
+def _asked(most: int) -> st.SearchStrategy[Asked]:
+    kinds = st.sampled_from(["nothing", "request", "limit", "equal", "both"])
+    return st.tuples(kinds, st.integers(1, most), st.integers(1, most))
+
+
+def _container(name: str, sidecar: bool, cpu: Asked, memory: Asked) -> Container:
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+    for resource, written, (kind, *two) in (("cpu", _milli_cpu, cpu), ("memory", _mebibytes, memory)):
+        low, high = sorted(two)
+        if kind in {"request", "both"}:
+            requests[resource] = written(low)
+        if kind in {"limit", "equal", "both"}:
+            limits[resource] = written(high)
+        if kind == "equal":
+            requests[resource] = written(high)
+    make = make_sidecar if sidecar else make_container
+    return make(name, requests=requests, limits=limits)
+
+
+def containers(name: str = "app", *, init: bool = False) -> st.SearchStrategy[Container]:
+    """A container whose requests do not exceed its limits, as the API server demands; ``init``: maybe a sidecar."""
+    sidecar = st.booleans() if init else st.just(False)
+    return st.builds(_container, st.just(name), sidecar, _asked(MOST_MILLI_CPU), _asked(MOST_MEBIBYTES))
+
+
+def pods() -> st.SearchStrategy[Pod]:
+    """A pod of one or two app containers and up to two init containers and sidecars."""
+    first, second = containers("app-0"), containers("app-1")
+    setup, mesh = containers("init-0", init=True), containers("init-1", init=True)
+    app = st.tuples(first) | st.tuples(first, second)
+    init = st.just(()) | st.tuples(setup) | st.tuples(setup, mesh)
+    return st.builds(_pod, app, init)
+
+
+def _pod(app: tuple[Container, ...], init: tuple[Container, ...]) -> Pod:
+    return make_pod(containers=app, init_containers=init)
