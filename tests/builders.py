@@ -14,7 +14,7 @@ from podrules.model.base import OwnerReference, ResourceList
 from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.pod import Container, ContainerStatus, Pod, ResourceRequirements
-from podrules.model.policy import LimitRange, PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.workload import ReplicationController, Service, Workload
 from podrules.qos import FieldChange
 
@@ -29,6 +29,7 @@ __all__ = [
     "make_pod",
     "make_priority_class",
     "make_resources",
+    "make_runtime_class",
     "make_service",
     "make_sidecar",
     "make_workload",
@@ -115,6 +116,7 @@ def make_owner(
 def make_pod(
     *,
     name: str = "web",
+    generate_name: str = "",
     namespace: str = "default",
     uid: str = "",
     generation: int = 0,
@@ -152,6 +154,7 @@ def make_pod(
         {
             "metadata": {
                 "name": name,
+                "generateName": generate_name,
                 "namespace": namespace,
                 "uid": uid,
                 "generation": generation,
@@ -240,6 +243,11 @@ def make_limit_range(
     """A LimitRange with one item, as it is stored: limits and requests for containers that set none."""
     item = {"type": kind, "default": _dict(default), "defaultRequest": _dict(default_request)}
     return from_object({"metadata": {"name": "limits"}, "spec": {"limits": [item]}}, LimitRange)
+
+
+def make_runtime_class(*, overhead: Amounts | None = None) -> RuntimeClass:
+    """A RuntimeClass whose pods cost ``overhead`` each."""
+    return from_object({"metadata": {"name": "sandboxed"}, "overhead": {"podFixed": _dict(overhead)}}, RuntimeClass)
 
 
 def make_service(

@@ -7,6 +7,7 @@ which Go reads as absent: so one odd object costs a second look, and not its use
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -74,19 +75,20 @@ def _without_nulls(value: Any) -> Any:
 def _worded(error: Exception, value: Any) -> str:
     """``Expected `int`, got `str` - at `$.spec.priority``` as ``spec.priority: expected int, got str``."""
     problem, _, path = str(error).partition(" - at `")
-    place = _with_keys(path.rstrip("`").removeprefix("$"), value).lstrip(".")
+    fits = _is_quantity if isinstance(error.__cause__, QuantityError) else _is_text
+    place = _with_keys(path.rstrip("`").removeprefix("$"), value, fits).lstrip(".")
     problem = problem.replace("`", "")
     problem = problem[:1].lower() + problem[1:] if problem.startswith("Expected") else problem
     return f"{place}: {problem}" if place else problem
 
 
-def _with_keys(path: str, value: Any) -> str:
+def _with_keys(path: str, value: Any, fits: Callable[[Any], bool]) -> str:
     """The path with the key that msgspec leaves out of it: ``limits[...]`` becomes ``limits.cpu``."""
     shown = ""
     for step, index, anything in re.findall(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])", path):
         key: Any = int(index) if index else step.removeprefix(".")
         if anything:
-            key = next((name for name, entry in value.items() if not _is_scalar_entry(entry, shown)), None)
+            key = next((name for name, entry in value.items() if not fits(entry)), None)
         if key is None:
             return shown + path[len(shown) :]
         shown += f"[{key}]" if index else f".{key}"
@@ -94,10 +96,11 @@ def _with_keys(path: str, value: Any) -> str:
     return shown
 
 
-def _is_scalar_entry(entry: Any, path: str) -> bool:
-    """Whether a value of a map (amounts of resources, else labels and annotations) is what it should be."""
-    if not path.endswith((".requests", ".limits", ".capacity", ".allocatable", ".overhead", ".allocatedResources")):
-        return isinstance(entry, str)
+def _is_text(entry: Any) -> bool:
+    return isinstance(entry, str)
+
+
+def _is_quantity(entry: Any) -> bool:
     try:
         Quantity.from_json(entry)
     except QuantityError:

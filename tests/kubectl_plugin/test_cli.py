@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_plugin import cli
 from tests.kubectl_plugin.running import run
 
 POD = "pod/db-0"
@@ -62,6 +64,14 @@ def test_names_of_deployments(words: tuple[str, ...]) -> None:
 )
 def test_flags_may_come_first(words: tuple[str, ...]) -> None:
     assert run(*words) == (0, "pod/db-0\n", "")
+
+
+def test_every_flag_with_a_value_is_known_to_take_one() -> None:
+    commands = next(action for action in cli._parser()._actions if isinstance(action, argparse._SubParsersAction))
+    assert set(commands.choices) == cli._COMMANDS
+    actions = [action for parser in commands.choices.values() for action in parser._actions]
+    taking = {flag for action in actions if action.nargs is None for flag in action.option_strings}
+    assert taking == cli._FLAGS_WITH_VALUE
 
 
 def test_a_value_is_no_command() -> None:

@@ -6,12 +6,25 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from podrules.defaults import DefaultedField, apply_limit_ranges, default_pod, defaulted_fields
+from podrules.defaults import (
+    DefaultedField,
+    apply_limit_ranges,
+    apply_runtime_class,
+    default_pod,
+    defaulted_fields,
+)
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
-from podrules.model.policy import LimitRange
+from podrules.model.policy import LimitRange, RuntimeClass
 from podrules.qos import compute_pod_qos
-from tests.builders import make_container, make_limit_range, make_pod, make_resources, make_sidecar
+from tests.builders import (
+    make_container,
+    make_limit_range,
+    make_pod,
+    make_resources,
+    make_runtime_class,
+    make_sidecar,
+)
 
 NO_POD_LEVEL = Features.of_minor(33)
 
@@ -173,7 +186,12 @@ def test_Q1_amounts_are_rounded_up_to_thousandths() -> None:
 
 @pytest.mark.parametrize(
     ("given", "stored"),
-    [pytest.param(None, 30, id="absent"), pytest.param(0, 0, id="zero"), pytest.param(7, 7, id="set")],
+    [
+        pytest.param(None, 30, id="absent"),
+        pytest.param(0, 0, id="zero"),
+        pytest.param(7, 7, id="set"),
+        pytest.param(-7, 1, id="negative"),
+    ],
 )
 def test_T1_grace_period_is_thirty_seconds_unless_given(given: int | None, stored: int) -> None:
     assert default_pod(make_pod(termination_seconds=given)).spec.termination_grace_period_seconds == stored
@@ -274,3 +292,19 @@ def test_Q1_fields_filled_in_by_a_limit_range_are_named() -> None:
         DefaultedField("spec.containers[0].resources.requests.cpu", None, "500m", "LimitRange"),
         DefaultedField("spec.containers[0].resources.limits.cpu", None, "1", "LimitRange"),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "runtime_class", "overhead"),
+    [
+        pytest.param({}, make_runtime_class(overhead={"cpu": "250m"}), {"cpu": "250m"}, id="the class's overhead"),
+        pytest.param({}, make_runtime_class(), {}, id="a class without one"),
+        pytest.param({}, None, {}, id="no class"),
+        pytest.param({"cpu": "1"}, None, {"cpu": "1"}, id="the pod's own, already admitted"),
+    ],
+)
+def test_Q4_runtime_class_adds_its_overhead(
+    given: Mapping[str, str], runtime_class: RuntimeClass | None, overhead: Mapping[str, str]
+) -> None:
+    pod = apply_runtime_class(make_pod(overhead=given), runtime_class)
+    assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == overhead

@@ -320,6 +320,34 @@ def test_Q2_terms_of_a_burstable_container() -> None:
     )
 
 
+def test_Q2_terms_of_a_container_of_another_class() -> None:
+    pod = make_pod(requests={"cpu": "1", "memory": "1G"}, limits={"cpu": "1", "memory": "1G"})
+    assert _score(pod, "app") == OOMScoreAdj(
+        container="app",
+        field="spec.containers[0]",
+        is_sidecar=False,
+        value=-997,
+        rule=OOMRule.GUARANTEED,
+        memory_request=1_000_000_000,
+        pod_level_share=0,
+        memory_capacity=STANDARD,
+        formula_value=None,
+        app_minimum=None,
+    )
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        pytest.param(None, id="no pod-level resources"),
+        pytest.param(make_resources(requests={"cpu": "1"}), id="no pod-level memory request"),
+        pytest.param(make_resources(limits={"memory": "4G"}), id="a pod-level limit alone"),
+    ],
+)
+def test_Q2_nothing_is_shared_without_a_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
+    assert _score(make_pod(requests={"memory": "1G"}, resources=resources), "app").pod_level_share == 0
+
+
 def test_Q2_terms_of_a_capped_sidecar() -> None:
     pod = make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar("mesh", requests={"memory": "400M"})])
     assert _score(pod, "mesh") == OOMScoreAdj(
@@ -353,6 +381,15 @@ def test_Q2_terms_of_a_capped_sidecar() -> None:
             875,
             id="a sidecar below the app minimum is not capped",
         ),
+        pytest.param(
+            make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar(requests={"memory": "1G"})]),
+            "sidecar",
+            OOMRule.BURSTABLE,
+            875,
+            875,
+            id="nor one that equals it",
+        ),
+        pytest.param(make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, 3, None, id="exactly the floor"),
         pytest.param(make_pod(), "app", OOMRule.BEST_EFFORT, None, None, id="BEST_EFFORT"),
         pytest.param(make_pod(qos_class="Guaranteed"), "app", OOMRule.GUARANTEED, None, None, id="GUARANTEED"),
         pytest.param(

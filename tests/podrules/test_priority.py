@@ -151,6 +151,12 @@ def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], ex
             id="an integer without any class",
         ),
         pytest.param(
+            make_pod(name="", generate_name="web-", priority_class_name="non-existing"),
+            [],
+            'pods "web-" is forbidden: no PriorityClass with name non-existing was found',
+            id="a name that is generated",
+        ),
+        pytest.param(
             make_pod(priority=0),
             [DEFAULT_1],
             'pods "web" is forbidden: the integer value of priority (0) must not be provided in pod spec; '
@@ -286,6 +292,11 @@ def test_P1_valid_class(new: PriorityClass) -> None:
             make_priority_class("tier1", 1, preemption_policy="Sometimes"),
             ['preemptionPolicy: Unsupported value: "Sometimes": supported values: "PreemptLowerPriority", "Never"'],
             id="unknown preemption policy",
+        ),
+        pytest.param(
+            make_priority_class("tier1", 1, preemption_policy=""),
+            ["preemptionPolicy: Required value"],
+            id="empty preemption policy",
         ),
     ],
 )

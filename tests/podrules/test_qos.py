@@ -24,6 +24,7 @@ GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTAB
 NO_POD_LEVEL = Features.of_minor(33)
 SMALL = {"cpu": "100m", "memory": "100Mi"}
 LARGE = {"cpu": "200m", "memory": "200Mi"}
+MORE = {"cpu": "300m", "memory": "300Mi"}
 
 
 def _equal(name: str = "app", amounts: Mapping[str, str] | None = None) -> Container:
@@ -110,6 +111,13 @@ def _pod_of(*containers: Container) -> Pod:
             id="the same amount written differently",
         ),
         pytest.param(make_pod(limits=SMALL), BURSTABLE, id="limits alone, before defaulting"),
+        pytest.param(
+            _pod_of(
+                make_container("a", requests=SMALL, limits=LARGE), make_container("b", requests=LARGE, limits=MORE)
+            ),
+            BURSTABLE,
+            id="two containers below their limits by the same amount",
+        ),
     ],
 )
 def test_Q1_class_of_container_resources(pod: Pod, expected: PodQOSClass) -> None:
@@ -167,6 +175,7 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
             id="burstable-with-pod-and-container-level-resources-2",
         ),
         pytest.param([_equal()], {}, {}, BEST_EFFORT, GUARANTEED, id="set but empty"),
+        pytest.param([_equal()], {"cpu": "1"}, {"cpu": "1"}, BURSTABLE, GUARANTEED, id="one resource alone"),
         pytest.param(
             [make_container(requests=SMALL)], {"cpu": "0"}, {"cpu": "0"}, BEST_EFFORT, BURSTABLE, id="set to zero"
         ),
@@ -350,6 +359,11 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
             id="without them it would be Burstable",
         ),
         pytest.param(make_pod(init_containers=[make_sidecar("mesh", requests=SMALL)]), (), id="or BestEffort"),
+        pytest.param(
+            make_pod(containers=[_equal("a"), make_container("b")], init_containers=[make_sidecar("mesh")]),
+            (),
+            id="an app container spoils it too",
+        ),
         pytest.param(
             make_pod(
                 requests=SMALL,

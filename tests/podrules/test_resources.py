@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
-from podrules.model.pod import Container, Pod, ResourceRequirements
+from podrules.model.pod import Container, ContainerStatus, Pod, ResourceRequirements
 from podrules.resources import (
     PodResourcesOptions,
     SchedulerRequest,
     aggregate_container_limits,
     aggregate_container_requests,
+    allocated_pod,
     container_limits,
     is_overcommit_allowed,
     is_pod_level_limits_set,
@@ -89,6 +91,13 @@ def test_Q4_larger_phase_is_taken_resource_by_resource() -> None:
         init_containers=[make_container("init", requests={"cpu": "2", "memory": "1Gi", "ephemeral-storage": "5Gi"})],
     )
     assert _texts(pod_requests(pod)) == {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "5Gi"}
+
+
+def test_Q4_of_two_equal_phases_the_app_containers_notation_is_kept() -> None:
+    pod = make_pod(
+        requests={"memory": "1Gi"}, init_containers=[make_container("init", requests={"memory": "1073741824"})]
+    )
+    assert _texts(pod_requests(pod)) == {"memory": "1Gi"}
 
 
 def test_Q4_ephemeral_containers_ask_for_nothing() -> None:
@@ -459,6 +468,55 @@ def test_Q4_resize_of_pod_level_resources(
     assert _texts(pod_limits(pod, options)) == {"cpu": limit_cpu}
 
 
+RESIZED = make_container_status(
+    requests={"cpu": "2"}, limits={"cpu": "4"}, allocated={"cpu": "3", "example.com/gpu": "1"}
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "requests", "limits"),
+    [
+        pytest.param([], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="nothing reported"),
+        pytest.param(
+            [make_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})],
+            {"cpu": "1", "memory": "1Gi"},
+            {"cpu": "8"},
+            id="nothing granted",
+        ),
+        pytest.param(
+            [RESIZED],
+            {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
+            {"cpu": "4"},
+            id="requests that are granted, limits that are in force",
+        ),
+        pytest.param(
+            [replace(RESIZED, resources=None)],
+            {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
+            {"cpu": "8"},
+            id="limits that are not reported",
+        ),
+        pytest.param(
+            [replace(RESIZED, name="other")], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="another container"
+        ),
+    ],
+)
+def test_Q4_pod_as_its_kubelet_granted_it(
+    status: Sequence[ContainerStatus], requests: Mapping[str, str], limits: Mapping[str, str]
+) -> None:
+    container = make_container(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "8"})
+    granted = allocated_pod(make_pod(containers=[container], container_statuses=status)).spec.containers[0]
+    assert _texts(granted.resources.requests) == requests
+    assert _texts(granted.resources.limits) == limits
+
+
+def test_Q4_sidecars_are_granted_resizes_and_init_containers_that_end_are_not() -> None:
+    init = [make_sidecar("mesh", requests={"cpu": "1"}), make_container("setup", requests={"cpu": "1"})]
+    statuses = [replace(RESIZED, name="mesh"), replace(RESIZED, name="setup")]
+    mesh, setup = allocated_pod(make_pod(init_containers=init, init_container_statuses=statuses)).spec.init_containers
+    assert str(mesh.resources.requests["cpu"]) == "3"
+    assert str(setup.resources.requests["cpu"]) == "1"
+
+
 EPHEMERAL = {"ephemeral-storage": "1Mi"}
 
 
@@ -582,6 +640,25 @@ MI = 1024 * 1024
 )
 def test_Q4_what_the_scheduler_accounts(pod: Pod, expected: SchedulerRequest) -> None:
     assert scheduler_request(pod, REFERENCE) == expected
+
+
+LONGEST_PREFIX = ".".join(["a" * 60] * 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [
+        pytest.param(f"example.com/{'a' * 63}", True, id="name of 63 characters"),
+        pytest.param(f"example.com/{'a' * 64}", False, id="name of 64 characters"),
+        pytest.param(f"{LONGEST_PREFIX}/a", True, id="prefix of 243 characters: with requests. in front 252"),
+        pytest.param(f"{LONGEST_PREFIX}aa/a", False, id="prefix of 245 characters: with requests. in front 254"),
+        pytest.param("Example.com/a", False, id="capital letter in the prefix"),
+        pytest.param("a/b/c", False, id="two slashes"),
+        pytest.param("node.kubernetes.io/-", True, id="native names are not looked at"),
+    ],
+)
+def test_Q4_resources_that_the_scheduler_counts_by_name(name: str, counted: bool) -> None:
+    assert scheduler_request(make_pod(requests={name: "2"}), REFERENCE).scalar == ({name: 2} if counted else {})
 
 
 def test_Q4_scheduler_ignores_pod_level_resources_before_they_were_known() -> None:

@@ -30,7 +30,7 @@ def _printable(quantity: Quantity) -> bool:
 
 @given(st.text())
 @example("\u0661")
-@example("1e4097")
+@example("1e1000")
 @example("9" * 256)
 @example("-" + "0" * 255)
 @settings(max_examples=500)

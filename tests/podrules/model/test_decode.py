@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError, from_json, from_object
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.policy import LimitRange, RuntimeClass
 from tests.builders import make_container, make_node, make_owner, make_pod, make_sidecar
 
 POD: dict[str, Any] = {
@@ -103,6 +105,40 @@ def test_refusal_of_a_quantity_names_its_place(amount: Any) -> None:
     value = {"spec": {"containers": [{"resources": {"limits": {"memory": amount}}}]}}
     with pytest.raises(DecodeError, match=r"^spec\.containers\[0\]\.resources\.limits\.memory: .* is not a quantity: "):
         from_object(value, Pod)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "place"),
+    [
+        pytest.param({"metadata": {"labels": {"a": "b", "c": 5}}}, Pod, "metadata.labels.c", id="label"),
+        pytest.param(
+            {"spec": {"containers": [{"resources": {"limits": {"cpu": 1, "memory": "lots"}}}]}},
+            Pod,
+            "spec.containers[0].resources.limits.memory",
+            id="limit beside a number",
+        ),
+        pytest.param({"spec": {"overhead": {"cpu": 1, "memory": "lots"}}}, Pod, "spec.overhead.memory", id="overhead"),
+        pytest.param(
+            {"status": {"allocatable": {"cpu": 1, "pods": "many"}}}, Node, "status.allocatable.pods", id="node"
+        ),
+        pytest.param(
+            {"spec": {"limits": [{"default": {"cpu": 1, "memory": "lots"}}]}},
+            LimitRange,
+            "spec.limits[0].default.memory",
+            id="default of a LimitRange",
+        ),
+        pytest.param(
+            {"overhead": {"podFixed": {"cpu": 1, "memory": "lots"}}},
+            RuntimeClass,
+            "overhead.podFixed.memory",
+            id="overhead of a RuntimeClass",
+        ),
+    ],
+)
+def test_refusal_names_the_key_of_a_map(value: dict[str, Any], kind: type[KubeObject], place: str) -> None:
+    with pytest.raises(DecodeError) as raised:
+        from_object(value, kind)
+    assert str(raised.value).partition(": ")[0] == place
 
 
 @pytest.mark.parametrize(

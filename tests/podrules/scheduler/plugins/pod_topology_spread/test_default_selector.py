@@ -156,6 +156,11 @@ def test_default_selector(owners: Sequence[OwnerReference], siblings: _Siblings,
         pytest.param([make_service(namespace=NAMESPACE, selector={"app": "test-1"})], "", id="another value"),
         pytest.param([make_service(namespace=NAMESPACE, selector={"gone": "x"})], "", id="a label that is absent"),
         pytest.param([make_service(namespace=NAMESPACE, selector={})], "", id="empty selector"),
+        pytest.param(
+            [make_service(namespace=NAMESPACE, selector={"app": "test-0", "label": "label-1"})],
+            "",
+            id="one label of two",
+        ),
         pytest.param([make_service(namespace=NAMESPACE, selector=None)], "", id="no selector"),
         pytest.param([make_service(namespace="other", selector={"app": "test-0"})], "", id="another namespace"),
         pytest.param(
