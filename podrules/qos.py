@@ -82,7 +82,7 @@ class QOSExplanation(Struct, frozen=True, rename="camel"):
     changes_to_guaranteed: tuple[FieldChange, ...]
     """The fewest edits that make it Guaranteed, in blockers' order; at creation, for the class never changes later."""
     spoiled_by: tuple[str, ...]
-    """Init containers and sidecars without which the pod would be Guaranteed."""
+    """Containers of any kind, but the first, without which the pod would be Guaranteed."""
 
 
 class _Row(Struct, frozen=True):
@@ -198,13 +198,21 @@ def _changes(blocker: QOSBlocker, implied: Mapping[str, Quantity]) -> Iterable[F
 
 
 def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) -> tuple[str, ...]:
-    """Init containers that alone keep the pod from Guaranteed: without them it would be."""
+    """The containers without which the pod would be Guaranteed: often injected, as sidecars or beside the app.
+
+    The first container is what the pod is for, so it is never called a spoiler.
+    """
     blocked = {blocker.container for blocker in blockers}
-    spoilers = [row for row in rows if row.is_init and row.name in blocked]
-    rest = [row for row in rows if row not in spoilers]
-    if pod_level or not spoilers or _class_of(rest, pod_level=False) is not PodQOSClass.GUARANTEED:
+    rest = [row for row in rows if row.name not in blocked]
+    if (
+        pod_level
+        or not rest
+        or rest[0] is not rows[0]
+        or rest[0].is_init
+        or _class_of(rest, pod_level=False) is not PodQOSClass.GUARANTEED
+    ):
         return ()
-    return tuple(row.name for row in spoilers)
+    return tuple(row.name for row in rows if row.name in blocked)
 
 
 def _text(amount: Quantity | None) -> str | None:

@@ -129,7 +129,8 @@ def _standing(report: PodReport) -> str:
             return "BestEffort: nothing is reserved for it, and its OOM score is the highest there is."
     if qos.explanation.spoiled_by:
         names = listed([quoted(name) for name in qos.explanation.spoiled_by], most=3)
-        return f"Burstable: only {names} keeps it from Guaranteed."
+        verb = "keeps" if len(qos.explanation.spoiled_by) == 1 else "keep"
+        return f"Burstable: only {names} {verb} it from Guaranteed."
     missing = [entry for entry in qos.explanation.blockers if entry.problem is QOSProblem.LIMIT_MISSING]
     if missing:
         count = len({entry.container for entry in missing})

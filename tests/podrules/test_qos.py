@@ -361,8 +361,18 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
         pytest.param(make_pod(init_containers=[make_sidecar("mesh", requests=SMALL)]), (), id="or BestEffort"),
         pytest.param(
             make_pod(containers=[_equal("a"), make_container("b")], init_containers=[make_sidecar("mesh")]),
-            (),
+            ("b", "mesh"),
             id="an app container spoils it too",
+        ),
+        pytest.param(
+            make_pod(containers=[_equal("app"), make_container("istio-proxy", requests=SMALL)]),
+            ("istio-proxy",),
+            id="a sidecar injected beside the app",
+        ),
+        pytest.param(
+            make_pod(containers=[make_container("app", requests=SMALL), _equal("exporter")]),
+            (),
+            id="the first container is what the pod is for",
         ),
         pytest.param(
             make_pod(

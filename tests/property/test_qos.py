@@ -80,9 +80,11 @@ def test_Q1_a_container_without_resources_ends_guaranteed(pod: Pod) -> None:
 @given(pods())
 def test_Q1_without_its_spoilers_a_pod_is_guaranteed(pod: Pod) -> None:
     spoilers = explain_qos(pod).spoiled_by
-    rest = tuple(entry for entry in pod.spec.init_containers if entry.name not in spoilers)
-    without = replace(pod, spec=replace(pod.spec, init_containers=rest))
+    apps = tuple(entry for entry in pod.spec.containers if entry.name not in spoilers)
+    init = tuple(entry for entry in pod.spec.init_containers if entry.name not in spoilers)
+    without = replace(pod, spec=replace(pod.spec, containers=apps, init_containers=init))
     if spoilers:
+        assert pod.spec.containers[0] in apps
         assert compute_pod_qos(pod) is not PodQOSClass.GUARANTEED
         assert compute_pod_qos(without) is PodQOSClass.GUARANTEED
 
