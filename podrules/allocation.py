@@ -60,7 +60,7 @@ class NodeAllocation(Struct, frozen=True):
 
 def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REFERENCE) -> NodeAllocation:
     """Sum what the pods of a node ask for; pods bound elsewhere and finished ones are left out."""
-    own = [pod for pod in pods if pod.spec.node_name == node.metadata.name and not _finished(pod)]
+    own = [pod for pod in pods if pod.spec.node_name == node.metadata.name and not pod.finished]
     options = scheduler_options(features)
     asked = [(get_pod_qos(pod, features=features), pod_requests(pod, options), pod_limits(pod, options)) for pod in own]
     extended = sorted(name for name in node.status.allocatable if "/" in name or name.startswith("hugepages-"))
@@ -91,7 +91,3 @@ def _resource(node: Node, name: str, asked: list[tuple[PodQOSClass, ResourceList
         without_limit=without_limit,
         requested_by_class=by_class,
     )
-
-
-def _finished(pod: Pod) -> bool:
-    return pod.status.phase in {"Succeeded", "Failed"}

@@ -219,15 +219,7 @@ def scheduler_request(pod: Pod, features: Features) -> SchedulerRequest:
     missing = {name: amount for name, amount in defaults.items() if not replaces_sum or name not in requests}
     nonzero = requests
     if missing:
-        nonzero = pod_requests(
-            pod,
-            PodResourcesOptions(
-                use_status_resources=options.use_status_resources,
-                use_status_pod_level_resources=options.use_status_pod_level_resources,
-                skip_pod_level_resources=options.skip_pod_level_resources,
-                non_missing_container_requests=missing,
-            ),
-        )
+        nonzero = pod_requests(pod, replace(options, non_missing_container_requests=missing))
     return SchedulerRequest(
         milli_cpu=requests.get(CPU, ZERO).milli_value,
         memory=requests.get(MEMORY, ZERO).value,

@@ -153,7 +153,7 @@ def check_graceful_delete(pod: Pod, option_seconds: int | None) -> TerminationGr
     """The grace period that a first DELETE gives (podStrategy.CheckGracefulDelete)."""
     if not pod.spec.node_name:
         return TerminationGrace(0, GraceSource.NOT_SCHEDULED)
-    if pod.status.phase in {"Failed", "Succeeded"}:
+    if pod.finished:
         return TerminationGrace(0, GraceSource.FINISHED)
     if option_seconds is not None:
         seconds, source = option_seconds, GraceSource.OPTION

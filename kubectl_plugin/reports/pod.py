@@ -249,15 +249,11 @@ def pod_report(facts: PodFacts) -> PodReport:
         cgroup=_cgroup(facts, granted),
         priority=priority,
         termination=stop_plan(_as_if_running(pod) if facts.from_manifest else pod),
-        hard_eviction=None if _finished(pod) else eviction_stop(pod),
+        hard_eviction=None if pod.finished else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         unread=facts.unread,
     )
-
-
-def _finished(pod: Pod) -> bool:
-    return pod.status.phase in {"Succeeded", "Failed"}
 
 
 def _status(pod: Pod, node: Node | None) -> PodStatusReport:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from podrules.cluster.errors import BadObject, Forbidden, NotFound
+from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound
 from podrules.cluster.kinds import (
     JOBS,
     LIMIT_RANGES,
@@ -66,10 +66,9 @@ class Gatherer:
         """The pod that already has this one's name; None when there is none or it cannot be read."""
         if not pod.metadata.name:
             return None
-        try:
-            return self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
-        except (NotFound, Forbidden, BadObject):
-            return None
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        found = self._outcome(lambda: self._source.get(PODS, name, namespace), "get", PODS, namespace, name)
+        return None if isinstance(found, ClusterError) else found
 
     def node(self, name: str) -> Node | None:
         """A node, None when it cannot be read."""
@@ -109,13 +108,13 @@ class Gatherer:
         """One PriorityClass by name: empty when it does not exist, None when it cannot be read."""
         if not name:
             return {}
-        try:
-            return {name: self._source.get(PRIORITY_CLASSES, name)}
-        except NotFound:
+        found = self._outcome(lambda: self._source.get(PRIORITY_CLASSES, name), "get", PRIORITY_CLASSES, None, name)
+        if isinstance(found, NotFound):
             return {}
-        except (Forbidden, BadObject) as error:
-            self._note(error, "get", PRIORITY_CLASSES, None)
+        if isinstance(found, ClusterError):
+            self._note(found, "get", PRIORITY_CLASSES, None)
             return None
+        return {name: found}
 
     def owners(self, pod: Pod) -> tuple[Owner, ...]:
         """The chain of controllers, nearest first, as far as it can be read."""
@@ -134,15 +133,25 @@ class Gatherer:
     def _try(
         self, read: Callable[[], T], verb: str, kind: Kind[Any], namespace: str | None, name: str = ""
     ) -> T | None:
+        """What was read; None, and a note, when it cannot be."""
+        found = self._outcome(read, verb, kind, namespace, name)
+        if isinstance(found, ClusterError):
+            self._note(found, verb, kind, namespace)
+            return None
+        return found
+
+    def _outcome(
+        self, read: Callable[[], T], verb: str, kind: Kind[Any], namespace: str | None, name: str
+    ) -> T | ClusterError:
+        """What was read or why it cannot be, asked for once."""
         key = (verb, kind.kind, namespace, name)
         if key not in self._known:
             try:
                 self._known[key] = read()
             except (Forbidden, NotFound, BadObject) as error:
-                self._note(error, verb, kind, namespace)
-                self._known[key] = None
-        found: T | None = self._known[key]
-        return found
+                self._known[key] = error
+        outcome: T | ClusterError = self._known[key]
+        return outcome
 
     def _note(self, error: Exception, verb: str, kind: Kind[Any], namespace: str | None) -> None:
         reason = {Forbidden: "forbidden", NotFound: "not found"}.get(type(error), str(error))

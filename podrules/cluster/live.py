@@ -16,7 +16,7 @@ import msgspec
 
 from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound, Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.transport import Transport, service_account_namespace
+from podrules.cluster.transport import Response, Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.selectors import Selector
@@ -90,8 +90,12 @@ class LiveSource:
     @cached_property
     def git_version(self) -> str | None:
         """``gitVersion`` of the API server; None when it may not be read."""
-        status, body = self._transport.get("/version")
+        status, body = self._version
         return from_json(body, _Version).git_version or None if status == 200 else None
+
+    @cached_property
+    def _version(self) -> Response:
+        return self._transport.get("/version")
 
     @property
     def now(self) -> datetime:
@@ -128,7 +132,7 @@ class LiveSource:
     def problem(self) -> str | None:
         """Why the cluster cannot be asked; None when it answers."""
         try:
-            status, body = self._transport.get("/version")
+            status, body = self._version
         except Unreachable as error:
             return str(error)
         return None if status in {200, 403} else _message(body)

@@ -194,6 +194,11 @@ class Pod(KubeObject, frozen=True):
     spec: PodSpec = field(default_factory=PodSpec)
     status: PodStatus = field(default_factory=PodStatus)
 
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended for good: no process, no resources."""
+        return self.status.phase in {"Succeeded", "Failed"}
+
     def containers(self) -> Iterator[ContainerRef]:
         """App containers, then init containers, each with its path; ephemeral ones are left out."""
         for index, container in enumerate(self.spec.containers):
