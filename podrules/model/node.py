@@ -5,11 +5,13 @@ Source: k8s.io/api/core/v1/types.go at v0.36.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import field
 
 from podrules.model.base import Condition, KubeObject, Model, ResourceList
 
-__all__ = ["Node", "NodeSpec", "NodeStatus", "NodeSystemInfo", "Taint"]
+__all__ = ["Lease", "Node", "NodeSpec", "NodeStatus", "NodeSystemInfo", "Taint", "ready_condition"]
 
 
 class Taint(Model, frozen=True):
@@ -56,4 +58,21 @@ class Node(KubeObject, frozen=True):
     @property
     def ready(self) -> Condition | None:
         """The Ready condition: True, False, or Unknown when the kubelet went silent."""
-        return next((condition for condition in self.status.conditions if condition.type == "Ready"), None)
+        return ready_condition(self.status.conditions)
+
+
+def ready_condition(conditions: Iterable[Condition]) -> Condition | None:
+    """The Ready condition among a node's."""
+    return next((condition for condition in conditions if condition.type == "Ready"), None)
+
+
+class LeaseSpec(Model, frozen=True):
+    """``spec``."""
+
+    renew_time: str | None = None
+
+
+class Lease(KubeObject, frozen=True):
+    """A coordination.k8s.io Lease: a node's heartbeat has the node's name, in namespace kube-node-lease."""
+
+    spec: LeaseSpec = field(default_factory=LeaseSpec)

@@ -11,6 +11,8 @@ from enum import Enum
 from msgspec import Struct, field
 
 from podrules.model.base import Condition, KubeObject, Model, ResourceList
+from podrules.model.selectors import LabelSelector
+from podrules.model.storage import Volume
 
 __all__ = [
     "Container",
@@ -31,6 +33,8 @@ __all__ = [
     "ResourceRequirements",
     "SchedulingGate",
     "SleepAction",
+    "TopologySpreadConstraint",
+    "Volume",
 ]
 
 
@@ -111,6 +115,19 @@ class SchedulingGate(Model, frozen=True):
     name: str = ""
 
 
+class TopologySpreadConstraint(Model, frozen=True):
+    """``spec.topologySpreadConstraints[]``."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
 class PodSpec(Model, frozen=True):
     """``spec``."""
 
@@ -127,6 +144,8 @@ class PodSpec(Model, frozen=True):
     termination_grace_period_seconds: int | None = None
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     scheduler_name: str = ""
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    volumes: tuple[Volume, ...] = ()
 
 
 class ContainerStateTerminated(Model, frozen=True):

@@ -13,11 +13,12 @@ from msgspec import Struct
 
 from podrules.model.base import Model
 
-__all__ = ["LabelSelector", "LabelSelectorRequirement", "Requirement", "Selector", "SelectorError"]
+__all__ = ["LabelSelector", "LabelSelectorRequirement", "Requirement", "Selector", "SelectorError", "is_label_key"]
 
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+_API_OPERATORS: Final = {"=": "In"} | {text: name for name, text in _OPERATORS.items()}
 
 
 class SelectorError(ValueError):
@@ -100,6 +101,16 @@ class Selector(Struct, frozen=True):
         """This selector and more terms; equal keys keep their order."""
         return Selector(tuple(sorted((*self.requirements, *requirements), key=lambda term: term.key)))
 
+    def to_label_selector(self) -> LabelSelector:
+        """The same selector as an API object holds it: equality in matchLabels, all else in matchExpressions."""
+        labels: dict[str, str] = {}
+        expressions: list[LabelSelectorRequirement] = []
+        for term in self.requirements:
+            if term.operator == "=" and labels.setdefault(term.key, term.values[0]) == term.values[0]:
+                continue
+            expressions.append(LabelSelectorRequirement(term.key, _API_OPERATORS[term.operator], term.values))
+        return LabelSelector(labels, tuple(expressions))
+
     @property
     def empty(self) -> bool:
         """Whether it has no terms and so matches everything."""
@@ -113,13 +124,25 @@ class Selector(Struct, frozen=True):
         return ",".join(map(str, self.requirements))
 
 
-def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """A checked term (labels.NewRequirement)."""
+def is_label_key(key: str) -> bool:
+    """Whether a label may have this key (validation.IsQualifiedName)."""
+    return not _key_problem(key)
+
+
+def _key_problem(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
     if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > 253):
-        raise SelectorError(f'key: Invalid value: "{key}": its prefix is not a DNS subdomain')
+        return "its prefix is not a DNS subdomain"
     if not _NAME.fullmatch(name) or len(name) > 63:
-        raise SelectorError(f'key: Invalid value: "{key}": not a label name')
+        return "not a label name"
+    return ""
+
+
+def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    """A checked term (labels.NewRequirement)."""
+    problem = _key_problem(key)
+    if problem:
+        raise SelectorError(f'key: Invalid value: "{key}": {problem}')
     if operator in {"in", "notin"} and not values:
         raise SelectorError(f"values of {key}: for 'in', 'notin' operators, values set can't be empty")
     if operator in {"exists", "!"} and values:

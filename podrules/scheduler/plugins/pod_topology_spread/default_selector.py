@@ -11,31 +11,46 @@ Source: pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from podrules.model.pod import Pod
-from podrules.model.selectors import Selector, SelectorError
-from podrules.model.workload import ReplicationController, Service, Workload
+from podrules.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["Siblings", "default_selector"]
+__all__ = ["Selecting", "Siblings", "default_selector"]
+
+S_co = TypeVar("S_co", covariant=True)
+
+
+class _Spec(Protocol[S_co]):
+    @property
+    def selector(self) -> S_co: ...
+
+
+class Selecting(Protocol[S_co]):
+    """Anything with ``spec.selector``."""
+
+    @property
+    def spec(self) -> _Spec[S_co]:
+        """``spec``."""
+        ...
 
 
 class Siblings(Protocol):
     """What the selector is built from; names are looked up in the pod's namespace."""
 
-    def services(self, namespace: str) -> Iterable[Service]:
+    def services(self, namespace: str) -> Iterable[Selecting[dict[str, str] | None]]:
         """All Services of a namespace, in any stable order."""
         ...
 
-    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
+    def replication_controller(self, namespace: str, name: str) -> Selecting[dict[str, str]] | None:
         """One ReplicationController, None when there is none."""
         ...
 
-    def replica_set(self, namespace: str, name: str) -> Workload | None:
+    def replica_set(self, namespace: str, name: str) -> Selecting[LabelSelector | None] | None:
         """One ReplicaSet, None when there is none."""
         ...
 
-    def stateful_set(self, namespace: str, name: str) -> Workload | None:
+    def stateful_set(self, namespace: str, name: str) -> Selecting[LabelSelector | None] | None:
         """One StatefulSet, None when there is none."""
         ...
 

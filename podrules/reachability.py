@@ -1,0 +1,94 @@
+"""Whether a pod's node still answers: what a force deletion relies on, for the kubelet is who stops processes.
+
+    no Node object                      its pods' processes may run on a machine that nobody asks any more
+    taint node.kubernetes.io/           somebody vouched that the machine is off
+      out-of-service
+    Ready Unknown                       the node lifecycle controller missed heartbeats for 50 s
+                                        (--node-monitor-grace-period, 40 s before 1.32)
+    Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
+    else                                the kubelet answers, also when Ready is False
+
+Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/kubelet/util/nodelease.go,
+pkg/kubelet/apis/config/v1beta1/defaults.go (NodeLeaseDurationSeconds) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from podrules.model.base import Condition
+from podrules.model.node import Taint
+
+__all__ = ["LEASE_NAMESPACE", "NodeReach", "Reach", "ReachableNode", "node_reach"]
+
+LEASE_NAMESPACE: Final = "kube-node-lease"
+_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+_LEASE_DURATION: Final = timedelta(seconds=40)
+
+
+class Reach(Enum):
+    """Whether a node answers."""
+
+    ANSWERS = "Answers"
+    SILENT = "Silent"
+    """Ready is Unknown."""
+    MISSED_HEARTBEATS = "MissedHeartbeats"
+    """The Lease has run out, the condition has not changed yet."""
+    OUT_OF_SERVICE = "OutOfService"
+    GONE = "Gone"
+    UNKNOWN = "Unknown"
+
+
+class NodeReach(Struct, frozen=True, rename="camel"):
+    """Whether a node answers, since when not, and the field that decided."""
+
+    name: str
+    reach: Reach
+    field: str
+    since: datetime | None = None
+
+
+class _Spec(Protocol):
+    @property
+    def taints(self) -> tuple[Taint, ...]: ...
+
+
+class ReachableNode(Protocol):
+    """What the rule reads of a Node."""
+
+    @property
+    def spec(self) -> _Spec:
+        """``spec``."""
+        ...
+
+    @property
+    def ready(self) -> Condition | None:
+        """The Ready condition."""
+        ...
+
+
+def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | None, now: datetime) -> NodeReach:
+    """Whether a node answers.
+
+    Args:
+        name: The node's name.
+        node: The Node object; None when there is none.
+        renewed: ``spec.renewTime`` of its Lease; None when it has none or it could not be read.
+        now: The present.
+    """
+    if node is None:
+        return NodeReach(name, Reach.GONE, "metadata.name")
+    for index, taint in enumerate(node.spec.taints):
+        if taint.key == _OUT_OF_SERVICE:
+            return NodeReach(name, Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
+    ready = node.ready
+    if ready is not None and ready.status == "Unknown":
+        since = datetime.fromisoformat(ready.last_transition_time) if ready.last_transition_time else None
+        return NodeReach(name, Reach.SILENT, "status.conditions[type=Ready]", since)
+    if renewed is not None and now - renewed > _LEASE_DURATION:
+        return NodeReach(name, Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", renewed)
+    return NodeReach(name, Reach.ANSWERS, "status.conditions[type=Ready]")
