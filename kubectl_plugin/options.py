@@ -6,7 +6,7 @@ import subprocess
 from typing import IO, NamedTuple
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import InClusterTransport, KubectlProxy, Transport, kubectl_namespace
+from podrules.cluster.transport import KubectlProxy, Transport, kubectl_namespace
 
 __all__ = ["ClusterOptions", "Connection", "ExplainOptions", "Streams", "connect"]
 
@@ -89,7 +89,9 @@ def connect(options: ClusterOptions) -> Connection:
 def _connect_without_kubectl(options: ClusterOptions) -> Connection:
     if options.as_user or options.as_groups or options.cluster or options.user:
         raise Unreachable("--as, --as-group, --cluster and --user need kubectl, which is not on PATH")
-    client = InClusterTransport(
+    from podrules.cluster.client import ClientTransport
+
+    client = ClientTransport(
         context=options.context, kubeconfig=options.kubeconfig, request_timeout=options.request_timeout
     )
     return Connection(client, options.namespace or client.namespace, None)

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from podrules.cluster.errors import ManifestError
 
-__all__ = ["Document", "read_documents"]
+__all__ = ["Document", "parse_documents", "read_documents"]
 
 MAX_BYTES: Final = 1 << 30
 """Of one file."""
@@ -47,7 +47,7 @@ def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document
         ManifestError: a file is missing, too large, not YAML or JSON, or holds something that is no API object.
     """
     if path == "-":
-        yield from _documents("standard input", (stdin or sys.stdin).read())
+        yield from parse_documents("standard input", (stdin or sys.stdin).read())
         return
     root = Path(path)
     if root.is_dir():
@@ -57,7 +57,7 @@ def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document
     else:
         files = [root]
     for file in files:
-        yield from _documents(str(file), _read(file))
+        yield from parse_documents(str(file), _read(file))
 
 
 def _read(file: Path) -> str:
@@ -73,7 +73,12 @@ def _read(file: Path) -> str:
         ) from error
 
 
-def _documents(where: str, text: str) -> Iterator[Document]:
+def parse_documents(where: str, text: str) -> Iterator[Document]:
+    """All objects of a text; ``where`` is what messages call it.
+
+    Raises:
+        ManifestError: as `read_documents`.
+    """
     parsed = list(_parse(where, text))
     for number, content in enumerate(parsed, start=1):
         place = where if len(parsed) == 1 else f"{where}, document {number}"

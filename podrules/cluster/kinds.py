@@ -10,19 +10,25 @@ from msgspec import Struct
 
 from podrules.cluster.errors import UsageError
 from podrules.model.base import KubeObject
-from podrules.model.node import Node
+from podrules.model.node import Lease, Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
 
 __all__ = [
     "ALL_KINDS",
+    "CONFIG_MAPS",
     "CRON_JOBS",
     "DAEMON_SETS",
     "DEPLOYMENTS",
     "JOBS",
+    "LEASES",
     "LIMIT_RANGES",
+    "NAMESPACES",
     "NODES",
+    "PERSISTENT_VOLUMES",
+    "PERSISTENT_VOLUME_CLAIMS",
     "PODS",
     "PRIORITY_CLASSES",
     "REPLICATION_CONTROLLERS",
@@ -30,6 +36,7 @@ __all__ = [
     "RUNTIME_CLASSES",
     "SERVICES",
     "STATEFUL_SETS",
+    "VOLUME_ATTACHMENTS",
     "WORKLOADS",
     "Kind",
     "find_kind",
@@ -80,6 +87,8 @@ class Kind(Struct, Generic[T_co], frozen=True):
 
 
 PODS: Final = Kind("Pod", "pods", ("po",), "", "v1", namespaced=True, model=Pod)
+CONFIG_MAPS: Final = Kind("ConfigMap", "configmaps", ("cm",), "", "v1", namespaced=True, model=KubeObject)
+NAMESPACES: Final = Kind("Namespace", "namespaces", ("ns",), "", "v1", namespaced=False, model=KubeObject)
 NODES: Final = Kind("Node", "nodes", ("no",), "", "v1", namespaced=False, model=Node)
 SERVICES: Final = Kind("Service", "services", ("svc",), "", "v1", namespaced=True, model=Service)
 REPLICATION_CONTROLLERS: Final = Kind(
@@ -100,6 +109,17 @@ RUNTIME_CLASSES: Final = Kind(
     "RuntimeClass", "runtimeclasses", (), "node.k8s.io", "v1", namespaced=False, model=RuntimeClass
 )
 
+LEASES: Final = Kind("Lease", "leases", (), "coordination.k8s.io", "v1", namespaced=True, model=Lease)
+PERSISTENT_VOLUME_CLAIMS: Final = Kind(
+    "PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), "", "v1", namespaced=True, model=PersistentVolumeClaim
+)
+PERSISTENT_VOLUMES: Final = Kind(
+    "PersistentVolume", "persistentvolumes", ("pv",), "", "v1", namespaced=False, model=PersistentVolume
+)
+VOLUME_ATTACHMENTS: Final = Kind(
+    "VolumeAttachment", "volumeattachments", (), "storage.k8s.io", "v1", namespaced=False, model=VolumeAttachment
+)
+
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -118,6 +138,10 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PRIORITY_CLASSES,
     LIMIT_RANGES,
     RUNTIME_CLASSES,
+    LEASES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
 )
 
 

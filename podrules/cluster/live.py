@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from podrules.cluster.answers import ObjectList, error_message
 from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound, Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.transport import Response, Transport, service_account_namespace
@@ -27,24 +28,6 @@ T = TypeVar("T", bound=KubeObject)
 
 _NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PAGE = 500
-
-
-class _Status(Model, frozen=True):
-    """An API server's error (metav1.Status)."""
-
-    message: str = ""
-    reason: str = ""
-
-
-class _ListMeta(Model, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _ObjectList(Model, frozen=True):
-    """A list, its items still as text: each is decoded as its kind."""
-
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: tuple[msgspec.Raw, ...] = ()
 
 
 class _Named(Model, frozen=True):
@@ -61,7 +44,12 @@ class LiveSource:
     description = "the cluster"
 
     def __init__(
-        self, transport: Transport, *, namespace: str | None, asked_namespace: subprocess.Popen[bytes] | None = None
+        self,
+        transport: Transport,
+        *,
+        namespace: str | None,
+        asked_namespace: subprocess.Popen[bytes] | None = None,
+        suggest: bool = True,
     ) -> None:
         """Take over a transport.
 
@@ -69,8 +57,10 @@ class LiveSource:
             transport: Closed by its owner.
             namespace: What the user named, if anything.
             asked_namespace: The process that finds out the context's namespace.
+            suggest: Whether names are listed that look like one that was not found.
         """
         self._transport = transport
+        self._suggest = suggest
         self._namespace = namespace
         self._asked = asked_namespace
 
@@ -106,7 +96,7 @@ class LiveSource:
         """One object; see `Source.get`."""
         status, body = self._transport.get(kind.path(namespace, name))
         if status == 404:
-            raise NotFound(kind, name, namespace, self._near(kind, name, namespace))
+            raise NotFound(kind, name, namespace, self._near(kind, name, namespace) if self._suggest else ())
         self._check("get", kind, namespace, status, body)
         return _decoded(body, kind, name)
 
@@ -123,7 +113,7 @@ class LiveSource:
             query += f"&continue={quote(token, safe='')}" if token else ""
             status, body = self._transport.get(kind.path(namespace) + query)
             self._check("list", kind, namespace, status, body)
-            page = from_json(body, _ObjectList)
+            page = from_json(body, ObjectList)
             found.extend(_decoded(bytes(item), kind, "") for item in page.items)
             token = page.metadata.continue_
             if not token:
@@ -135,7 +125,7 @@ class LiveSource:
             status, body = self._version
         except Unreachable as error:
             return str(error)
-        return None if status in {200, 403} else _message(body)
+        return None if status in {200, 403} else error_message(body)
 
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
         """Existing names that look like the one not found, if the user may list them."""
@@ -145,7 +135,7 @@ class LiveSource:
             status, body = self._transport.get(f"{kind.path(namespace)}?limit={_PAGE}", _NAMES_ONLY)
             if status != 200:
                 return ()
-            names = [from_json(bytes(item), _Named).metadata.name for item in from_json(body, _ObjectList).items]
+            names = [from_json(bytes(item), _Named).metadata.name for item in from_json(body, ObjectList).items]
         except (ClusterError, DecodeError):
             return ()
         return get_close_matches(name, names, n=3)
@@ -153,7 +143,7 @@ class LiveSource:
     def _check(self, verb: str, kind: Kind[Any], namespace: str | None, status: int, body: bytes) -> None:
         if status == 200:
             return
-        message = _message(body)
+        message = error_message(body)
         if status == 403:
             raise Forbidden(verb, kind, namespace, message)
         if status == 401:
@@ -169,10 +159,3 @@ def _decoded(body: bytes, kind: Kind[T], name: str) -> T:
         return from_json(body, kind.model)
     except DecodeError as error:
         raise BadObject(f"{kind.singular}/{name}: {error}") from error
-
-
-def _message(body: bytes) -> str:
-    try:
-        return from_json(body, _Status).message or "no message"
-    except DecodeError:
-        return body[:500].decode(errors="replace").strip() or "no message"

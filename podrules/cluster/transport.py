@@ -1,4 +1,4 @@
-"""How requests reach the API server: through the user's own kubectl, or the official client's configuration.
+"""How requests reach the API server, and the usual way: through the user's own kubectl.
 
 The plugin has to authenticate exactly as kubectl does (exec plugins, OIDC, proxies, client certificates,
 impersonation), and kubectl is always there beside a plugin: so it does the work. One ``kubectl proxy`` listens on a
@@ -19,12 +19,11 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 from podrules.cluster.errors import Unreachable
 
 __all__ = [
-    "InClusterTransport",
     "KubectlProxy",
     "Response",
     "Transport",
@@ -186,54 +185,6 @@ class KubectlProxy:
             if line.startswith("error: "):
                 return line.removeprefix("error: ")
         return problem
-
-
-class InClusterTransport:
-    """The official client's configuration and connection pool: where there is no kubectl, as in a pod or in CI."""
-
-    def __init__(self, *, context: str | None, kubeconfig: str | None, request_timeout: float) -> None:
-        """Load the configuration: a kubeconfig, else the pod's service account.
-
-        Raises:
-            Unreachable: the package ``kubernetes`` is not installed, or there is no configuration.
-        """
-        try:
-            from kubernetes import client, config
-            from kubernetes.client.rest import RESTClientObject
-        except ImportError as error:
-            raise Unreachable(
-                "kubectl is not on PATH, and the package 'kubernetes' that would replace it is not installed; "
-                "put kubectl on PATH, or install kubectl-qos[incluster]"
-            ) from error
-        try:
-            config.load_config(  # type: ignore[no-untyped-call]  # the client has no types here
-                context=context, config_file=kubeconfig
-            )
-        except (config.ConfigException, OSError) as error:
-            raise Unreachable(f"no configuration for a cluster: {error}") from error
-        self._configuration: Any = client.Configuration.get_default_copy()
-        self._pool: Any = RESTClientObject(self._configuration).pool_manager
-        self._timeout = request_timeout
-        self.namespace = service_account_namespace() or "default"
-
-    def get(self, path: str, accept: str = "application/json") -> Response:
-        """See `Transport.get`."""
-        import urllib3
-
-        headers = {"Accept": accept}
-        for setting in self._configuration.auth_settings().values():
-            if setting["in"] == "header" and setting["value"]:
-                headers[setting["key"]] = setting["value"]
-        url = self._configuration.host.rstrip("/") + path
-        try:
-            answer = self._pool.request("GET", url, headers=headers, timeout=self._timeout, retries=False)
-        except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"no answer from {self._configuration.host}: {error}") from error
-        return answer.status, answer.data
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._pool.clear()
 
 
 def _get(socket_path: str, path: str, accept: str, timeout: float) -> Response:

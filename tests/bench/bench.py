@@ -108,8 +108,8 @@ def _transports(scripts: Path, control_plane: ControlPlane) -> None:
     )
     raw = f"import subprocess\nfor p in {paths}: subprocess.run(['kubectl', 'get', '--raw', p], capture_output=True)"
     client = (
-        "from podrules.cluster.transport import InClusterTransport\n"
-        f"t = InClusterTransport(context=None, kubeconfig={environment['KUBECONFIG']!r}, request_timeout=30)\n"
+        "from podrules.cluster.client import ClientTransport\n"
+        f"t = ClientTransport(context=None, kubeconfig={environment['KUBECONFIG']!r}, request_timeout=30)\n"
         f"[t.get(p) for p in {paths}]"
     )
     for name, code in (("kubectl get --raw, each", raw), ("official client", client)):

@@ -14,9 +14,10 @@ import yaml
 
 from kubectl_plugin.commands.explain import explain
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Streams
+from podrules.cluster.client import ClientTransport
 from podrules.cluster.kinds import PODS
 from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import InClusterTransport, KubectlProxy
+from podrules.cluster.transport import KubectlProxy
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
@@ -170,7 +171,7 @@ def test_official_client_gives_the_answer_of_kubectl(
     control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE)])
 
     for kubeconfig in (control_plane.admin_kubeconfig, robot(control_plane, namespace)):
-        transport = InClusterTransport(context=None, kubeconfig=str(kubeconfig), request_timeout=10)
+        transport = ClientTransport(context=None, kubeconfig=str(kubeconfig), request_timeout=10)
         try:
             source = LiveSource(transport, namespace=namespace)
             options = ExplainOptions(("pod/web",), (), "json", colour=False, cluster=ClusterOptions())

@@ -17,7 +17,7 @@ from podrules.cluster.demo.events import events_about
 from podrules.cluster.demo.nodes import nodes_with_leases
 from podrules.cluster.demo.platform import PLATFORM
 from podrules.cluster.demo.pods import give_addresses, pods_of
-from podrules.cluster.demo.policies import disruption_budgets, namespaces, priority_classes
+from podrules.cluster.demo.policies import disruption_budgets, namespaces, priority_classes, scheduler_config
 from podrules.cluster.demo.shop import SHOP
 from podrules.cluster.demo.storage import storage_classes, volumes_of
 
@@ -43,6 +43,7 @@ def demo_objects() -> list[Obj]:
     return [
         *namespaces(),
         *priority_classes(),
+        scheduler_config(),
         *storage_classes(),
         *nodes_with_leases(pods, attachments),
         *volumes,

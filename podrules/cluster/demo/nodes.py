@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from podrules.cluster.demo.base import Obj, condition, digest, instant, metadata, reference, uid
 from podrules.cluster.demo.states import NODE_UNKNOWN_SINCE
-from podrules.cluster.demo.storage import BLOCK_DRIVER
+from podrules.cluster.demo.storage import BLOCK_DRIVER, handle_of
 
 __all__ = ["NODES", "SILENT_NODE", "Node", "nodes_with_leases"]
 
@@ -92,7 +92,7 @@ def nodes_with_leases(pods: Iterable[Obj], attachments: Iterable[Obj]) -> list[O
                 images[pod["spec"]["nodeName"]].add(container["image"])
     volumes: dict[str, list[str]] = {name: [] for name in NODES}
     for one in attachments:
-        handle = one["spec"]["source"]["persistentVolumeName"].replace("pvc", "vol")
+        handle = handle_of(one["spec"]["source"]["persistentVolumeName"])
         volumes[one["spec"]["nodeName"]].append(f"kubernetes.io/csi/{BLOCK_DRIVER}^{handle}")
     return [
         *(_node(name, row, sorted(images[name]), sorted(volumes[name])) for name, row in NODES.items()),

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from podrules.cluster.demo.base import Obj, condition, instant, metadata
 
-__all__ = ["NAMESPACES", "PRIORITY_CLASSES", "disruption_budgets", "namespaces", "priority_classes"]
+__all__ = ["NAMESPACES", "PRIORITY_CLASSES", "disruption_budgets", "namespaces", "priority_classes", "scheduler_config"]
 
 NAMESPACES: Final = (
     "default",
@@ -46,6 +46,24 @@ PRIORITY_CLASSES: Final = {
     "shop-default": _Class(100, "Everything that names no class."),
     "batch-low": _Class(-10, "Work that may wait: never preempts, may be preempted.", "Never"),
 }
+
+_SCHEDULER_CONFIG: Final = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+      defaultConstraints:
+      - maxSkew: 1
+        topologyKey: topology.kubernetes.io/zone
+        whenUnsatisfiable: ScheduleAnyway
+      - maxSkew: 2
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: ScheduleAnyway
+"""
 
 # namespace, name, the field, its number, replicas of the controller.
 _BUDGETS: Final = (
@@ -92,6 +110,16 @@ def priority_classes() -> list[Obj]:
             one["globalDefault"] = True
         made.append(one)
     return made
+
+
+def scheduler_config() -> Obj:
+    """The scheduler's configuration: pods without constraints are spread over zones, then over nodes."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata("ConfigMap", "kube-scheduler", "kube-system", age="412d"),
+        "data": {"config.yaml": _SCHEDULER_CONFIG},
+    }
 
 
 def disruption_budgets(pods: Iterable[Obj]) -> list[Obj]:

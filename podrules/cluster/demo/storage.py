@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podrules.cluster.demo.base import Obj, digest, instant, metadata, reference, uid
+from podrules.cluster.demo.base import Obj, instant, metadata, reference, uid
 from podrules.cluster.demo.rows import Workload
+from podrules.model.storage import CSIVolumeSource
+from podrules.volumes import attachment_name
 
-__all__ = ["BLOCK_DRIVER", "storage_classes", "volumes_of"]
+__all__ = ["BLOCK_DRIVER", "handle_of", "storage_classes", "volumes_of"]
 
 BLOCK_DRIVER: Final = "block.csi.example.com"
 """Attaches a volume to one node at a time."""
 
 _NFS: Final = "shared-nfs"
+
+
+def handle_of(volume: str) -> str:
+    """What the driver calls a PersistentVolume."""
+    return volume.replace("pvc", "vol")
 
 
 def storage_classes() -> list[Obj]:
@@ -122,8 +129,7 @@ def _volume(row: _Claimed) -> Obj:
         spec["nfs"] = {"server": "nas.storage.example.com", "path": f"/exports/{row.namespace}/{row.name}"}
     else:
         meta["annotations"] = {"pv.kubernetes.io/provisioned-by": BLOCK_DRIVER}
-        handle = row.volume.replace("pvc", "vol")
-        spec["csi"] = {"driver": BLOCK_DRIVER, "fsType": "ext4", "volumeHandle": handle}
+        spec["csi"] = {"driver": BLOCK_DRIVER, "fsType": "ext4", "volumeHandle": handle_of(row.volume)}
         term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [row.zone]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
     status = {"phase": "Bound", "lastPhaseTransitionTime": instant(row.age)}
@@ -131,7 +137,7 @@ def _volume(row: _Claimed) -> Obj:
 
 
 def _attachment(volume: str, node: str, age: str) -> Obj:
-    name = f"csi-{digest(volume + BLOCK_DRIVER + node)}"
+    name = attachment_name(CSIVolumeSource(BLOCK_DRIVER, handle_of(volume)), node)
     meta = metadata(
         "VolumeAttachment", name, age=age, finalizers=[f"external-attacher/{BLOCK_DRIVER.replace('.', '-')}"]
     )

@@ -1,0 +1,51 @@
+"""What the API server answers beside single objects: lists, watch events, errors.
+
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/{types,watch}.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw, field
+
+from podrules.model.base import Model
+from podrules.model.decode import DecodeError, from_json
+
+__all__ = ["ObjectList", "Status", "WatchEvent", "error_message"]
+
+
+class ListMeta(Model, frozen=True):
+    """``metadata`` of a list."""
+
+    continue_: str = field(default="", name="continue")
+    resource_version: str = ""
+
+
+class ObjectList(Model, frozen=True):
+    """A list, its items still as text: each is decoded as its kind."""
+
+    metadata: ListMeta = field(default_factory=ListMeta)
+    items: tuple[Raw, ...] = ()
+
+
+class Status(Model, frozen=True):
+    """An error (metav1.Status)."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class WatchEvent(Model, frozen=True):
+    """One line of a watch; the object is still text."""
+
+    type: str
+    """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+    object: Raw
+
+
+def error_message(body: bytes) -> str:
+    """What the API server says in an error's body."""
+    try:
+        return from_json(body, Status).message or "no message"
+    except DecodeError:
+        return body[:500].decode(errors="replace").strip() or "no message"

@@ -1,0 +1,139 @@
+"""The official client's configuration and connection pool: where there is no kubectl, as in a pod or in CI.
+
+Only its credentials, TLS settings and pool are used, never its models: version 37 refuses objects that the API server
+accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from podrules.cluster.errors import Unreachable
+from podrules.cluster.transport import Response, service_account_namespace
+
+__all__ = ["ClientTransport", "Refused"]
+
+_CONNECT_SECONDS: Final = 5.0
+_MAX_ERROR: Final = 64 << 10
+"""Bytes read of an answer that is not the wanted stream."""
+
+
+class Refused(Exception):
+    """The API server answered a stream's request with an error; holds its status and body."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"{status}: {body[:500].decode(errors='replace')}")
+        self.status = status
+        self.body = body
+
+
+class ClientTransport:
+    """Requests to one API server as the official client would send them; connections stay open and are shared."""
+
+    def __init__(
+        self, *, context: str | None = None, kubeconfig: str | None = None, request_timeout: float, connections: int = 4
+    ) -> None:
+        """Load the configuration: a kubeconfig, else the pod's service account.
+
+        Args:
+            context: Of the kubeconfig; its current one when not given.
+            kubeconfig: Its path; KUBECONFIG, else ``~/.kube/config``, when not given.
+            request_timeout: Seconds for one request.
+            connections: How many are kept open; more are made when more are needed at once.
+
+        Raises:
+            Unreachable: the package ``kubernetes`` is not installed, or there is no configuration.
+        """
+        try:
+            from kubernetes import client, config
+            from kubernetes.client.rest import RESTClientObject
+        except ImportError as error:
+            raise Unreachable(
+                "kubectl is not on PATH, and the package 'kubernetes' that would replace it is not installed; "
+                "put kubectl on PATH, or install kubectl-qos[incluster]"
+            ) from error
+        try:
+            config.load_config(  # type: ignore[no-untyped-call]  # the client has no types here
+                context=context, config_file=kubeconfig
+            )
+        except (config.ConfigException, OSError) as error:
+            raise Unreachable(f"no configuration for a cluster: {error}") from error
+        self._configuration: Any = client.Configuration.get_default_copy()
+        self._configuration.connection_pool_maxsize = connections
+        self._pool: Any = RESTClientObject(self._configuration).pool_manager
+        self._timeout = request_timeout
+        self.namespace = service_account_namespace() or "default"
+
+    def get(self, path: str, accept: str = "application/json", *, timeout: float | None = None) -> Response:
+        """See `Transport.get`; ``timeout`` in seconds replaces the usual one."""
+        return self._answer("GET", path, {"Accept": accept}, None, timeout)
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
+        """Create, replace or patch an object.
+
+        Raises:
+            Unreachable: there was no answer; whether the write happened is not known.
+        """
+        return self._answer(method, path, {"Accept": "application/json", "Content-Type": content_type}, body, None)
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        """The lines of an answer that goes on, as watches are, until the API server ends it.
+
+        Args:
+            path: Path with query.
+            idle_timeout: Seconds without a byte after which the connection counts as dead.
+
+        Raises:
+            Refused: the answer is an error.
+            Unreachable: there was no answer, or the connection broke off.
+        """
+        import urllib3
+
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=idle_timeout)
+        try:
+            answer = self._request("GET", path, {"Accept": "application/json"}, None, timeout, preload_content=False)
+            try:
+                if answer.status != 200:
+                    raise Refused(answer.status, answer.read(_MAX_ERROR))
+                yield from _split(answer.stream(1 << 16))
+            finally:
+                # A watch is never read to its end: its connection cannot be used again.
+                answer.close()
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self._configuration.host} broke off: {error}") from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.clear()
+
+    def _answer(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: float | None
+    ) -> Response:
+        import urllib3
+
+        seconds = self._timeout if timeout is None else timeout
+        limit = urllib3.Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
+        try:
+            answer = self._request(method, path, headers, body, limit)
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"no answer from {self._configuration.host}: {error}") from error
+        return answer.status, answer.data
+
+    def _request(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: Any, **how: Any
+    ) -> Any:
+        """One request with fresh credentials: a service account's token is renewed while we run."""
+        for setting in self._configuration.auth_settings().values():
+            if setting["in"] == "header" and setting["value"]:
+                headers[setting["key"]] = setting["value"]
+        url = self._configuration.host.rstrip("/") + path
+        return self._pool.request(method, url, headers=headers, body=body, timeout=timeout, retries=False, **how)
+
+
+def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Whole lines out of pieces."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
