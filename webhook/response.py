@@ -3,38 +3,74 @@
 The API server drops warnings with control characters without a word, and cuts them when they are long together: so they
 are made plain and short here.
 
-Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go at v0.36.3.
+Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/api/admission/v1/types.go at v0.36.3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from webhook.patch import PatchOperation
 from webhook.review import API_VERSION
 
-__all__ = ["ALLOWED", "Answer", "encode_answer"]
+__all__ = ["ALLOWED", "Answer", "combined", "denied", "encode_answer"]
 
 _MAX_WARNING: Final = 256
 """Characters of one warning: what is left of each when all together are too long."""
+_MAX_MESSAGE: Final = 1024
+_FORBIDDEN: Final = 403
 
 
 class Answer(Struct, frozen=True):
     """What handlers decide."""
 
-    allowed: bool = True
+    denial: str = ""
+    """Why the request is refused; empty: it is allowed."""
     warnings: tuple[str, ...] = ()
+    patch: tuple[PatchOperation, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the request may go on."""
+        return not self.denial
 
 
 ALLOWED: Final = Answer()
 
 
-class _Response(Struct, frozen=True, omit_defaults=True):
+def denied(message: str) -> Answer:
+    """Refuse the request for this reason."""
+    return Answer(denial=message)
+
+
+def combined(answers: Iterable[Answer]) -> Answer:
+    """One answer of many: the first refusal refuses, all else adds up."""
+    every = tuple(answers)
+    refusal = next((answer for answer in every if not answer.allowed), None)
+    if refusal is not None:
+        return refusal
+    warnings = tuple(warning for answer in every for warning in answer.warnings)
+    return Answer(warnings=warnings, patch=tuple(step for answer in every for step in answer.patch))
+
+
+class _Status(Struct, frozen=True):
+    message: str
+    code: int = _FORBIDDEN
+    reason: str = "Forbidden"
+
+
+class _Response(Struct, frozen=True, omit_defaults=True, rename="camel"):
     uid: str
     allowed: bool
+    status: _Status | None = None
     warnings: tuple[str, ...] = ()
+    patch_type: str | None = None
+    patch: bytes | None = None
+    """Base64 in JSON, as Go has it."""
 
 
 class _AdmissionReview(Struct, frozen=True, rename="camel"):
@@ -45,11 +81,18 @@ class _AdmissionReview(Struct, frozen=True, rename="camel"):
 
 def encode_answer(uid: str, answer: Answer) -> bytes:
     """The body of the reply."""
-    warnings = tuple(map(_plain, answer.warnings))
-    return msgspec.json.encode(_AdmissionReview(_Response(uid, answer.allowed, warnings)))
+    response = _Response(
+        uid,
+        answer.allowed,
+        None if answer.allowed else _Status(_plain(answer.denial, _MAX_MESSAGE)),
+        tuple(_plain(warning, _MAX_WARNING) for warning in answer.warnings),
+        "JSONPatch" if answer.patch else None,
+        msgspec.json.encode(answer.patch) if answer.patch else None,
+    )
+    return msgspec.json.encode(_AdmissionReview(response))
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, most: int) -> str:
     """Printable characters only, and short enough."""
-    visible = "".join(character if character.isprintable() else "?" for character in text)
-    return visible if len(visible) <= _MAX_WARNING else visible[: _MAX_WARNING - 1] + "…"
+    visible = text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+    return visible if len(visible) <= most else visible[: most - 1] + "…"

@@ -5,16 +5,18 @@ Source: k8s.io/api/admission/v1/types.go at v0.36.3.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
-import msgspec
 from msgspec import Raw, field
+from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.pod import Pod
 
-__all__ = ["MAX_REVIEW_BYTES", "BadReview", "Request", "decode_review", "old_pod"]
+__all__ = ["MAX_REVIEW_BYTES", "BadReview", "Request", "decode_review", "new_object", "new_pod", "old_pod"]
+
+T = TypeVar("T")
 
 MAX_REVIEW_BYTES: Final = 7 << 20
 """An object may have 1.5 MiB in etcd, and a review holds two: what controller-runtime allows, too."""
@@ -59,6 +61,7 @@ class Request(Model, frozen=True):
     """Empty on a collection delete, and on a create with generateName."""
     namespace: str = ""
     user_info: UserInfo = field(default_factory=UserInfo)
+    object: Raw = _NULL
     old_object: Raw = _NULL
     options: DeleteOptions | None = None
 
@@ -90,9 +93,35 @@ def old_pod(request: Request) -> Pod | None:
     Raises:
         BadReview: the object has another shape.
     """
-    if bytes(request.old_object) == _NULL_TEXT:
+    return _decoded(request, request.old_object, Pod, "oldObject")
+
+
+def new_pod(request: Request) -> Pod | None:
+    """The pod as it would be stored, with its namespace; None when the review does not hold one.
+
+    Raises:
+        BadReview: the object has another shape.
+    """
+    pod = _decoded(request, request.object, Pod, "object")
+    if pod is None or pod.metadata.namespace == request.namespace:
+        return pod
+    return replace(pod, metadata=replace(pod.metadata, namespace=request.namespace))
+
+
+def new_object(request: Request, kind: type[T]) -> T | None:
+    """The object as it would be stored; None when the review does not hold one.
+
+    Raises:
+        BadReview: the object has another shape.
+    """
+    return _decoded(request, request.object, kind, "object")
+
+
+def _decoded(request: Request, raw: Raw, kind: type[T], field_name: str) -> T | None:
+    text = bytes(raw)
+    if text == _NULL_TEXT:
         return None
     try:
-        return from_json(bytes(request.old_object), Pod)
-    except (DecodeError, msgspec.DecodeError) as error:
-        raise BadReview(f"request.oldObject is not a pod: {error}") from error
+        return from_json(text, kind)
+    except DecodeError as error:
+        raise BadReview(f"request.{field_name} of {request.resource.resource}: {error}") from error

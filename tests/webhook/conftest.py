@@ -1,5 +1,34 @@
-"""Makes the fixtures of the real control plane known here."""
+"""The demo cluster behind the webhook, and the fixtures of the real control plane."""
+
+from __future__ import annotations
+
+import pytest
 
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, make_node, namespace
+from webhook.backend import Backend, start_backend
+from webhook.cluster import Cluster
+from webhook.settings import Settings
 
 __all__ = ["control_plane", "control_plane_binaries", "make_node", "namespace"]
+
+
+@pytest.fixture(scope="session")
+def demo_backend() -> Backend:
+    """What stands behind ``qos-webhook --demo``."""
+    return start_backend(
+        Settings(
+            address="127.0.0.1:0",
+            drain=0,
+            certificate=None,
+            kubeconfig=None,
+            demo=True,
+            scheduler_config=None,
+            write_system_defaults=False,
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def demo_cluster(demo_backend: Backend) -> Cluster:
+    """The demo cluster as handlers see it."""
+    return demo_backend.cluster

@@ -10,11 +10,16 @@ from flask.testing import FlaskClient
 from podrules.cluster.demo import demo_objects
 from tests.webhook.reviews import delete_review
 from webhook.app import create_app
+from webhook.cluster import Cluster
 from webhook.review import MAX_REVIEW_BYTES
 
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 
-RISK = "db-0 on node-b2: StatefulSet db keeps at most one db-0, but a second may start while this one still runs"
+RISK = "db-0 on node-b2: StatefulSet db promises at most one, but a second may start while it still runs"
+CHECK = (
+    "nothing keeps a second writer off volume data (NFS, ReadWriteOnce); "
+    "check first: kubectl qos explain pod/db-0 -n shop"
+)
 OLD_VERSION = {
     "kind": "AdmissionReview",
     "apiVersion": "admission.k8s.io/v1beta1",
@@ -23,8 +28,8 @@ OLD_VERSION = {
 
 
 @pytest.fixture
-def client() -> FlaskClient:
-    return create_app().test_client()
+def client(demo_cluster: Cluster) -> FlaskClient:
+    return create_app(demo_cluster, lambda: (), lambda: False).test_client()
 
 
 def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
@@ -36,7 +41,7 @@ def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
         "response": {
             "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
             "allowed": True,
-            "warnings": [RISK, "Check first: kubectl qos explain pod/db-0 -n shop"],
+            "warnings": [RISK, CHECK],
         },
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.webhook.reviews import delete_review
+from webhook.cluster import Cluster
 from webhook.handlers import validate
 from webhook.response import ALLOWED
 from webhook.review import decode_review
@@ -15,44 +17,61 @@ from webhook.review import decode_review
 PODS = {entry["metadata"]["name"]: entry for entry in demo_objects() if entry["kind"] == "Pod"}
 
 
-def _warnings(name: str, **how: Any) -> tuple[str, ...]:
-    answer = validate(decode_review(delete_review(PODS[name], **how)))
-    assert answer.allowed
-    return answer.warnings
+@pytest.fixture
+def warnings_for(demo_cluster: Cluster) -> Callable[..., tuple[str, ...]]:
+    def warnings(name: str, **how: Any) -> tuple[str, ...]:
+        answer = validate(decode_review(delete_review(PODS[name], **how)), demo_cluster)
+        assert answer.allowed
+        return answer.warnings
+
+    return warnings
+
+
+Warnings = Callable[..., tuple[str, ...]]
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "line"),
     [
-        ("db-0", "db-0 on node-b2: StatefulSet db keeps at most one db-0, but a second may start while this one"),
-        ("checkout-mv9cgvs6p-m2n4z", "ReplicaSet checkout-mv9cgvs6p may start a replacement while"),
-        ("log-agent-vqkbz", "DaemonSet log-agent may start the next copy on node-a1 while"),
-        ("nightly-index-q7n2s", "Job nightly-index may start the work again while"),
-        ("etcd-cp-a1", "etcd-cp-a1 mirrors a static pod of cp-a1: deleting it stops nothing"),
-        ("price-feed", "nobody replaces price-feed, and its processes may run on"),
+        ("alertmanager-0", "node-a2: StatefulSet alertmanager promises at most one, but a second may start while it"),
+        ("checkout-mv9cgvs6p-m2n4z", "node-a1: ReplicaSet checkout-mv9cgvs6p may start a replacement while it"),
+        ("log-agent-vqkbz", "node-a1: DaemonSet log-agent may start the next copy while it still runs"),
+        ("nightly-index-q7n2s", "node-a1: Job nightly-index may start the work again while it still runs"),
+        ("etcd-cp-a1", "cp-a1: it mirrors a static pod, and deleting it stops nothing"),
+        ("price-feed", "node-a2: its processes may run on, and nobody replaces it"),
     ],
 )
-def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(name: str, words: str) -> None:
-    first, second = _warnings(name)
-    assert words in first
+def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
+    warnings_for: Warnings, name: str, line: str
+) -> None:
+    first, second = warnings_for(name)
+    assert first.startswith(f"{name} on {line}")
     assert second == f"Check first: kubectl qos explain pod/{name} -n {PODS[name]['metadata']['namespace']}"
 
 
-def test_forcing_a_pod_that_is_stopping_stops_nothing_sooner() -> None:
-    first, _ = _warnings("db-1")
-    assert first.startswith("db-1 is already stopping on node-c3: forcing frees its name and stops nothing sooner;")
+def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
+    first, second = warnings_for("db-1")
+    assert first == (
+        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping: "
+        "forcing frees its name and stops nothing sooner; "
+        "StatefulSet db promises at most one, but a second may start while it still runs"
+    )
+    assert second == (
+        "nothing keeps a second writer off volume data (NFS, ReadWriteOnce); "
+        "check first: kubectl qos explain pod/db-1 -n shop"
+    )
 
 
 @pytest.mark.parametrize(
     "name", ["checkout-mv9cgvs6p-x2x7p", "nightly-report-29870100-wm6rq", "report-export-kjj87m522-zr4gw"]
 )
-def test_nothing_is_at_stake_where_nothing_runs(name: str) -> None:
-    assert _warnings(name) == ()
+def test_nothing_is_at_stake_where_nothing_runs(warnings_for: Warnings, name: str) -> None:
+    assert warnings_for(name) == ()
 
 
 @pytest.mark.parametrize("seconds", [1, 30, None])
-def test_graceful_deletion_is_no_concern(seconds: int | None) -> None:
-    assert _warnings("db-0", seconds=seconds) == ()
+def test_graceful_deletion_is_no_concern(warnings_for: Warnings, seconds: int | None) -> None:
+    assert warnings_for("db-0", seconds=seconds) == ()
 
 
 @pytest.mark.parametrize(
@@ -64,18 +83,18 @@ def test_graceful_deletion_is_no_concern(seconds: int | None) -> None:
         "system:kube-controller-manager",
     ],
 )
-def test_controllers_are_never_bothered(user: str) -> None:
-    assert _warnings("db-0", user=user) == ()
+def test_controllers_are_never_bothered(warnings_for: Warnings, user: str) -> None:
+    assert warnings_for("db-0", user=user) == ()
 
 
-def test_the_kubelets_last_delete_is_never_bothered() -> None:
-    assert _warnings("db-0", user="system:node:node-b2", groups=("system:nodes",)) == ()
+def test_the_kubelets_last_delete_is_never_bothered(warnings_for: Warnings) -> None:
+    assert warnings_for("db-0", user="system:node:node-b2", groups=("system:nodes",)) == ()
 
 
-def test_a_name_alone_makes_no_kubelet() -> None:
-    assert _warnings("db-0", user="system:node:node-b2") != ()
+def test_a_name_alone_makes_no_kubelet(warnings_for: Warnings) -> None:
+    assert warnings_for("db-0", user="system:node:node-b2") != ()
 
 
-def test_the_second_review_of_one_command_says_nothing() -> None:
+def test_the_second_review_of_one_command_says_nothing(demo_cluster: Cluster) -> None:
     pod = PODS["db-0"] | {"metadata": PODS["db-0"]["metadata"] | {"deletionGracePeriodSeconds": 0}}
-    assert validate(decode_review(delete_review(pod))) == ALLOWED
+    assert validate(decode_review(delete_review(pod)), demo_cluster) == ALLOWED

@@ -18,12 +18,12 @@ from tests.controlplane.processes import start_on_free_port, stop_all
 
 pytestmark = pytest.mark.controlplane
 
-WARNING = "Warning: db on {node}: nobody replaces db, and its processes may run on"
+WARNING = "Warning: db on {node}: its processes may run on, and nobody replaces it"
 CHECK = "Warning: Check first: kubectl qos explain pod/db -n {namespace}"
 
 
 @pytest.fixture(scope="module")
-def webhook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def webhook(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """A running ``qos-webhook``: its URL and the bundle that signs it."""
     folder = tmp_path_factory.mktemp("webhook")
     authority = Authority()
@@ -35,11 +35,13 @@ def webhook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
     program = Path(sys.executable).parent / "qos-webhook"
 
     def arguments(port: int) -> list[str | Path]:
-        return [program, "--address", f"127.0.0.1:{port}", "--tls-cert", certificate, "--tls-key", key]
+        address = ("--address", f"127.0.0.1:{port}", "--drain", "0s")
+        served = ("--tls-cert", certificate, "--tls-key", key, "--kubeconfig", control_plane.admin_kubeconfig)
+        return [program, *address, *served]
 
     def ready(port: int) -> bool:
         try:
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/healthz", context=trusting, timeout=1) as answer:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=trusting, timeout=1) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -115,4 +117,4 @@ def test_plain_deletion_is_not(control_plane: ControlPlane, pod: dict[str, Any])
 def test_forcing_a_pod_that_is_stopping(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
     _delete(control_plane, pod)
     said = _delete(control_plane, pod, "--grace-period=0", "--force")
-    assert said.count("db is already stopping on") == 1
+    assert said.count("is already stopping and may run until") == 1

@@ -1,0 +1,157 @@
+"""An authority and the one certificate that it signs; the authority's key is not kept."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+
+__all__ = ["BACKDATED", "Pair", "PairError", "authorities_in", "inspect", "make_pair"]
+
+BACKDATED: Final = timedelta(minutes=5)
+"""The API server's clock may be a little behind ours."""
+_MAX_COMMON_NAME: Final = 64
+
+
+class PairError(ValueError):
+    """What is kept is no certificate with its key."""
+
+
+class Pair(Struct, frozen=True):
+    """PEM texts."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+
+class Inspected(Struct, frozen=True):
+    """What a certificate says."""
+
+    names: frozenset[str]
+    not_before: datetime
+    not_after: datetime
+
+
+def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
+    """A new authority and a certificate for these DNS names and IP addresses, valid for ``lifetime`` from now.
+
+    The key is always of the same type: a running TLS context takes a new certificate only then.
+    """
+    validity = (now - BACKDATED, now + lifetime)
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    # The time makes the name unique: two authorities of one name in a bundle would be taken for each other.
+    issuer = _name(f"qos-webhook authority {now:%Y%m%d%H%M%S%f}")
+    authority = _unsigned(
+        issuer,
+        authority_key.public_key(),
+        validity,
+        (x509.BasicConstraints(ca=True, path_length=0), _usage(signs=True)),
+    )
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = _unsigned(
+        _name(names[0][:_MAX_COMMON_NAME]),
+        key.public_key(),
+        validity,
+        (
+            x509.BasicConstraints(ca=False, path_length=None),
+            _usage(signs=False),
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]),
+            x509.SubjectAlternativeName([_alternative(name) for name in names]),
+        ),
+    )
+    return Pair(_signed(authority, issuer, authority_key), _signed(certificate, issuer, authority_key), _key_pem(key))
+
+
+def inspect(certificate: bytes, key: bytes) -> Inspected:
+    """Read a certificate and see that the key is its own.
+
+    Raises:
+        PairError: one of them cannot be read, or they do not belong together.
+    """
+    try:
+        leaf = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, password=None)
+        alternatives = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
+        raise PairError(f"no certificate with its key: {error}") from error
+    if private.public_key() != leaf.public_key():
+        raise PairError("the key is another certificate's")
+    names = {str(entry.value) for entry in alternatives}
+    return Inspected(frozenset(names), leaf.not_valid_before_utc, leaf.not_valid_after_utc)
+
+
+def authorities_in(bundle: bytes, *, now: datetime) -> tuple[bytes, ...]:
+    """The certificates of a bundle that have not expired, each as PEM; what cannot be read is left out."""
+    try:
+        found = x509.load_pem_x509_certificates(bundle)
+    except ValueError:
+        return ()
+    return tuple(_pem(entry) for entry in found if entry.not_valid_after_utc > now)
+
+
+def _unsigned(
+    subject: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    validity: tuple[datetime, datetime],
+    extensions: Sequence[x509.ExtensionType],
+) -> x509.CertificateBuilder:
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(validity[0])
+        .not_valid_after(validity[1])
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+    return builder
+
+
+def _signed(builder: x509.CertificateBuilder, issuer: x509.Name, signer: ec.EllipticCurvePrivateKey) -> bytes:
+    by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    return _pem(builder.issuer_name(issuer).add_extension(by, critical=False).sign(signer, hashes.SHA256()))
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

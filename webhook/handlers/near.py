@@ -1,0 +1,19 @@
+"""Names that look like one that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+__all__ = ["did_you_mean"]
+
+_MOST: Final = 3
+_LONGEST: Final = 253
+"""Names are no longer: a longer one is not compared, for that takes time with the square of its length."""
+
+
+def did_you_mean(name: str, existing: Iterable[str]) -> str:
+    """``; did you mean shop-high or shop-low?``, empty when no name is near."""
+    near = get_close_matches(name, sorted(existing), n=_MOST) if len(name) <= _LONGEST else []
+    return f"; did you mean {' or '.join(near)}?" if near else ""
