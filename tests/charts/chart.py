@@ -1,0 +1,150 @@
+"""The chart as the real helm renders, checks and installs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.controlplane.client import Object
+
+__all__ = ["CHART", "FULL_VALUES", "Chart", "HelmError", "of_kind", "only_in"]
+
+CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
+
+FULL_VALUES: Mapping[str, Any] = {
+    "fullnameOverride": "harbour",
+    "replicas": 3,
+    "image": {"repository": "registry.example.com/qos", "tag": "1.2.3", "pullPolicy": "Always"},
+    "imagePullSecrets": [{"name": "registry"}],
+    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": 1, "memory": "256Mi"}},
+    "priorityClassName": "system-node-critical",
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "spot", "operator": "DoesNotExist"}]}]
+            }
+        }
+    },
+    "topologySpreadConstraints": [
+        {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 2},
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"team": "platform"}},
+        },
+    ],
+    "podAnnotations": {"example.com/scrape": "false"},
+    "podLabels": {"team": "platform", "app.kubernetes.io/name": "not-taken"},
+    "serviceAccount": {"name": "porter", "annotations": {"example.com/role": "porter"}},
+    "drainSeconds": 30,
+    "webhook": {
+        "url": "https://qos.example.com:8443/",
+        "failurePolicy": "Fail",
+        "timeoutSeconds": 1,
+        "excludedNamespaces": ["kube-system", "kube-public"],
+        "namespaceMatchExpressions": [{"key": "qos", "operator": "NotIn", "values": ["off"]}],
+    },
+    "certificate": {"lifetime": "12h"},
+    "clusterDefaultConstraints": {
+        "schedulerConfiguration": {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [
+                {
+                    "schedulerName": "default-scheduler",
+                    "pluginConfig": [
+                        {
+                            "name": "PodTopologySpread",
+                            "args": {
+                                "defaultingType": "List",
+                                "defaultConstraints": [
+                                    {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+                                ],
+                            },
+                        }
+                    ],
+                }
+            ],
+        },
+        "writeSystemDefaults": True,
+    },
+}
+"""As many values as can be given at once, each other than its default."""
+
+
+class HelmError(RuntimeError):
+    """Helm refused; the message is what it printed."""
+
+
+class Chart:
+    """The chart, and helm without anything of the person's own."""
+
+    def __init__(self, helm: Path, home: Path) -> None:
+        self._helm = helm
+        self._env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("HELM_", "KUBE"))},
+            **{f"HELM_{name}_HOME": str(home / name.lower()) for name in ("CACHE", "CONFIG", "DATA")},
+            "KUBECONFIG": str(home / "none"),
+        }
+
+    def run(
+        self, *arguments: str | Path, values: Mapping[str, Any] | None = None, kubeconfig: Path | None = None
+    ) -> str:
+        """What helm prints.
+
+        Args:
+            arguments: What follows ``helm``.
+            values: Given with ``--values``.
+            kubeconfig: The cluster; none when not given.
+
+        Raises:
+            HelmError: the exit code was not 0.
+        """
+        given: Sequence[str] = () if values is None else ("--values", "-")
+        done = subprocess.run(
+            [self._helm, *arguments, *given],
+            input=json.dumps(values) if values is not None else "",
+            env=self._env | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        if done.returncode != 0:
+            raise HelmError(done.stderr + done.stdout)
+        return done.stdout
+
+    def rendered(
+        self,
+        values: Mapping[str, Any] | None = None,
+        *flags: str,
+        release: str = "qos-webhook",
+        namespace: str = "qos-system",
+    ) -> str:
+        """The manifest."""
+        return self.run("template", release, CHART, "--namespace", namespace, *flags, values=values)
+
+    def objects(
+        self, values: Mapping[str, Any] | None = None, *, release: str = "qos-webhook", namespace: str = "qos-system"
+    ) -> list[Object]:
+        """The objects of the manifest."""
+        return list(yaml.safe_load_all(self.rendered(values, release=release, namespace=namespace)))
+
+
+def of_kind(kind: str, objects: Iterable[Object]) -> list[Object]:
+    """The objects of a kind."""
+    return [entry for entry in objects if entry["kind"] == kind]
+
+
+def only_in(namespace: str) -> list[Object]:
+    """``webhook.namespaceMatchExpressions`` for one namespace: tests share the API server."""
+    return [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}]

@@ -1,0 +1,31 @@
+"""The chart, the real helm, and the fixtures of the real control plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.charts.chart import Chart
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.fixtures import control_plane, control_plane_binaries, helm, make_node, namespace
+
+__all__ = ["chart", "control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "release_namespace"]
+
+
+@pytest.fixture(scope="session")
+def chart(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Chart:
+    """The chart qos-webhook, rendered and installed by the real helm."""
+    return Chart(helm, tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture
+def release_namespace(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
+    """A namespace for the webhook itself, in which only restricted pods are admitted; ``namespace`` is one it sees."""
+    name = f"{namespace}-release"
+    control_plane.create_namespace(name, {"pod-security.kubernetes.io/enforce": "restricted"})
+    yield name
+    api = control_plane.api
+    api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})

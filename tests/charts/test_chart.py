@@ -1,0 +1,415 @@
+"""What the chart renders, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from podrules import __version__
+from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
+from tests.controlplane.client import Object
+from webhook.main import parse_settings
+from webhook.settings import KeptCertificate, ObjectRef
+
+VALUES = [pytest.param(None, id="defaults"), pytest.param(FULL_VALUES, id="all values")]
+CLUSTER_WIDE = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+}
+
+
+def pod_spec(objects: list[Object]) -> Object:
+    (deployment,) = of_kind("Deployment", objects)
+    spec: Object = deployment["spec"]["template"]["spec"]
+    return spec
+
+
+def arguments(objects: list[Object]) -> list[str]:
+    args: list[str] = pod_spec(objects)["containers"][0]["args"]
+    return args
+
+
+def webhooks(objects: list[Object]) -> dict[str, Object]:
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    found = [entry for kind in kinds for configuration in of_kind(kind, objects) for entry in configuration["webhooks"]]
+    return {entry["name"]: entry for entry in found}
+
+
+def keys(value: Any) -> Iterator[str]:
+    """Every key at every depth."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield key
+            yield from keys(inside)
+    elif isinstance(value, list):
+        for inside in value:
+            yield from keys(inside)
+
+
+def replaced(values: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The values with another one at a path such as ``webhook.url``."""
+    head, _, rest = path.partition(".")
+    return {**values, head: replaced(values.get(head, {}), rest, value) if rest else value}
+
+
+# As a whole
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_lint(chart: Chart, values: Mapping[str, Any] | None) -> None:
+    assert "0 chart(s) failed" in chart.run("lint", "--strict", CHART, values=values)
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_two_renders_are_the_same(chart: Chart, values: Mapping[str, Any] | None) -> None:
+    assert chart.rendered(values) == chart.rendered(values)
+
+
+def test_an_upgrade_renders_what_an_install_does(chart: Chart) -> None:
+    assert chart.rendered(None, "--is-upgrade") == chart.rendered()
+
+
+def test_no_hooks_and_no_look_ups(chart: Chart) -> None:
+    templates = "".join(file.read_text(encoding="utf-8") for file in (CHART / "templates").iterdir())
+    assert "helm.sh/hook" not in chart.rendered(FULL_VALUES)
+    assert not [word for word in ("lookup", "genCA", "genSigned", "rand", "now", "uuid") if f"{word} " in templates]
+
+
+def test_version_is_the_programs() -> None:
+    metadata = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert metadata["appVersion"] == __version__
+
+
+def test_two_releases_share_no_name(chart: Chart) -> None:
+    def outside(release: str, namespace: str) -> set[tuple[str, str, str]]:
+        return {
+            (entry["kind"], entry["metadata"].get("namespace", ""), entry["metadata"]["name"])
+            for entry in chart.objects({**FULL_VALUES, "fullnameOverride": ""}, release=release, namespace=namespace)
+            if entry["metadata"].get("namespace") != namespace
+        }
+
+    # Put together with a dash, these two would meet.
+    first, second = outside("b-qos-webhook", "a"), outside("qos-webhook", "a-b")
+    assert {kind for kind, namespace, _ in first if not namespace} == CLUSTER_WIDE
+    assert not first & second
+    assert not outside("qos-webhook", "a") & outside("other", "a")
+
+
+def test_every_object_says_its_namespace(chart: Chart) -> None:
+    for entry in chart.objects(FULL_VALUES):
+        assert ("namespace" in entry["metadata"]) == (entry["kind"] not in CLUSTER_WIDE), entry
+
+
+# The pods
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_pods_are_restricted(chart: Chart, values: Mapping[str, Any] | None) -> None:
+    spec = pod_spec(chart.objects(values))
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    for container in spec["containers"] + spec.get("initContainers", []):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+    assert not {"hostNetwork", "hostPID", "hostIPC", "runAsUser", "runAsGroup", "fsGroup"} & set(keys(spec))
+    (volume,) = spec["volumes"]
+    assert volume["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Mi"}
+
+
+def test_only_the_pods_mount_the_token(chart: Chart) -> None:
+    objects = chart.objects()
+    (account,) = of_kind("ServiceAccount", objects)
+    assert account["automountServiceAccountToken"] is False
+    assert pod_spec(objects)["automountServiceAccountToken"] is True
+
+
+def test_probes(chart: Chart) -> None:
+    (container,) = pod_spec(chart.objects())["containers"]
+    asked = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+    assert {name: probe["path"] for name, probe in asked.items()} == {
+        "startup": "/healthz",
+        "liveness": "/healthz",
+        "readiness": "/readyz",
+    }
+    assert {(probe["scheme"], probe["port"]) for probe in asked.values()} == {("HTTPS", "https")}
+
+
+def test_arguments_by_default(chart: Chart) -> None:
+    objects = chart.objects()
+    assert pod_spec(objects)["containers"][0]["command"] == ["qos-webhook"]
+    assert arguments(objects) == [
+        "--address=0.0.0.0:8443",
+        "--drain=10s",
+        "--tls-secret=qos-system/qos-webhook-tls",
+        "--tls-name=qos-webhook.qos-system.svc",
+        "--tls-lifetime=90d",
+        "--webhook-configuration=qos-webhook.qos-system",
+    ]
+
+
+def test_program_takes_the_arguments(chart: Chart) -> None:
+    settings = parse_settings(arguments(chart.objects(FULL_VALUES)))
+    assert settings.drain == 30
+    assert settings.certificate == KeptCertificate(
+        secret=ObjectRef("qos-system", "harbour-tls"),
+        names=("harbour.qos-system.svc", "qos.example.com"),
+        configuration="harbour.qos-system",
+        lifetime=12 * 3600,
+    )
+    assert settings.scheduler_config == ObjectRef("qos-system", "harbour-scheduler")
+    assert settings.write_system_defaults
+
+
+def test_image(chart: Chart) -> None:
+    def image(**values: str) -> str:
+        found: str = pod_spec(chart.objects({"image": values}))["containers"][0]["image"]
+        return found
+
+    digest = f"sha256:{'0' * 64}"
+    assert image() == f"kubectl-qos/qos-webhook:{__version__}"
+    assert image(tag="edge") == "kubectl-qos/qos-webhook:edge"
+    assert image(repository="registry:5000/qos", tag="edge", digest=digest) == f"registry:5000/qos@{digest}"
+
+
+def test_pods_have_time_to_end(chart: Chart) -> None:
+    # webhook.server: 20 s after the drain for requests under way.
+    assert pod_spec(chart.objects({"drainSeconds": 7}))["terminationGracePeriodSeconds"] >= 7 + 20 + 1
+
+
+def test_no_pod_goes_before_its_successor(chart: Chart) -> None:
+    (deployment,) = of_kind("Deployment", chart.objects())
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+@pytest.mark.parametrize(("replicas", "budgets"), [(1, 0), (2, 1), (3, 1)])
+def test_disruption_budget_for_more_than_one(chart: Chart, replicas: int, budgets: int) -> None:
+    objects = chart.objects({"replicas": replicas})
+    (deployment,) = of_kind("Deployment", objects)
+    found = of_kind("PodDisruptionBudget", objects)
+    assert [entry["spec"]["selector"] for entry in found] == [deployment["spec"]["selector"]] * budgets
+
+
+def test_labels_of_the_pods(chart: Chart) -> None:
+    objects = chart.objects(FULL_VALUES)
+    (deployment,), (service,) = of_kind("Deployment", objects), of_kind("Service", objects)
+    selected = deployment["spec"]["selector"]["matchLabels"]
+    assert service["spec"]["selector"] == selected
+    assert deployment["spec"]["template"]["metadata"]["labels"] == {**selected, "team": "platform"}
+
+
+def test_pods_spread_themselves(chart: Chart) -> None:
+    by_default = pod_spec(chart.objects())["topologySpreadConstraints"]
+    assert [entry["topologyKey"] for entry in by_default] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+
+    objects = chart.objects(FULL_VALUES)
+    (deployment,) = of_kind("Deployment", objects)
+    without_selector, with_selector = pod_spec(objects)["topologySpreadConstraints"]
+    assert without_selector == {
+        "maxSkew": 2,
+        "topologyKey": "rack",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "minDomains": 2,
+        "labelSelector": deployment["spec"]["selector"],
+        "matchLabelKeys": ["pod-template-hash"],
+    }
+    assert with_selector == FULL_VALUES["topologySpreadConstraints"][1]
+
+
+@pytest.mark.parametrize(
+    "name", ["imagePullSecrets", "priorityClassName", "nodeSelector", "tolerations", "affinity", "podAnnotations"]
+)
+def test_what_is_handed_through(chart: Chart, name: str) -> None:
+    (deployment,) = of_kind("Deployment", chart.objects({name: FULL_VALUES[name]}))
+    template = deployment["spec"]["template"]
+    found = template["metadata"]["annotations"] if name == "podAnnotations" else template["spec"][name]
+    assert found == FULL_VALUES[name]
+
+
+# What the program writes
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_secret_is_empty(chart: Chart, values: Mapping[str, Any] | None) -> None:
+    (secret,) = of_kind("Secret", chart.objects(values))
+    assert set(secret) == {"apiVersion", "kind", "metadata", "type"}
+    assert secret["type"] == "Opaque"
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_no_ca_bundle(chart: Chart, values: Mapping[str, Any] | None) -> None:
+    assert "caBundle" not in set(keys(chart.objects(values)))
+
+
+# What the API server is told
+
+
+def test_what_the_webhook_is_asked(chart: Chart) -> None:
+    objects = chart.objects()
+    asked = {
+        name: {
+            (group, resource, operation)
+            for rule in entry["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            for operation in rule["operations"]
+        }
+        for name, entry in webhooks(objects).items()
+    }
+    written = ("CREATE", "UPDATE")
+    assert asked == {
+        "pods.mutate.kubectl-qos.io": {("", "pods", "CREATE")},
+        "pods.validate.kubectl-qos.io": {("", "pods", "CREATE")},
+        "force-delete.kubectl-qos.io": {("", "pods", "DELETE")},
+        "workloads.kubectl-qos.io": {
+            *(
+                ("apps", kind, how)
+                for kind in ("deployments", "statefulsets", "daemonsets", "replicasets")
+                for how in written
+            ),
+            *(("batch", kind, how) for kind in ("jobs", "cronjobs") for how in written),
+        },
+    }
+    (mutating,) = of_kind("MutatingWebhookConfiguration", objects)
+    assert [entry["name"] for entry in mutating["webhooks"]] == ["pods.mutate.kubectl-qos.io"]
+    assert mutating["webhooks"][0]["reinvocationPolicy"] == "Never"
+
+
+def test_how_it_is_asked(chart: Chart) -> None:
+    for name, entry in webhooks(chart.objects()).items():
+        assert entry["clientConfig"] == {
+            "service": {
+                "name": "qos-webhook",
+                "namespace": "qos-system",
+                "path": "/mutate" if "mutate" in name else "/validate",
+                "port": 443,
+            }
+        }
+        assert entry["failurePolicy"] == "Ignore"
+        assert entry["timeoutSeconds"] == 2
+        assert entry["sideEffects"] == "None"
+        assert entry["admissionReviewVersions"] == ["v1"]
+        assert entry["matchPolicy"] == "Equivalent"
+        assert entry["namespaceSelector"]["matchExpressions"] == [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["qos-system", "kube-system"]}
+        ]
+
+
+def test_values_of_the_webhook(chart: Chart) -> None:
+    for entry in webhooks(chart.objects(FULL_VALUES)).values():
+        assert entry["clientConfig"].keys() == {"url"}
+        assert entry["clientConfig"]["url"] in {
+            "https://qos.example.com:8443/mutate",
+            "https://qos.example.com:8443/validate",
+        }
+        assert (entry["failurePolicy"], entry["timeoutSeconds"]) == ("Fail", 1)
+        excluded, more = entry["namespaceSelector"]["matchExpressions"]
+        assert excluded["values"] == ["qos-system", "kube-system", "kube-public"]
+        assert more == {"key": "qos", "operator": "NotIn", "values": ["off"]}
+
+
+def test_service_leads_to_the_pods(chart: Chart) -> None:
+    (service,) = of_kind("Service", chart.objects())
+    (port,) = service["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (443, "https")
+
+
+# The scheduler's configuration
+
+
+def test_scheduler_configuration_is_rendered(chart: Chart) -> None:
+    (config_map,) = of_kind("ConfigMap", chart.objects(FULL_VALUES))
+    assert list(config_map["data"]) == ["config.yaml"]
+    given = FULL_VALUES["clusterDefaultConstraints"]["schedulerConfiguration"]
+    assert yaml.safe_load(config_map["data"]["config.yaml"]) == given
+
+
+@pytest.mark.parametrize(("namespace", "reference"), [("kube-system", "kube-system/sched"), ("", "qos-system/sched")])
+def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, reference: str) -> None:
+    existing = {"namespace": namespace, "name": "sched"}
+    objects = chart.objects({"clusterDefaultConstraints": {"existingConfigMap": existing}})
+    assert not of_kind("ConfigMap", objects)
+    assert f"--scheduler-config={reference}" in arguments(objects)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("replica", 2, "additional properties 'replica' not allowed"),
+        ("webhook.failPolicy", "Fail", "at '/webhook': additional properties 'failPolicy' not allowed"),
+        ("replicas", "2", "at '/replicas': got string, want integer"),
+        ("drainSeconds", "10s", "at '/drainSeconds': got string, want integer"),
+        ("webhook.failurePolicy", "ignore", "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
+        ("webhook.url", "http://qos.example.com", "at '/webhook/url': 'http://qos.example.com' does not match"),
+        ("webhook.timeoutSeconds", 31, "at '/webhook/timeoutSeconds': maximum: got 31, want 30"),
+        ("certificate.lifetime", "3 months", "at '/certificate/lifetime': '3 months' does not match"),
+        ("podLabels", {"team": 1}, "at '/podLabels/team': got number, want string"),
+        (
+            "clusterDefaultConstraints.schedulerConfiguration",
+            {"profiles": []},
+            "at '/clusterDefaultConstraints/schedulerConfiguration': missing properties 'apiVersion', 'kind'",
+        ),
+    ],
+)
+def test_schema_names_the_value(chart: Chart, path: str, value: Any, said: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        chart.rendered(replaced({}, path, value))
+    assert said in str(refused.value)
+
+
+def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
+    assert chart.rendered({"global": {"registry": "registry.example.com"}}) == chart.rendered()
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        pytest.param(
+            replaced(FULL_VALUES, "clusterDefaultConstraints.existingConfigMap", {"name": "sched"}),
+            "clusterDefaultConstraints: schedulerConfiguration and existingConfigMap.name are both set: "
+            "leave one of them empty",
+            id="two configurations",
+        ),
+        pytest.param(
+            {"clusterDefaultConstraints": {"existingConfigMap": {"namespace": "kube-system"}}},
+            "clusterDefaultConstraints.existingConfigMap.name: name the ConfigMap, or leave",
+            id="namespace without name",
+        ),
+        pytest.param(
+            {"serviceAccount": {"create": False}},
+            "serviceAccount.name: name the ServiceAccount to use, or set serviceAccount.create to true",
+            id="no account",
+        ),
+        pytest.param(
+            {"webhook": {"url": "http://qos.example.com"}},
+            'webhook.url: "http://qos.example.com" cannot be called by the API server: write https://HOST',
+            id="not https",
+        ),
+    ],
+)
+def test_refusal_names_value_and_remedy(chart: Chart, values: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        chart.rendered(values, "--skip-schema-validation")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("release", "name"), [("qos.prod", "qos-prod-qos-webhook"), ("my-qos-webhook", "my-qos-webhook")]
+)
+def test_names_come_from_the_release(chart: Chart, release: str, name: str) -> None:
+    (service,) = of_kind("Service", chart.objects(release=release))
+    assert service["metadata"]["name"] == name
+
+
+def test_release_that_cannot_name_a_service(chart: Chart) -> None:
+    with pytest.raises(HelmError, match=r'fullnameOverride: "1st-qos-webhook" is no name for a Service: set one of'):
+        chart.rendered(release="1st")

@@ -1,0 +1,423 @@
+"""The chart on a real API server: what it stores, when it asks the webhook, and that the program can do its work."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.charts.chart import CHART, FULL_VALUES, Chart, of_kind, only_in
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import free_port, start_on_free_port, stop_all
+
+pytestmark = pytest.mark.controlplane
+
+MIRROR = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
+CANNOT_BE_CALLED = "failed calling webhook"
+
+
+def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        "spec": {"containers": [{"name": "app", "image": "app"}], **spec},
+    }
+
+
+def make_deployment(namespace: str, **spec: Any) -> Object:
+    pod = make_pod(namespace, **spec)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod["spec"]},
+        },
+    }
+
+
+def creation_refusal(control_plane: ControlPlane, obj: Object) -> str:
+    """Why the API server would refuse to create this; empty when it would not."""
+    api = control_plane.api
+    path = api.path(obj["apiVersion"], obj["kind"], obj["metadata"]["namespace"])
+    try:
+        api.request("POST", path, obj, query={"dryRun": "All"})
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+def deletion_refusal(control_plane: ControlPlane, obj: Object, **options: Any) -> str:
+    """Why the API server would refuse to delete this with these DeleteOptions; empty when it would not."""
+    api = control_plane.api
+    path = api.path(obj["apiVersion"], obj["kind"], obj["metadata"]["namespace"], obj["metadata"]["name"])
+    # Of a deletion with a body, the query does not count.
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], **options}
+    try:
+        api.request("DELETE", path, body)
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+@contextmanager
+def applied(control_plane: ControlPlane, objects: Sequence[Object], watched: str) -> Iterator[None]:
+    """The objects, until the block ends: then away with them, and the API server asks nobody about ``watched``."""
+    try:
+        control_plane.apply(objects)
+        yield
+    finally:
+        for entry in reversed(objects):
+            control_plane.api.delete(entry)
+        pod = make_pod(watched, "probe")
+        control_plane.wait_for(lambda: not creation_refusal(control_plane, pod), "the webhooks are forgotten")
+
+
+# What is stored
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({}, id="defaults"),
+        pytest.param({**FULL_VALUES, "priorityClassName": "system-cluster-critical"}, id="all values"),
+    ],
+)
+def test_api_server_takes_every_object(
+    control_plane: ControlPlane, chart: Chart, release_namespace: str, values: Mapping[str, Any]
+) -> None:
+    manifest = chart.rendered(values, namespace=release_namespace)
+    done = control_plane.kubectl(
+        "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", input=manifest
+    )
+    assert "Warning" not in done.stderr
+    assert done.stdout.count("serverside-applied") == manifest.count("\nkind: ")
+
+
+def test_pods_are_admitted_where_only_restricted_ones_are(
+    control_plane: ControlPlane, chart: Chart, release_namespace: str
+) -> None:
+    objects = chart.objects(namespace=release_namespace)
+    (deployment,), (account,) = of_kind("Deployment", objects), of_kind("ServiceAccount", objects)
+    control_plane.apply([account])
+    template = deployment["spec"]["template"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "one", "namespace": release_namespace, **template["metadata"]},
+        "spec": template["spec"],
+    }
+    assert creation_refusal(control_plane, pod) == ""
+    assert "violates PodSecurity" in creation_refusal(control_plane, make_pod(release_namespace))
+
+
+def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str) -> None:
+    api = control_plane.api
+    values = {"webhook": {"namespaceMatchExpressions": only_in(f"{namespace}-nowhere")}}
+    full_name = f"qos-webhook.{release_namespace}"
+
+    def helm(*arguments: str | Path, **more: Any) -> None:
+        chart.run(*arguments, "--namespace", release_namespace, kubeconfig=control_plane.admin_kubeconfig, **more)
+
+    def configurations() -> list[Object]:
+        kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        return [
+            entry
+            for kind in kinds
+            for entry in api.list_items("admissionregistration.k8s.io/v1", kind)
+            if entry["metadata"]["name"] == full_name
+        ]
+
+    def bundles() -> set[str]:
+        return {entry["clientConfig"].get("caBundle", "") for found in configurations() for entry in found["webhooks"]}
+
+    try:
+        helm("install", "qos-webhook", CHART, values=values)
+        secret = api.get("v1", "Secret", "qos-webhook-tls", release_namespace)
+        assert not secret.get("data")
+        assert bundles() == {""}
+
+        # What the program does.
+        data = {"tls.crt": base64.b64encode(b"certificate").decode()}
+        api.patch(secret, {"data": data})
+        bundle = base64.b64encode(control_plane.folder.joinpath("ca.crt").read_bytes()).decode()
+        for found in configurations():
+            changes = [{"name": entry["name"], "clientConfig": {"caBundle": bundle}} for entry in found["webhooks"]]
+            path = api.path(found["apiVersion"], found["kind"], None, full_name)
+            api.request("PATCH", path, {"webhooks": changes}, content_type="application/strategic-merge-patch+json")
+
+        helm("upgrade", "qos-webhook", CHART, values=values | {"drainSeconds": 5})
+        deployment = api.get("apps/v1", "Deployment", "qos-webhook", release_namespace)
+        assert "--drain=5s" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+        assert api.get("v1", "Secret", "qos-webhook-tls", release_namespace)["data"] == data
+        assert bundles() == {bundle}
+    finally:
+        helm("uninstall", "qos-webhook", "--ignore-not-found")
+    assert not configurations()
+    assert not [
+        entry["metadata"]["name"]
+        for entry in api.list_items("v1", "Secret", release_namespace)
+        if entry["metadata"]["name"] == "qos-webhook-tls"
+    ]
+    labels = {"labelSelector": "app.kubernetes.io/name=qos-webhook"}
+    for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"):
+        left = api.list_items("rbac.authorization.k8s.io/v1", kind, **labels)
+        assert not [entry for entry in left if entry["metadata"]["name"] in {full_name, "qos-webhook"}]
+
+
+# When the webhook is asked
+
+
+@pytest.fixture
+def bound_pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Object:
+    """A pod on a node; made before anybody could be asked about it."""
+    node = make_node()["metadata"]["name"]
+    return control_plane.api.create(make_pod(namespace, nodeName=node))
+
+
+@pytest.fixture
+def unanswered(
+    control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str, bound_pod: Object
+) -> Iterator[None]:
+    """Webhook configurations of the chart that lead nowhere and refuse: whatever is asked is refused."""
+    values = {
+        "webhook": {
+            "url": f"https://127.0.0.1:{free_port()}",
+            "failurePolicy": "Fail",
+            "namespaceMatchExpressions": only_in(namespace),
+        }
+    }
+    objects = chart.objects(values, namespace=release_namespace)
+    mutating = of_kind("MutatingWebhookConfiguration", objects)
+    validating = of_kind("ValidatingWebhookConfiguration", objects)
+    pod = make_pod(namespace, "probe")
+    with applied(control_plane, [*validating, *mutating], namespace):
+        control_plane.wait_for(
+            lambda: "pods.mutate.kubectl-qos.io" in creation_refusal(control_plane, pod), "pods are asked about"
+        )
+        control_plane.wait_for(
+            lambda: deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0), "deletions are asked about"
+        )
+        yield
+
+
+def test_plain_deletion_is_not_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+    assert deletion_refusal(control_plane, bound_pod) == ""
+    assert deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=1) == ""
+    control_plane.api.delete(bound_pod)
+    metadata = bound_pod["metadata"]
+    left = control_plane.api.get("v1", "Pod", metadata["name"], metadata["namespace"])
+    assert left["metadata"]["deletionGracePeriodSeconds"] == 30
+
+
+def test_force_deletion_is_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+    said = deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0)
+    assert CANNOT_BE_CALLED in said
+    assert "force-delete.kubectl-qos.io" in said
+
+
+def test_forced_collection_is_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+    namespace = bound_pod["metadata"]["namespace"]
+    path = control_plane.api.path("v1", "Pod", namespace)
+    with pytest.raises(ApiError, match=r"force-delete\.kubectl-qos\.io"):
+        control_plane.api.request("DELETE", path, query={"gracePeriodSeconds": "0"})
+    control_plane.api.request("DELETE", path)
+
+
+def test_last_deletion_by_a_kubelet_is_not(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+    node = bound_pod["spec"]["nodeName"]
+    kubelet = control_plane.kubeconfig_for_client_certificate(f"system:node:{node}", ["system:nodes"])
+    namespace = bound_pod["metadata"]["namespace"]
+    force = ("delete", "pod", "web", "-n", namespace, "--grace-period=0", "--force", "--wait=false")
+
+    def deleted() -> bool:
+        done = control_plane.kubectl(*force, kubeconfig=kubelet, check=False)
+        assert CANNOT_BE_CALLED not in done.stderr
+        return done.returncode == 0
+
+    control_plane.wait_for(deleted, "the authorizer knows that the pod is the node's")
+    assert not control_plane.api.list_items("v1", "Pod", namespace)
+
+
+def test_mirror_pod_is_not_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+    namespace, node = bound_pod["metadata"]["namespace"], bound_pod["spec"]["nodeName"]
+    plain = make_pod(namespace, "static", nodeName=node)
+    mirror = {**plain, "metadata": {**plain["metadata"], "annotations": MIRROR}}
+    other = {**plain, "metadata": {**plain["metadata"], "annotations": {"team": "platform"}}}
+    assert creation_refusal(control_plane, mirror) == ""
+    assert CANNOT_BE_CALLED in creation_refusal(control_plane, plain)
+    assert CANNOT_BE_CALLED in creation_refusal(control_plane, other)
+
+
+def test_workload_is_asked_about_unless_a_controller_owns_it(
+    control_plane: ControlPlane, unanswered: None, namespace: str
+) -> None:
+    workload = make_deployment(namespace)
+
+    def owned_by(**owner: Any) -> Object:
+        reference = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "shop", "uid": "0-0", **owner}
+        return {**workload, "metadata": {**workload["metadata"], "ownerReferences": [reference]}}
+
+    assert "workloads.kubectl-qos.io" in creation_refusal(control_plane, workload)
+    assert "workloads.kubectl-qos.io" in creation_refusal(control_plane, owned_by())
+    assert creation_refusal(control_plane, owned_by(controller=True)) == ""
+
+
+def test_own_namespace_is_left_alone(control_plane: ControlPlane, unanswered: None, release_namespace: str) -> None:
+    assert creation_refusal(control_plane, make_deployment(release_namespace)) == ""
+
+
+# The program, with the chart's arguments and permissions
+
+
+class Running:
+    """The program at work."""
+
+    def __init__(self, objects: list[Object], log: Path) -> None:
+        self.objects = objects
+        self.log = log
+
+
+@pytest.fixture
+def running(
+    control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str, tmp_path: Path
+) -> Iterator[Running]:
+    """The program as the chart starts it, but for the address, and as the chart's ServiceAccount."""
+    log = tmp_path / "log"
+    unchecked = ssl._create_unverified_context()  # noqa: S323  # as the kubelet's probes
+    rendered: list[Object] = []
+
+    def arguments(port: int) -> list[str | Path]:
+        values = {
+            "drainSeconds": 0,
+            "webhook": {
+                "url": f"https://127.0.0.1:{port}",
+                "failurePolicy": "Fail",
+                "timeoutSeconds": 10,
+                "namespaceMatchExpressions": only_in(namespace),
+            },
+            "clusterDefaultConstraints": {
+                "schedulerConfiguration": FULL_VALUES["clusterDefaultConstraints"]["schedulerConfiguration"]
+            },
+        }
+        rendered[:] = [
+            entry for entry in chart.objects(values, namespace=release_namespace) if entry["kind"] != "Deployment"
+        ]
+        control_plane.apply(rendered)
+        (deployment,) = of_kind("Deployment", chart.objects(values, namespace=release_namespace))
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+        kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
+        program = Path(sys.executable).parent / container["command"][0]
+        return [program, *container["args"], f"--address=127.0.0.1:{port}", f"--kubeconfig={kubeconfig}"]
+
+    def ready(port: int) -> bool:
+        try:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=unchecked, timeout=1) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    # What is rendered for a port is in the list by the end of the block.
+    with applied(control_plane, rendered, namespace):
+        process, _ = start_on_free_port(arguments, ready, log=log, timeout=40)
+        try:
+            yield Running(rendered, log)
+        finally:
+            stop_all([process], timeout=2)
+
+
+def test_program_does_its_work_with_these_permissions(
+    control_plane: ControlPlane,
+    running: Running,
+    namespace: str,
+    release_namespace: str,
+    make_node: Callable[..., Object],
+) -> None:
+    api = control_plane.api
+    _new_pods_get_default_constraints(control_plane, namespace)
+    _unknown_class_is_warned_of(control_plane, namespace)
+    _force_deletion_is_warned_of(control_plane, namespace, make_node()["metadata"]["name"])
+
+    # A Secret that is deleted is made again, and the API server is told of the new authority.
+    secret = api.get("v1", "Secret", "qos-webhook-tls", release_namespace)
+    api.delete(secret)
+
+    def made_again() -> bool:
+        found = [
+            entry
+            for entry in api.list_items("v1", "Secret", release_namespace)
+            if entry["metadata"]["name"] == "qos-webhook-tls"
+        ]
+        return bool(found) and found[0]["metadata"]["uid"] != secret["metadata"]["uid"]
+
+    control_plane.wait_for(made_again, "the Secret is made again")
+    control_plane.wait_for(
+        lambda: not creation_refusal(control_plane, make_pod(namespace)), "the API server trusts the new certificate"
+    )
+    assert "forbidden" not in running.log.read_text(encoding="utf-8").lower()
+
+
+def _new_pods_get_default_constraints(control_plane: ControlPlane, namespace: str) -> None:
+    control_plane.apply([make_deployment(namespace)])
+    (pod,) = control_plane.wait_for(
+        lambda: control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web"), "there is a pod"
+    )
+    (constraint,) = pod["spec"]["topologySpreadConstraints"]
+    assert constraint["topologyKey"] == "zone"
+
+
+def _unknown_class_is_warned_of(control_plane: ControlPlane, namespace: str) -> None:
+    workload = json.dumps(make_deployment(namespace, priorityClassName="no-such-class"))
+    said = control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=workload).stderr
+    assert "spec.template.spec.priorityClassName" in said
+
+
+def _force_deletion_is_warned_of(control_plane: ControlPlane, namespace: str, node: str) -> None:
+    """With all that is read for it: node, lease, claim, volume, attachment."""
+    volume: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"{namespace}-disk"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "csi": {"driver": "disk.example.com", "volumeHandle": "disk-1"},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "disk", "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "volumeName": volume["metadata"]["name"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    pod = make_pod(
+        namespace,
+        "db",
+        nodeName=node,
+        volumes=[{"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}],
+    )
+    control_plane.apply([volume, claim, pod])
+    try:
+        said = control_plane.kubectl("delete", "pod", "db", "-n", namespace, "--force", "--wait=false").stderr
+    finally:
+        control_plane.api.delete(claim)
+        control_plane.api.delete(volume)
+    assert f"db on {node}" in said
+    assert "unknown" not in said

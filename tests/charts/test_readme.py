@@ -1,0 +1,99 @@
+"""The README lists each value as values.yaml has it; `make docs` writes the table anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from tests.charts.chart import CHART
+from tests.golden import check
+
+README = CHART / "README.md"
+TABLE = re.compile(r"(<!-- values -->\n).*?(<!-- end of values -->)", re.DOTALL)
+KEY = re.compile(r"^( *)([A-Za-z]+):")
+
+
+def documented() -> dict[str, str]:
+    """The ``# --`` comment of each value, by path."""
+    found: dict[str, str] = {}
+    path: list[str] = []
+    comment = ""
+    for line in (CHART / "values.yaml").read_text(encoding="utf-8").splitlines():
+        text = line.strip()
+        if text.startswith("# -- "):
+            comment = text.removeprefix("# -- ")
+        elif key := KEY.match(line):
+            path = [*path[: len(key[1]) // 2], key[2]]
+            if comment:
+                found[".".join(path)] = comment
+            comment = ""
+    return found
+
+
+def values() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def at(path: str) -> Any:
+    value: Any = values()
+    for key in path.split("."):
+        value = value[key]
+    return value
+
+
+def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    if isinstance(value, Mapping) and value:
+        for key, inside in value.items():
+            yield from leaves(inside, (*path, key))
+    else:
+        yield ".".join(path)
+
+
+def schema_paths(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The deepest objects of the schema that list their properties, and all other values."""
+    for name, inside in schema["properties"].items():
+        if "properties" in inside:
+            yield from schema_paths(inside, (*path, name))
+        else:
+            yield ".".join((*path, name))
+
+
+def test_table_is_generated() -> None:
+    lines = ["| value | default | |", "| --- | --- | --- |"]
+    lines += [f"| `{path}` | `{json.dumps(at(path))}` | {comment} |" for path, comment in documented().items()]
+    text = README.read_text(encoding="utf-8")
+    check(README, TABLE.sub(lambda found: found[1] + "\n".join(lines) + "\n" + found[2], text))
+    assert TABLE.search(text)
+
+
+def test_every_value_has_a_comment() -> None:
+    described = documented()
+    for leaf in leaves(values()):
+        assert any(leaf == path or leaf.startswith(f"{path}.") for path in described), f"{leaf} has no # -- comment"
+
+
+def test_schema_and_values_know_the_same() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    known = set(schema_paths(schema)) - {"global"}
+    described = documented()
+    assert {path for path in known if not path.startswith(("affinity.", "resources."))} == set(described) - {
+        "affinity",
+        "resources",
+    }
+
+
+def test_schema_is_strict() -> None:
+    def check_strict(part: Mapping[str, Any], path: str) -> None:
+        for name, inside in part.get("properties", {}).items():
+            if "properties" in inside:
+                assert inside["additionalProperties"] is False, f"{path}{name}"
+                check_strict(inside, f"{path}{name}.")
+
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    assert schema["additionalProperties"] is False
+    check_strict(schema, "")
