@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import ssl
 import sys
 from typing import Any, Final, cast
 
@@ -29,6 +30,12 @@ _FINISH_SECONDS: Final = 20
 
 class _Worker(GeventWorker):
     """Serves connections in turn, and goes on listening for a while when it is told to end."""
+
+    def run(self) -> None:
+        """Serve; a client that breaks off its handshake is no error of ours, and no traceback in the log."""
+        hub = gevent.get_hub()
+        hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError, ConnectionError)
+        super().run()
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
         """Serve one request, then let the other connections have theirs.

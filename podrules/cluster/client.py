@@ -6,7 +6,9 @@ accepts.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from podrules.cluster.errors import Unreachable
@@ -54,9 +56,12 @@ class ClientTransport:
                 "put kubectl on PATH, or install kubectl-qos[incluster]"
             ) from error
         try:
-            config.load_config(  # type: ignore[no-untyped-call]  # the client has no types here
-                context=context, config_file=kubeconfig
-            )
+            if kubeconfig or context or _has_kubeconfig():
+                config.load_kube_config(  # type: ignore[no-untyped-call]  # the client has no types here
+                    context=context, config_file=kubeconfig
+                )
+            else:
+                config.load_incluster_config()  # type: ignore[no-untyped-call]  # nor here
         except (config.ConfigException, OSError) as error:
             raise Unreachable(f"no configuration for a cluster: {error}") from error
         self._configuration: Any = client.Configuration.get_default_copy()
@@ -129,6 +134,12 @@ class ClientTransport:
                 headers[setting["key"]] = setting["value"]
         url = self._configuration.host.rstrip("/") + path
         return self._pool.request(method, url, headers=headers, body=body, timeout=timeout, retries=False, **how)
+
+
+def _has_kubeconfig() -> bool:
+    """Whether there is a kubeconfig in one of the usual places."""
+    named = os.environ.get("KUBECONFIG")
+    return bool(named) or Path("~/.kube/config").expanduser().is_file()
 
 
 def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:

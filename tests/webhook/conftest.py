@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.controlplane.fixtures import control_plane, control_plane_binaries, make_node, namespace
+from tests.controlplane.fixtures import control_plane, control_plane_binaries, helm, make_node, namespace
 from webhook.backend import Backend, start_backend
 from webhook.cluster import Cluster
 from webhook.settings import Settings
 
-__all__ = ["control_plane", "control_plane_binaries", "make_node", "namespace"]
+__all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace"]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,139 @@
+"""The chart, installed by the real helm; its container command runs here, as its ServiceAccount may."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from ssl import CERT_NONE, create_default_context
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import Process, start_on_free_port
+
+__all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values"]
+
+CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
+_READY_SECONDS = 30
+
+
+ZONE = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
+"""A default constraint."""
+
+
+def chart_values(port: int, *constraints: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Values with which the API server calls a port of this machine, and pods get these default constraints."""
+    args = {"defaultingType": "List", "defaultConstraints": list(constraints)}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}],
+    }
+    return {
+        "drainSeconds": 1,
+        "webhook": {"url": f"https://127.0.0.1:{port}"},
+        "clusterDefaultConstraints": {"schedulerConfiguration": configuration},
+        **more,
+    }
+
+
+class Replica(NamedTuple):
+    """A running container of the chart's Deployment, without its kubelet."""
+
+    process: Process
+    port: int
+
+
+class Installation:
+    """A release in a namespace."""
+
+    def __init__(
+        self, control_plane: ControlPlane, helm: Path, folder: Path, *, namespace: str, release: str = "qos"
+    ) -> None:
+        """Describe it; `install` does it.
+
+        Args:
+            control_plane: The cluster.
+            helm: The program.
+            folder: For values, logs, and helm's own files.
+            namespace: Of the release; exists.
+            release: Its name.
+        """
+        self._control_plane = control_plane
+        self._helm = helm
+        self._folder = folder
+        self._count = 0
+        self.namespace = namespace
+        self.release = release
+
+    def install(self, values: dict[str, Any]) -> str:
+        """``helm install``; returns what it prints."""
+        return self.helm("install", self.release, CHART, *self._values(values))
+
+    def upgrade(self, values: dict[str, Any]) -> str:
+        """``helm upgrade`` with all values anew."""
+        return self.helm("upgrade", self.release, CHART, *self._values(values))
+
+    def uninstall(self) -> str:
+        """``helm uninstall``."""
+        return self.helm("uninstall", self.release)
+
+    def helm(self, *arguments: str | Path) -> str:
+        """Run helm in the release's namespace."""
+        homes = {f"HELM_{name}_HOME": str(self._folder / name) for name in ("CACHE", "CONFIG", "DATA")}
+        done = subprocess.run(
+            [self._helm, *arguments, "--namespace", self.namespace],
+            env={**self._control_plane.kubectl_environment(), **homes},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"helm {' '.join(map(str, arguments))}\n{done.stderr}"
+        return done.stdout
+
+    @property
+    def deployment(self) -> dict[str, Any]:
+        """The Deployment as it is stored."""
+        found = self._control_plane.api.list_items(
+            "apps/v1", "Deployment", self.namespace, labelSelector=f"app.kubernetes.io/instance={self.release}"
+        )
+        assert len(found) == 1
+        return found[0]
+
+    def start_replica(self) -> Replica:
+        """Run the container's own command with a token of its ServiceAccount, and wait until it is ready."""
+        self._count += 1
+        pod = self.deployment["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        command: list[str] = [*container["command"], *container.get("args", [])]
+        program = Path(sys.executable).parent / command[0]
+        kubeconfig = self._control_plane.kubeconfig_for_service_account(pod["serviceAccountName"], self.namespace)
+
+        def line(port: int) -> Sequence[str | Path]:
+            # Replicas of one machine need ports of their own, and there is no kubelet to mount the account's token.
+            return [program, *command[1:], f"--address=127.0.0.1:{port}", f"--kubeconfig={kubeconfig}"]
+
+        log = self._folder / f"{self.release}-{self._count}.log"
+        return Replica(*start_on_free_port(line, _is_ready, log=log, timeout=_READY_SECONDS))
+
+    def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
+        file = self._folder / f"{self.release}-values.yaml"
+        file.write_text(yaml.safe_dump(values))
+        return ("--values", file)
+
+
+def _is_ready(port: int) -> bool:
+    """What the kubelet's probe finds, which verifies no certificate either."""
+    anybody = create_default_context()
+    anybody.check_hostname = False
+    anybody.verify_mode = CERT_NONE
+    try:
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=anybody, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
