@@ -1,4 +1,4 @@
-"""``make bench``: what the plugin costs, as ratios to a named peer in the same run.
+"""``make bench``: what the plugin and the webhook cost, as ratios to a named peer in the same run.
 
 Machines are noisy, so each pair of commands runs in turn (A B A B …) and the median of the pairs' ratios counts.
 Absolute figures are printed for orientation. Exits 1 when a bar is missed.
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.bench.webhook import measure_webhook
 from tests.controlplane.binaries import CONTROL_PLANE, Unavailable, find_binaries
 from tests.controlplane.control_plane import ControlPlane
 
@@ -54,6 +55,8 @@ def main() -> int:
             ok &= _answer(environment)
         print("\ntransports: the four requests of an explained pod, from the start of Python")
         _transports(development, control_plane)
+        print("\nthe webhook beside a Go webhook on controller-runtime")
+        ok &= measure_webhook(control_plane, Path(folder))
     return 0 if ok else 1
 
 

@@ -38,6 +38,8 @@ __all__ = [
     "build_binaries",
     "cache_folder",
     "find_binaries",
+    "find_go",
+    "go_environment",
 ]
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -190,7 +192,7 @@ def build_binaries(
     wanted = tuple(names)
     if isinstance(found := find_binaries(wanted, environment=environment), Binaries):
         return found
-    go = _find_go(environment, beside or Path(sys.executable).parent)
+    go = find_go(environment, beside)
     if isinstance(go, Unavailable):
         return go
     with _locked(cache_folder(environment), progress):
@@ -234,7 +236,7 @@ def _build(
         done = subprocess.run(
             command,
             cwd=module.source,
-            env=_go_environment(environment),
+            env=go_environment(environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -247,7 +249,7 @@ def _build(
     return None
 
 
-def _go_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def go_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Go's environment, with all settled that would change what is built."""
     settled = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off", "GOTOOLCHAIN": "local"}
     return {**environment, **settled}
@@ -259,7 +261,9 @@ def _last_lines(text: str, count: int = 12) -> str:
     return re.sub(r"https?://[^\s\"']+", "<address>", kept)
 
 
-def _find_go(environment: Mapping[str, str], beside: Path) -> Path | Unavailable:
+def find_go(environment: Mapping[str, str] = os.environ, beside: Path | None = None) -> Path | Unavailable:
+    """The Go that builds everything here: the one on PATH, else one beside the running Python."""
+    beside = beside or Path(sys.executable).parent
     needed = max((module.go_directive for module in _MODULES), key=_numbers)
     seen = []
     for candidate in (shutil.which("go", path=environment.get("PATH", "")), shutil.which("go", path=str(beside))):
@@ -278,7 +282,7 @@ def _find_go(environment: Mapping[str, str], beside: Path) -> Path | Unavailable
 
 def _go_version(go: str, environment: Mapping[str, str]) -> str:
     command = (go, "env", "GOVERSION")
-    done = subprocess.run(command, env=_go_environment(environment), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=go_environment(environment), capture_output=True, text=True, check=False)
     return done.stdout.strip().removeprefix("go")
 
 

@@ -91,7 +91,7 @@ func run(ctx context.Context, o options) error {
 	decoder := admission.NewDecoder(mgr.GetScheme())
 	server := mgr.GetWebhookServer()
 	server.Register("/mutate", &admission.Webhook{Handler: &mutator{client: mgr.GetClient(), decoder: decoder}})
-	server.Register("/validate", &admission.Webhook{Handler: &validator{client: mgr.GetClient(), decoder: decoder}})
+	server.Register("/validate", &admission.Webhook{Handler: &validator{client: mgr.GetClient(), live: mgr.GetAPIReader(), decoder: decoder}})
 	return mgr.Start(ctx)
 }
 

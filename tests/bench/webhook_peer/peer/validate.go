@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +20,9 @@ import (
 
 // validator refuses pods of unknown priority and warns of force deletions.
 type validator struct {
-	client  client.Reader
+	client client.Reader
+	// live reads what is not cached.
+	live    client.Reader
 	decoder admission.Decoder
 }
 
@@ -80,6 +84,14 @@ func (v *validator) validateDelete(ctx context.Context, req admission.Request) a
 	state, err := v.nodeState(ctx, pod.Spec.NodeName)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	// As ours: a node's heartbeat changes too often to be cached, so its Lease is read live.
+	lease := &coordinationv1.Lease{}
+	err = v.live.Get(ctx, client.ObjectKey{Namespace: "kube-node-lease", Name: pod.Spec.NodeName}, lease)
+	if err == nil && lease.Spec.RenewTime != nil {
+		state += fmt.Sprintf(", last heartbeat %s", lease.Spec.RenewTime.UTC().Format(time.TimeOnly))
+	} else if client.IgnoreNotFound(err) != nil {
+		state += ", last heartbeat unknown"
 	}
 	return admission.Allowed("").WithWarnings(guarantee(pod), state)
 }
