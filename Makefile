@@ -24,13 +24,19 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules kubectl_plugin webhook
-	@touch $@ $(VENV)/.plugin
+	@touch $@ $(VENV)/.plugin $(VENV)/.webhook
 
-demo: $(VENV)/.plugin ## explain pods and a node of the built-in demo cluster
+$(VENV)/.webhook: requirements/webhook.txt | $(VENV)/.plugin
+	$(PIP) install --require-hashes -r requirements/webhook.txt
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q webhook
+	@touch $@
+
+demo: $(VENV)/.plugin $(VENV)/.webhook ## explain pods and a node of the built-in demo cluster; ask the webhook
 	@$(DEMO) -n shop pod/checkout-mv9cgvs6p-x2x7p pod/db-1 pod/catalog-8wstmlzv2-9jd4z
 	@echo; $(DEMO) -n monitoring pod/log-agent-vqkbz
 	@echo; $(DEMO) -n data pod/postgres-0
 	@echo; $(DEMO) node/node-b2
+	@echo; $(BIN)/python -m webhook.demo
 
 test: $(VENV)/.dev lint ## all tests; with CI=true those on the real control plane must run
 	$(BIN)/python -m pytest
@@ -44,15 +50,18 @@ lint: $(VENV)/.dev ## formatting, lint, types, layers
 rows: $(VENV)/.dev ## rows of the specification and their tests
 	$(BIN)/python tests/rows.py
 
-bench: $(VENV)/.dev ## start-up and answer times, as ratios to python and kubectl
+bench: $(VENV)/.dev ## start-up and answer times, reviews of the webhook; as ratios to python, kubectl and a Go webhook
 	$(BIN)/python -m tests.bench.bench
 
 docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON Schemas
-	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py
+	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py \
+	  tests/webhook/test_recorded.py tests/charts/test_readme.py
 
 lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(PIP) install uv
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml -o requirements/plugin.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
+	  --extra webhook -o requirements/webhook.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra incluster --extra webhook --group build --group test --group lint -o requirements/dev.txt
 

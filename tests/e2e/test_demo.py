@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
@@ -17,6 +16,7 @@ from podrules.priority import admit_pod_create, admit_priority_class
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.demo import as_written, service_account
 from tests.e2e.objects import make_class, make_pod
 
 pytestmark = pytest.mark.controlplane
@@ -29,8 +29,6 @@ BUILT_IN = {
     ("PriorityClass", "system-cluster-critical"),
     ("PriorityClass", "system-node-critical"),
 }
-# Written by the API server itself.
-SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 ADMITTED = ("priority", "priorityClassName", "preemptionPolicy")
 
 
@@ -50,41 +48,21 @@ def created(control_plane_binaries: Binaries) -> Iterator[Created]:
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as alone:
         # Pods are refused in a namespace without its service account, which no controller makes here.
         for namespace in ("kube-system", "kube-public", "kube-node-lease"):
-            alone.apply([_service_account(namespace)])
+            alone.apply([service_account(namespace)])
         pods: list[tuple[Object, Object]] = []
         refused: list[tuple[Object, ApiError]] = []
         objects = demo_objects()
         for shown in objects:
             try:
-                stored = alone.api.create(_as_written(shown))
+                stored = alone.api.create(as_written(shown))
             except ApiError as error:
                 refused.append((shown, error))
                 continue
             if shown["kind"] == "Namespace":
-                alone.apply([_service_account(shown["metadata"]["name"])])
+                alone.apply([service_account(shown["metadata"]["name"])])
             if shown["kind"] == "Pod":
                 pods.append((shown, stored))
         yield Created(alone, pods, refused, len(objects))
-
-
-def _service_account(namespace: str) -> Object:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
-
-
-def _as_written(shown: Mapping[str, Any]) -> Object:
-    """The object as its author would create it: without what the API server and controllers fill in."""
-    made = copy.deepcopy(dict(shown))
-    made.pop("status", None)
-    for field in SERVER_FIELDS:
-        made["metadata"].pop(field, None)
-    if made["kind"] == "Service":
-        made["spec"] = {key: value for key, value in made["spec"].items() if key not in {"clusterIP", "clusterIPs"}}
-    if made["kind"] == "Job":
-        # Selector and labels hold the uid that only the API server gives.
-        del made["spec"]["selector"]
-        labels = made["spec"]["template"]["metadata"]["labels"]
-        made["spec"]["template"]["metadata"]["labels"] = {"app": labels["app"]}
-    return made
 
 
 def test_everything_else_is_accepted(created: Created) -> None:

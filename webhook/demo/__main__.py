@@ -1,0 +1,104 @@
+"""Serves the demo cluster on loopback, sends the recorded reviews, and prints what kubectl would show."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import IO, Any, Final
+
+_START_SECONDS: Final = 30
+_WARNINGS: Final = "{warnings}"
+_NO_STEPS: Final = base64.b64encode(b"[]").decode()
+
+
+def main() -> int:
+    """Print each command and its answer; 1 when the webhook does not start."""
+    commands = json.loads(files("webhook.demo").joinpath("recorded.json").read_text(encoding="utf-8"))
+    with tempfile.TemporaryFile() as log, _serving(log) as connection:
+        if connection is None:
+            log.seek(0)
+            print(log.read().decode(errors="replace"), file=sys.stderr)
+            return 1
+        for command in commands:
+            print(f"$ {command['command']}")
+            answers = [_asked(connection, path, review) for path, review in command["calls"]]
+            print(_shown(command["output"], answers))
+    return 0
+
+
+@contextlib.contextmanager
+def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
+    """A connection to a webhook of our own; None when it does not start."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    serve = [sys.executable, "-m", "webhook.main", "--demo", f"--address=127.0.0.1:{port}", "--drain=0s"]
+    with subprocess.Popen(serve, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
+        connection = _connected(server, port)
+        try:
+            yield connection
+        finally:
+            if connection is not None:
+                connection.close()
+            server.terminate()
+
+
+def _connected(server: subprocess.Popen[bytes], port: int) -> http.client.HTTPSConnection | None:
+    # The certificate is made for this run alone, and nobody can know it.
+    anybody = ssl.create_default_context()
+    anybody.check_hostname = False
+    anybody.verify_mode = ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=anybody)
+    deadline = time.monotonic() + _START_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            connection.request("GET", "/readyz")
+            connection.getresponse().read()
+            return connection
+        except OSError:
+            connection.close()
+            time.sleep(0.05)
+    return None
+
+
+def _asked(connection: http.client.HTTPSConnection, path: str, review: Mapping[str, Any]) -> dict[str, Any]:
+    """The webhook's response to one review."""
+    connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
+    response: dict[str, Any] = json.loads(connection.getresponse().read())["response"]
+    return response
+
+
+def _shown(output: str, answers: list[dict[str, Any]]) -> str:
+    """What kubectl prints: each distinct warning once; and what was filled in, which it does not show."""
+    warnings = dict.fromkeys(text for answer in answers for text in answer.get("warnings", ()))
+    lines = [f"Warning: {text}" for text in warnings]
+    shown = "\n".join(filter(None, output.replace(_WARNINGS, "\n".join(lines)).splitlines()))
+    steps = [step for answer in answers for step in json.loads(base64.b64decode(answer.get("patch", _NO_STEPS)))]
+    return "\n".join([shown, *(line for step in steps for line in _filled_in(step)), ""])
+
+
+def _filled_in(step: Mapping[str, Any]) -> Iterator[str]:
+    """One operation of a patch, the entries of a list each on a line."""
+    value = step["value"]
+    yield f"  filled in: {step['path'].lstrip('/').replace('/', '.')}{'' if isinstance(value, list) else f' {value}'}"
+    for entry in value if isinstance(value, list) else ():
+        yield f"  - {json.dumps(entry)}"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BrokenPipeError:
+        # Whoever read has seen enough; what is left in the buffer must not fail once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
