@@ -24,7 +24,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.pod import Pod
-from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeSpec
+from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
 
 __all__ = ["ClaimedVolume", "WriterGuard", "WriterLock", "attachment_name", "claimed_volumes", "writer_guard"]
 
@@ -99,15 +99,18 @@ def attachment_name(source: CSIVolumeSource, node: str) -> str:
     return "csi-" + hashlib.sha256(f"{source.volume_handle}{source.driver}{node}".encode()).hexdigest()
 
 
-def writer_guard(claimed: ClaimedVolume, volume: PersistentVolume, *, attached: bool | None) -> WriterGuard:
+def writer_guard(
+    claimed: ClaimedVolume, claim: PersistentVolumeClaim, volume: PersistentVolume, *, attached: bool | None
+) -> WriterGuard:
     """Who keeps a second writer out of a volume when its pod is force deleted.
 
     Args:
         claimed: The volume in the pod.
-        volume: The PersistentVolume behind its claim.
+        claim: Its claim, which says how it is meant to be used; the volume may allow more.
+        volume: The PersistentVolume behind the claim.
         attached: Whether its VolumeAttachment to the pod's node says so; None when that is not known. Counts for CSI.
     """
-    modes = volume.spec.access_modes
+    modes = claim.spec.access_modes
     backend, lock = _backend(volume.spec, attached=attached)
     if claimed.read_only or _SHARED_MODES & set(modes):
         lock = WriterLock.NOT_NEEDED

@@ -13,19 +13,22 @@ from msgspec.structs import replace
 from podrules.model.base import OwnerReference, ResourceList
 from podrules.model.decode import from_object
 from podrules.model.node import Node
-from podrules.model.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from podrules.model.pod import Container, ContainerStatus, Pod, ResourceRequirements, TopologySpreadConstraint
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
+from podrules.model.storage import PersistentVolume
 from podrules.model.workload import ReplicationController, Service, Workload
 from podrules.qos import FieldChange
 
 __all__ = [
     "amounts",
+    "make_constraint",
     "make_container",
     "make_container_status",
     "make_controller",
     "make_limit_range",
     "make_node",
     "make_owner",
+    "make_persistent_volume",
     "make_pod",
     "make_priority_class",
     "make_resources",
@@ -139,6 +142,8 @@ def make_pod(
     priority_class_name: str = "",
     preemption_policy: str | None = None,
     termination_seconds: int | None = None,
+    constraints: Sequence[TopologySpreadConstraint] = (),
+    volumes: Sequence[Mapping[str, Any]] = (),
     phase: str = "",
     qos_class: str = "",
     conditions: Sequence[Mapping[str, str]] = (),
@@ -172,6 +177,7 @@ def make_pod(
                 "priorityClassName": priority_class_name,
                 "preemptionPolicy": preemption_policy,
                 "terminationGracePeriodSeconds": termination_seconds,
+                "volumes": [dict(volume) for volume in volumes],
             },
             "status": {
                 "phase": phase,
@@ -191,6 +197,7 @@ def make_pod(
             init_containers=tuple(init_containers),
             ephemeral_containers=tuple(ephemeral_containers),
             resources=resources,
+            topology_spread_constraints=tuple(constraints),
         ),
         status=replace(
             pod.status,
@@ -207,12 +214,16 @@ def make_node(
     capacity: Amounts | None = None,
     allocatable: Amounts | None = None,
     kubelet: str = "v1.36.3",
+    taints: Sequence[Mapping[str, str]] = (),
+    conditions: Sequence[Mapping[str, str]] = (),
 ) -> Node:
     """A node; what is allocatable is the capacity unless given."""
     return from_object(
         {
             "metadata": {"name": name},
+            "spec": {"taints": [dict(taint) for taint in taints]},
             "status": {
+                "conditions": [dict(condition) for condition in conditions],
                 "capacity": _dict(capacity),
                 "allocatable": _dict(capacity if allocatable is None else allocatable),
                 "nodeInfo": {"kubeletVersion": kubelet},
@@ -234,6 +245,43 @@ def make_priority_class(
             "preemptionPolicy": preemption_policy,
         },
         PriorityClass,
+    )
+
+
+def make_constraint(
+    max_skew: int,
+    topology_key: str,
+    when_unsatisfiable: str,
+    *,
+    selector: Mapping[str, Any] | None = None,
+    min_domains: int | None = None,
+    node_affinity_policy: str | None = None,
+    node_taints_policy: str | None = None,
+    match_label_keys: Sequence[str] = (),
+) -> TopologySpreadConstraint:
+    """A topology spread constraint; ``selector`` is a labelSelector as manifests write it."""
+    return from_object(
+        {
+            "maxSkew": max_skew,
+            "topologyKey": topology_key,
+            "whenUnsatisfiable": when_unsatisfiable,
+            "labelSelector": None if selector is None else dict(selector),
+            "minDomains": min_domains,
+            "nodeAffinityPolicy": node_affinity_policy,
+            "nodeTaintsPolicy": node_taints_policy,
+            "matchLabelKeys": list(match_label_keys),
+        },
+        TopologySpreadConstraint,
+    )
+
+
+def make_persistent_volume(
+    source: str = "", about: Mapping[str, Any] | None = None, *, access_modes: Sequence[str] = ("ReadWriteOnce",)
+) -> PersistentVolume:
+    """A PersistentVolume with this source (``nfs``, ``csi``), whose fields are ``about``; without one it has none."""
+    sources = {source: dict(about or {})} if source else {}
+    return from_object(
+        {"metadata": {"name": "volume"}, "spec": {"accessModes": list(access_modes), **sources}}, PersistentVolume
     )
 
 

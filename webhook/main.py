@@ -22,6 +22,7 @@ __all__ = ["main", "parse_settings"]
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DEFAULT_LIFETIME: Final = "90d"
 _LEAST_LIFETIME: Final = 12.0
+_MOST_PORT: Final = 65535
 _NEEDED: Final = ("flask", "gunicorn", "gevent", "cryptography")
 
 
@@ -47,6 +48,10 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.error("--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other")
     if kept and not (args.tls_name and args.webhook_configuration):
         parser.error("--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told")
+    if not kept and (args.tls_name or args.webhook_configuration or args.tls_lifetime != _lifetime(_DEFAULT_LIFETIME)):
+        parser.error("--tls-name, --tls-lifetime and --webhook-configuration go with --tls-secret")
+    if kept and args.demo:
+        parser.error("--demo has no cluster to keep a Secret in: leave --tls-secret out")
     if bool(args.tls_cert) != bool(args.tls_key):
         parser.error("--tls-cert and --tls-key belong together")
     if not (kept or args.tls_cert or args.demo):
@@ -84,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--version", action="version", version=f"qos-webhook {__version__}")
-    add("--address", default="0.0.0.0:8443", metavar="HOST:PORT", help="where to listen; 0.0.0.0:8443")
+    add("--address", type=_address, default="0.0.0.0:8443", metavar="HOST:PORT", help="where to listen; 0.0.0.0:8443")
     add(
         "--drain",
         type=_seconds,
@@ -101,7 +106,11 @@ def _parser() -> argparse.ArgumentParser:
         "--tls-secret", type=_object, metavar="NAMESPACE/NAME", help="make the certificate and keep it in this Secret"
     )
     tls.add_argument(
-        "--tls-name", action="append", metavar="NAME", help="DNS name or IP address that it is for; may be repeated"
+        "--tls-name",
+        type=_tls_name,
+        action="append",
+        metavar="NAME",
+        help="DNS name or IP address that it is for; may be repeated",
     )
     tls.add_argument(
         "--tls-lifetime",
@@ -128,6 +137,19 @@ def _parser() -> argparse.ArgumentParser:
         help="write constraints of defaultingType System too, which kube-scheduler applies by itself",
     )
     return parser
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and int(port) <= _MOST_PORT):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443")
+    return text
+
+
+def _tls_name(text: str) -> str:
+    if not re.fullmatch(r"[0-9A-Za-z:.*-]{1,253}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a DNS name nor an IP address")
+    return text
 
 
 def _object(text: str) -> ObjectRef:

@@ -17,9 +17,9 @@ from msgspec import Struct
 from webhook.patch import PatchOperation
 from webhook.review import API_VERSION
 
-__all__ = ["ALLOWED", "Answer", "combined", "denied", "encode_answer"]
+__all__ = ["ALLOWED", "MAX_WARNING", "Answer", "combined", "denied", "encode_answer"]
 
-_MAX_WARNING: Final = 256
+MAX_WARNING: Final = 256
 """Characters of one warning: what is left of each when all together are too long."""
 _MAX_MESSAGE: Final = 1024
 _FORBIDDEN: Final = 403
@@ -85,7 +85,7 @@ def encode_answer(uid: str, answer: Answer) -> bytes:
         uid,
         answer.allowed,
         None if answer.allowed else _Status(_plain(answer.denial, _MAX_MESSAGE)),
-        tuple(_plain(warning, _MAX_WARNING) for warning in answer.warnings),
+        tuple(_plain(warning, MAX_WARNING) for warning in answer.warnings),
         "JSONPatch" if answer.patch else None,
         msgspec.json.encode(answer.patch) if answer.patch else None,
     )

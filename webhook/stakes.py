@@ -67,11 +67,13 @@ def _renewed(name: str, live: Source) -> datetime | None:
 def _guard(pod: Pod, claimed: ClaimedVolume, live: Source) -> WriterGuard:
     try:
         claim = live.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
+        if not claim.spec.volume_name:
+            return WriterGuard(claimed.name, WriterLock.UNKNOWN)
         volume = live.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
         attached = _attached(volume, pod.spec.node_name, live)
     except ClusterError:
         return WriterGuard(claimed.name, WriterLock.UNKNOWN)
-    return writer_guard(claimed, volume, attached=attached)
+    return writer_guard(claimed, claim, volume, attached=attached)
 
 
 def _attached(volume: PersistentVolume, node: str, live: Source) -> bool | None:

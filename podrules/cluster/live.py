@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from podrules.cluster.answers import ObjectList, error_message
-from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound, Unreachable
+from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound, Unreachable, UsageError
 from podrules.cluster.kinds import Kind
 from podrules.cluster.transport import Response, Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
@@ -94,6 +94,9 @@ class LiveSource:
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
+        if not name:
+            # Its path would be that of all objects.
+            raise UsageError(f"a {kind.singular} without a name cannot be asked for")
         status, body = self._transport.get(kind.path(namespace, name))
         if status == 404:
             raise NotFound(kind, name, namespace, self._near(kind, name, namespace) if self._suggest else ())

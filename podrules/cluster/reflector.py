@@ -137,8 +137,8 @@ class Reflector(Generic[T]):
         return self._objects.get(namespace, {}).get(name)
 
     def in_namespace(self, namespace: str = "") -> Mapping[str, T]:
-        """All objects of a namespace by name."""
-        return self._objects.get(namespace, {})
+        """All objects of a namespace by name, as they are now."""
+        return dict(self._objects.get(namespace, {}))
 
     def fill(self, objects: Iterable[T]) -> None:
         """Take these as a whole list: what a new list does, and all that a cluster in memory needs."""
@@ -166,6 +166,10 @@ class Reflector(Generic[T]):
             except _TooOld:
                 version = ""
             except (Unreachable, Refused, DecodeError) as error:
+                self._fail(error)
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, a cache must not stand still for ever
+                _LOG.debug("%s", self.name, exc_info=error)
                 self._fail(error)
                 continue
             if time.monotonic() - started < 1:
@@ -221,11 +225,10 @@ class Reflector(Generic[T]):
                 raise _TooOld
             raise Refused(status.code, body)
         meta = from_json(body, _Any).metadata
-        if event.type in {"ADDED", "MODIFIED"}:
-            entry = self._decoded(body)
-            if entry is not None:
-                self._objects.setdefault(meta.namespace, {})[meta.name] = entry
-        elif event.type == "DELETED":
+        entry = self._decoded(body) if event.type in {"ADDED", "MODIFIED"} else None
+        if entry is not None:
+            self._objects.setdefault(meta.namespace, {})[meta.name] = entry
+        elif event.type != "BOOKMARK":
             self._forget(meta)
         if event.type != "BOOKMARK":
             self._on_change()
@@ -241,6 +244,10 @@ class Reflector(Generic[T]):
         """The view of one object; one that does not fit is left out, for it must not cost all others."""
         try:
             return from_json(body, self.model)
-        except DecodeError as error:
-            _LOG.warning("%s: an object is left out: %s", self.name, error)
+        except DecodeError:
+            meta = from_json(body, _Any).metadata
+            # Not what is wrong with it: that may quote what it holds, and it may be a Secret.
+            _LOG.warning(
+                "%s: %s/%s is left out: it has not the shape of its kind", self.name, meta.namespace, meta.name
+            )
             return None

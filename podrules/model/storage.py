@@ -14,6 +14,7 @@ __all__ = [
     "Empty",
     "PersistentVolume",
     "PersistentVolumeClaim",
+    "PersistentVolumeClaimSpec",
     "PersistentVolumeClaimVolumeSource",
     "PersistentVolumeSpec",
     "Volume",

@@ -1,20 +1,23 @@
 """KubeSchedulerConfiguration: the profiles of a scheduler and the arguments of their plugins.
 
-    a pod's spec.schedulerName names its profile; a profile without a name, and a configuration without profiles, is
-    default-scheduler's. A plugin without pluginConfig has its default arguments.
+    a pod's spec.schedulerName names its profile; the only profile may go without a name, and a configuration without
+    profiles: that is default-scheduler's. A plugin without pluginConfig has its default arguments.
 
 Source: k8s.io/kube-scheduler/config/v1/types.go at v0.36.3, pkg/scheduler/apis/config/v1/defaults.go at v1.36.3.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
+from podrules.model.pod import TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import (
+    SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
     validate_pod_topology_spread_args,
 )
@@ -44,7 +47,7 @@ class _PluginConfig(Model, frozen=True):
 
 
 class _Profile(Model, frozen=True):
-    scheduler_name: str = DEFAULT_SCHEDULER_NAME
+    scheduler_name: str | None = None
     plugin_config: tuple[_PluginConfig, ...] = ()
 
 
@@ -52,6 +55,18 @@ class _Configuration(Model, frozen=True):
     api_version: str = ""
     kind: str = ""
     profiles: tuple[_Profile, ...] = ()
+
+
+class _SpreadArgs(PodTopologySpreadArgs, frozen=True, forbid_unknown_fields=True):
+    """As it is written: kube-scheduler reads its configuration strictly."""
+
+    default_constraints: tuple[_SpreadConstraint, ...] = ()
+    api_version: str = _API_VERSION
+    kind: str = f"{_SPREAD}Args"
+
+
+class _SpreadConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
+    max_skew: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
 
 
 def read_profiles(configuration: Any) -> dict[str, Profile]:
@@ -69,29 +84,53 @@ def read_profiles(configuration: Any) -> dict[str, Profile]:
         raise ConfigurationError(f"apiVersion and kind: {given}: write {_API_VERSION} {_KIND}")
     errors: list[str] = []
     profiles: dict[str, Profile] = {}
-    for index, entry in enumerate(decoded.profiles or (_Profile(),)):
+    entries = decoded.profiles or (_Profile(),)
+    for index, entry in enumerate(entries):
         path = f"profiles[{index}]"
-        if entry.scheduler_name in profiles:
-            errors.append(f'{path}.schedulerName: Duplicate value: "{entry.scheduler_name}"')
-        args = _spread_args(entry, path, errors)
-        profiles[entry.scheduler_name] = Profile(entry.scheduler_name, args)
+        name = DEFAULT_SCHEDULER_NAME if len(entries) == 1 and entry.scheduler_name is None else entry.scheduler_name
+        if not name:
+            errors.append(f"{path}.schedulerName: Required value: each of several profiles needs one")
+        elif name in profiles:
+            errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
+        profiles[name or ""] = Profile(name or "", _spread_args(entry, path, errors))
     if errors:
         raise ConfigurationError("; ".join(errors))
     return profiles
 
 
 def _spread_args(profile: _Profile, path: str, errors: list[str]) -> PodTopologySpreadArgs:
+    args = PodTopologySpreadArgs()
+    seen: set[str] = set()
     for index, plugin in enumerate(profile.plugin_config):
-        if plugin.name == _SPREAD:
-            place = f"{path}.pluginConfig[{index}].args"
-            args: PodTopologySpreadArgs = _decoded(plugin.args, PodTopologySpreadArgs, place)
-            errors += validate_pod_topology_spread_args(args, place)
-            return args
-    return PodTopologySpreadArgs()
+        place = f"{path}.pluginConfig[{index}]"
+        if plugin.name in seen:
+            errors.append(f'{place}: Duplicate value: "{plugin.name}"')
+        elif plugin.name == _SPREAD:
+            args = _valid_spread_args(plugin.args, f"{place}.args", errors)
+        seen.add(plugin.name)
+    return args
+
+
+def _valid_spread_args(given: dict[str, Any], path: str, errors: list[str]) -> PodTopologySpreadArgs:
+    written: _SpreadArgs = _decoded(given, _SpreadArgs, path)
+    if (written.api_version, written.kind) != (_API_VERSION, f"{_SPREAD}Args"):
+        errors.append(f"{path}: {written.api_version} {written.kind}: has to match plugin args of {_SPREAD}")
+    args: PodTopologySpreadArgs = _decoded(given, PodTopologySpreadArgs, path)
+    args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
+    errors += validate_pod_topology_spread_args(args, path)
+    return args
 
 
 def _decoded(value: Any, kind: type[Any], path: str) -> Any:
     try:
         return from_object(value, kind)
     except DecodeError as error:
-        raise ConfigurationError(f"{path}.{error}" if path else str(error)) from error
+        raise ConfigurationError(_below(path, str(error))) from error
+
+
+def _below(path: str, problem: str) -> str:
+    """A problem that begins with a field's path, or is the value's own, with the path of the value before it."""
+    field, colon, _ = problem.partition(": ")
+    if not path:
+        return problem
+    return f"{path}.{problem}" if colon and " " not in field else f"{path}: {problem}"

@@ -2,10 +2,152 @@
 
 from __future__ import annotations
 
+import base64
+import copy
 import json
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["delete_review"]
+from webhook.response import Answer, encode_answer
+
+__all__ = [
+    "controlled_by",
+    "create_review",
+    "delete_review",
+    "patched",
+    "pod_object",
+    "update_review",
+    "workload_object",
+]
+
+Object = dict[str, Any]
+
+_RESOURCES = {
+    "Pod": ("", "v1", "pods"),
+    "Deployment": ("apps", "v1", "deployments"),
+    "ReplicaSet": ("apps", "v1", "replicasets"),
+    "StatefulSet": ("apps", "v1", "statefulsets"),
+    "DaemonSet": ("apps", "v1", "daemonsets"),
+    "Job": ("batch", "v1", "jobs"),
+    "CronJob": ("batch", "v1", "cronjobs"),
+    "ReplicationController": ("", "v1", "replicationcontrollers"),
+}
+
+
+def pod_object(
+    *,
+    name: str = "",
+    namespace: str = "shop",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    owner: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """A pod as a mutating webhook sees it: defaulted; without ``name`` it is about to get one, and has generateName.
+
+    Args:
+        name: Its name.
+        namespace: Its namespace.
+        labels: Its labels.
+        annotations: Its annotations.
+        owner: The reference to its controller.
+        spec: Fields of ``spec``; None leaves out one that is usually there.
+    """
+    named = {"name": name} if name else {"generateName": "web-"}
+    metadata: Object = {
+        **named,
+        "namespace": namespace,
+        "labels": dict(labels or {}),
+        "annotations": dict(annotations or {}),
+    }
+    if owner is not None:
+        metadata["ownerReferences"] = [dict(owner)]
+    defaults = {
+        "containers": [{"name": "app", "image": "registry.example.com/app:1", "resources": {}}],
+        "priority": 0,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "schedulerName": "default-scheduler",
+        "terminationGracePeriodSeconds": 30,
+    }
+    set_fields = {field: value for field, value in {**defaults, **spec}.items() if value is not None}
+    status = {"phase": "Pending", "qosClass": "BestEffort"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": set_fields, "status": status}
+
+
+def controlled_by(owner: Mapping[str, Any]) -> Object:
+    """The reference that a pod has to its controller."""
+    meta = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def workload_object(kind: str, class_name: str | None, *, owner: Mapping[str, Any] | None = None) -> Object:
+    """A workload named ``web`` whose pods are of a class, or of none."""
+    group, version, _ = _RESOURCES[kind]
+    metadata: Object = {"name": "web", "namespace": "shop", "uid": "0b5f"}
+    if owner is not None:
+        metadata["ownerReferences"] = [dict(owner)]
+    pod_spec: Object = {"containers": [{"name": "app", "image": "registry.example.com/app:1"}]}
+    if class_name is not None:
+        pod_spec["priorityClassName"] = class_name
+    spec: Object = {"template": {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec}}
+    if kind == "CronJob":
+        spec = {"schedule": "@daily", "jobTemplate": {"spec": spec}}
+    api_version = f"{group}/{version}" if group else version
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def create_review(obj: Object, *, sub_resource: str = "") -> bytes:
+    """The review of an object's creation; one that is about to get its name has none in the request either."""
+    return _review("CREATE", obj, None, sub_resource)
+
+
+def update_review(obj: Object, *, old: Object | None = None, sub_resource: str = "") -> bytes:
+    """The review of a change; what was there is the same when not given."""
+    return _review("UPDATE", obj, obj if old is None else old, sub_resource)
+
+
+def patched(obj: Object, answer: Answer) -> Object:
+    """The object after the API server took the patch of an answer as it goes over the wire (RFC 6902, ``add``)."""
+    response = json.loads(encode_answer("uid", answer))["response"]
+    changed = copy.deepcopy(obj)
+    for step in json.loads(base64.b64decode(response.get("patch", ""))) if "patch" in response else ():
+        assert step["op"] == "add"
+        *parents, last = step["path"].removeprefix("/").split("/")
+        place = changed
+        for parent in parents:
+            place = place[parent]
+        place[last] = step["value"]
+    return changed
+
+
+def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) -> bytes:
+    group, version, resource = _RESOURCES[obj["kind"]]
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": group, "version": version, "kind": obj["kind"]},
+        "resource": {"group": group, "version": version, "resource": resource},
+        "requestKind": {"group": group, "version": version, "kind": obj["kind"]},
+        "requestResource": {"group": group, "version": version, "resource": resource},
+        "namespace": obj["metadata"]["namespace"],
+        "operation": operation,
+        "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+        "object": obj,
+        "oldObject": old,
+        "dryRun": False,
+        "options": {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"},
+    }
+    if "name" in obj["metadata"]:
+        request["name"] = obj["metadata"]["name"]
+    if sub_resource:
+        request["subResource"] = request["requestSubResource"] = sub_resource
+    return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 
 
 def delete_review(

@@ -212,6 +212,12 @@ def _record(control_plane: ControlPlane, recorder: Recorder) -> list[Object]:
     return recorded
 
 
+def _shapes(recorded: Object) -> list[Any]:
+    """The shapes of a command's reviews: the API server may ask once more when it has to try again."""
+    shapes = [_shape(call) for call in recorded["calls"]]
+    return [shape for number, shape in enumerate(shapes) if shape not in shapes[:number]]
+
+
 def _shape(value: Any) -> Any:
     """Names and types of all fields; managedFields speak of times and uids in their keys."""
     if isinstance(value, dict):
@@ -230,7 +236,7 @@ def test_recorded_reviews_are_what_the_api_server_sends(demo_api_server: Control
     assert [(entry["command"], entry["output"]) for entry in kept] == [
         (entry["command"], entry["output"]) for entry in recorded
     ]
-    assert _shape(kept) == _shape(recorded)
+    assert [_shapes(entry) for entry in kept] == [_shapes(entry) for entry in recorded]
 
 
 @pytest.fixture(scope="module")

@@ -105,6 +105,7 @@ class CertificateKeeper:
         self._serving = serving
         self._lifetime = timedelta(seconds=settings.lifetime)
         self._changed = threading.Event()
+        self._first_told: tuple[bytes, datetime] | None = None
         self._secret = Reflector(
             transport,
             _SECRETS,
@@ -137,13 +138,16 @@ class CertificateKeeper:
             except (ClusterError, _Failed, DecodeError, OSError) as error:
                 _LOG.warning("the certificate: %s; next try in %.0f s", error, _RETRY_SECONDS)
                 wait = _RETRY_SECONDS
+            except Exception:  # noqa: BLE001 - whatever it is, the certificate must be renewed when it has passed
+                _LOG.exception("the certificate; next try in %.0f s", _RETRY_SECONDS)
+                wait = _RETRY_SECONDS
 
     def _keep(self) -> float:
         """Do what is due and return the seconds until something may be due again."""
         now = datetime.now(UTC)
         kept = _kept(self._secret.get(self._settings.secret.name, self._settings.secret.namespace))
-        told = self._told(kept.authorities)
-        step = next_step(kept, self._settings.names, now=now, lifetime=self._lifetime, told=told)
+        since = self._told_since(kept.authorities, now)
+        step = next_step(kept, self._settings.names, now=now, lifetime=self._lifetime, told_since=since)
         if step.kept.certificate == kept.certificate and self._serving.load(kept.certificate, kept.key):
             _LOG.info("serving the certificate of Secret %s", self._settings.secret)
         if step.kept != kept:
@@ -177,6 +181,14 @@ class CertificateKeeper:
             raise _Failed(f"Secret {secret} cannot be read: {error_message(body)}")
         found = from_json(body, _CachedSecret)
         return _Read(_kept(found), found.metadata.resource_version)
+
+    def _told_since(self, authorities: bytes, now: datetime) -> datetime | None:
+        """Since when this replica has seen each of our webhooks with these authorities."""
+        if not self._told(authorities):
+            self._first_told = None
+        elif self._first_told is None or self._first_told[0] != authorities:
+            self._first_told = (authorities, now)
+        return self._first_told[1] if self._first_told is not None else None
 
     def _told(self, authorities: bytes) -> bool:
         """Whether each of our webhooks in the configurations has these authorities."""

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-__all__ = ["BACKDATED", "Pair", "PairError", "authorities_in", "inspect", "make_pair"]
+__all__ = ["BACKDATED", "Inspected", "Pair", "PairError", "authorities_in", "inspect", "is_signed_by", "make_pair"]
 
 BACKDATED: Final = timedelta(minutes=5)
 """The API server's clock may be a little behind ours."""
@@ -80,21 +81,33 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
         leaf = x509.load_pem_x509_certificate(certificate)
         private = serialization.load_pem_private_key(key, password=None)
         alternatives = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
+        own = private.public_key() == leaf.public_key()
+        names = frozenset(str(entry.value) for entry in alternatives)
+        validity = leaf.not_valid_before_utc, leaf.not_valid_after_utc
+    except Exception as error:  # cryptography has a kind of its own for each way to be corrupt
         raise PairError(f"no certificate with its key: {error}") from error
-    if private.public_key() != leaf.public_key():
+    if not own:
         raise PairError("the key is another certificate's")
-    names = {str(entry.value) for entry in alternatives}
-    return Inspected(frozenset(names), leaf.not_valid_before_utc, leaf.not_valid_after_utc)
+    return Inspected(names, *validity)
+
+
+def is_signed_by(certificate: bytes, authority: bytes) -> bool:
+    """Whether an authority signed a certificate; both PEM that can be read."""
+    signer = x509.load_pem_x509_certificate(authority)
+    try:
+        x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(signer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def authorities_in(bundle: bytes, *, now: datetime) -> tuple[bytes, ...]:
     """The certificates of a bundle that have not expired, each as PEM; what cannot be read is left out."""
     try:
         found = x509.load_pem_x509_certificates(bundle)
-    except ValueError:
+        return tuple(_pem(entry) for entry in found if entry.not_valid_after_utc > now)
+    except Exception:  # noqa: BLE001 - as above
         return ()
-    return tuple(_pem(entry) for entry in found if entry.not_valid_after_utc > now)
 
 
 def _unsigned(

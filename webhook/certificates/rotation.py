@@ -1,15 +1,18 @@
 """What is to be done with the kept certificates, from what is kept and the time alone.
 
-    none that can be used                a new pair, served at once
-    two thirds of the lifetime over      stage the next pair: clients are told its authority beside the present one
-    staged, told to every client for     serve it; the old authority stays known until it expires, so that a replica
-    the settling time                    that has not loaded the new certificate yet is still trusted
+    none that can be used                  serve the staged one if there is one, else make a pair and serve it at once
+    two thirds of the lifetime are over,   stage the next pair: clients are told its authority beside the present one
+    or a name is missing
+    staged, and every client has been      serve it; the old authority stays known until it expires, so that a replica
+    told for the settling time             that has not loaded the new certificate yet is still trusted
 
-So at no time does any replica serve a certificate that a client has not been told of.
+A certificate can be used when its key is its own, it is valid now, and its authority is kept. So at no time does any
+replica serve a certificate that a client has not been told of, unless there is no other.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,7 +20,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.certificates.pair import BACKDATED, Inspected, Pair, PairError, authorities_in, inspect, make_pair
+from webhook.certificates.pair import (
+    BACKDATED,
+    Inspected,
+    Pair,
+    PairError,
+    authorities_in,
+    inspect,
+    is_signed_by,
+    make_pair,
+)
 
 __all__ = ["Kept", "Step", "next_step"]
 
@@ -46,53 +58,69 @@ class Step(Struct, frozen=True):
     look_again: datetime
 
 
-def next_step(kept: Kept, names: Sequence[str], *, now: datetime, lifetime: timedelta, told: bool) -> Step:
+def next_step(
+    kept: Kept, names: Sequence[str], *, now: datetime, lifetime: timedelta, told_since: datetime | None
+) -> Step:
     """What to keep now.
 
     Args:
         kept: What is kept.
-        names: By which clients call; a certificate that has more of them will do, so that two versions of a
+        names: By which clients call. Names that a kept certificate has beside them stay, so that two versions of a
             deployment with different names do not take turns.
         now: The time.
         lifetime: Of new certificates.
-        told: Whether every client has been told all kept authorities.
+        told_since: Since when every client has been told all kept authorities; None: they have not.
     """
-    settle = min(_SETTLE * lifetime, _MOST_SETTLE)
-    kept = replace(kept, authorities=b"".join(authorities_in(kept.authorities, now=now)))
-    present = _usable(kept.certificate, kept.key, names, now)
+    wanted = {_canonical(name) for name in names}
+    authorities = authorities_in(kept.authorities, now=now)
+    kept = replace(kept, authorities=b"".join(authorities))
+    present = _usable(kept.certificate, kept.key, authorities, now)
+    staged = _usable(kept.next_certificate, kept.next_key, authorities, now)
     if present is None:
-        pair = make_pair(names, now=now, lifetime=lifetime)
-        fresh = Kept(pair.certificate, pair.key, authorities=pair.authority + kept.authorities)
-        return Step(fresh, now + _RENEW_AFTER * lifetime)
-    staged = _usable(kept.next_certificate, kept.next_key, names, now)
-    if staged is not None:
-        ready = staged.not_before + BACKDATED + settle
-        if not told or now < ready:
-            return Step(kept, max(ready, now + settle / 4))
-        promoted = Kept(kept.next_certificate, kept.next_key, authorities=kept.authorities)
-        return Step(promoted, _renewal(staged))
-    if now < _renewal(present):
+        return Step(_promoted(kept), now) if staged is not None else _fresh(kept, names, now, lifetime)
+    settle = min(_SETTLE * lifetime, _MOST_SETTLE)
+    if staged is not None and staged.names >= wanted:
+        if told_since is None or now < told_since + settle:
+            return Step(kept, now + settle / 4 if told_since is None else told_since + settle)
+        return Step(_promoted(kept), _renewal(staged))
+    if staged is None and present.names >= wanted and now < _renewal(present):
         return Step(replace(kept, next_certificate=b"", next_key=b""), _renewal(present))
-    every_name = (*names, *sorted(present.names - set(names)))
-    return Step(_stage(kept, make_pair(every_name, now=now, lifetime=lifetime)), now + settle)
+    others = present.names | (staged.names if staged is not None else set())
+    pair = make_pair((*names, *sorted(others - wanted)), now=now, lifetime=lifetime)
+    return Step(_staged(kept, pair), now + settle)
 
 
-def _stage(kept: Kept, pair: Pair) -> Kept:
-    return replace(
-        kept,
-        next_certificate=pair.certificate,
-        next_key=pair.key,
-        authorities=pair.authority + kept.authorities,
-    )
+def _canonical(name: str) -> str:
+    """The name as a certificate's reader gives it back: addresses have several spellings."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
 
 
-def _usable(certificate: bytes, key: bytes, names: Sequence[str], now: datetime) -> Inspected | None:
-    """The certificate if it can be served now under all names."""
+def _fresh(kept: Kept, names: Sequence[str], now: datetime, lifetime: timedelta) -> Step:
+    pair = make_pair(names, now=now, lifetime=lifetime)
+    fresh = Kept(pair.certificate, pair.key, authorities=pair.authority + kept.authorities)
+    return Step(fresh, now + _RENEW_AFTER * lifetime)
+
+
+def _staged(kept: Kept, pair: Pair) -> Kept:
+    authorities = pair.authority + kept.authorities
+    return replace(kept, next_certificate=pair.certificate, next_key=pair.key, authorities=authorities)
+
+
+def _promoted(kept: Kept) -> Kept:
+    return Kept(kept.next_certificate, kept.next_key, authorities=kept.authorities)
+
+
+def _usable(certificate: bytes, key: bytes, authorities: Sequence[bytes], now: datetime) -> Inspected | None:
+    """The certificate if it can be served now."""
     try:
         found = inspect(certificate, key)
     except PairError:
         return None
-    return found if found.names >= set(names) and found.not_before <= now < found.not_after else None
+    signed = any(is_signed_by(certificate, authority) for authority in authorities)
+    return found if signed and found.not_before <= now < found.not_after else None
 
 
 def _renewal(certificate: Inspected) -> datetime:

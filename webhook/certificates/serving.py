@@ -24,6 +24,8 @@ class ServingContext:
         """
         if certificate == self._loaded:
             return False
+        # A load that fails half way leaves neither the old pair nor the new one.
+        self._loaded = b""
         # The context takes files only. This one is the process's own, and gone before the first connection.
         with tempfile.TemporaryDirectory(prefix="qos-webhook-") as folder:
             file = Path(folder) / "pair.pem"

@@ -19,7 +19,7 @@ from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.cluster import Cluster
-from webhook.response import ALLOWED, Answer
+from webhook.response import ALLOWED, MAX_WARNING, Answer
 from webhook.review import Request, old_pod
 from webhook.stakes import Stakes, read_stakes
 
@@ -32,13 +32,13 @@ _CONTROLLERS: Final = frozenset(
 """PodGC and its like under their own accounts, and all controllers under one where they have none."""
 
 _RISKS: Final = {
-    Guarantee.AT_MOST_ONE: "{kind} {owner} promises at most one, but a second may start while it still runs",
-    Guarantee.AVAILABILITY_FIRST: "{kind} {owner} may start a replacement while it still runs",
-    Guarantee.ONE_PER_NODE: "{kind} {owner} may start the next copy while it still runs",
-    Guarantee.RUNS_TO_COMPLETION: "{kind} {owner} may start the work again while it still runs",
+    Guarantee.AT_MOST_ONE: "{kind}{owner} promises at most one, but a second may start while it still runs",
+    Guarantee.AVAILABILITY_FIRST: "{kind}{owner} may start a replacement while it still runs",
+    Guarantee.ONE_PER_NODE: "{kind}{owner} may start the next copy while it still runs",
+    Guarantee.RUNS_TO_COMPLETION: "{kind}{owner} may start the work again while it still runs",
     Guarantee.KUBELET_OWNED: "it mirrors a static pod, and deleting it stops nothing",
     Guarantee.NOT_REPLACED: "its processes may run on, and nobody replaces it",
-    Guarantee.UNKNOWN: "{kind} {owner} decides whether a second starts while it still runs",
+    Guarantee.UNKNOWN: "{kind}{owner} decides whether a second starts while it still runs",
 }
 _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
@@ -73,14 +73,23 @@ def _may_run(pod: Pod) -> bool:
 
 def _first_line(pod: Pod, stakes: Stakes) -> str:
     """Where it runs and what its owner then does."""
-    place = f"{pod.metadata.name} on {_node(stakes)}"
-    risk = _RISKS[stakes.owner.guarantee].format(kind=stakes.owner.kind, owner=stakes.owner.name)
+    place, risk = f"{pod.metadata.name} on {_node(stakes)}", _RISKS[stakes.owner.guarantee]
+    named = risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}")
+    return _fitting(*(_standing(pod, stakes, place, text) for text in (named, risk.format(kind="Its owner", owner=""))))
+
+
+def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
     if pod.metadata.deletion_timestamp is None:
         return f"{place}: {risk}"
     if stakes.node.reach is not Reach.ANSWERS:
         return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
     until = _instant(datetime.fromisoformat(pod.metadata.deletion_timestamp), stakes.now)
     return f"{place} is already stopping and may run until {until}: forcing stops nothing sooner; {risk}"
+
+
+def _fitting(*texts: str) -> str:
+    """The first that is short enough to be shown whole, else the last."""
+    return next((text for text in texts if len(text) <= MAX_WARNING), texts[-1])
 
 
 def _node(stakes: Stakes) -> str:
@@ -96,8 +105,10 @@ def _instant(when: datetime, now: datetime) -> str:
 def _second_line(pod: Pod, stakes: Stakes) -> str:
     """Which volumes may get a second writer, and what to look at before."""
     check = f"check first: kubectl qos explain pod/{pod.metadata.name} -n {pod.metadata.namespace}"
+    alone = f"{check[0].upper()}{check[1:]}"
     at_stake = _volumes(stakes)
-    return f"{at_stake}; {check}" if at_stake else f"{check[0].upper()}{check[1:]}"
+    # A command that is cut in the middle cannot be run: it goes before details.
+    return _fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone
 
 
 def _volumes(stakes: Stakes) -> str:

@@ -49,6 +49,9 @@ def refuse_unknown_class(pod: Pod, cluster: Cluster) -> Answer:
 
 
 def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
+    """What is missing. A pod that has a priority and no class was resolved without one: it keeps that."""
+    if pod.spec.priority is not None and pod.spec.priority_class_name != resolved.priority_class_name:
+        return ()
     wanted = (
         ("priorityClassName", pod.spec.priority_class_name, resolved.priority_class_name),
         ("priority", pod.spec.priority, resolved.priority),

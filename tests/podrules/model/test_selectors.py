@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podrules.model.decode import from_object
-from podrules.model.selectors import LabelSelector, Requirement, Selector, SelectorError
+from podrules.model.selectors import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    Requirement,
+    Selector,
+    SelectorError,
+    is_label_key,
+)
 
 
 def _selector(labels: Mapping[str, str] | None = None, *expressions: Mapping[str, Any]) -> Selector:
@@ -126,3 +135,99 @@ def test_refused(labels: Mapping[str, str], expressions: list[dict[str, Any]], m
 def test_longest_names_are_accepted() -> None:
     key = f"{'.'.join(['a' * 63] * 3)}.{'b' * 61}/{'c' * 63}"
     assert str(_selector({key: "d" * 63})) == f"{key}={'d' * 63}"
+
+
+_KEYS = st.sampled_from(["app", "tier", "example.com/track"])
+_VALUES = st.sampled_from(["", "a", "b", "c"])
+_SETS = st.lists(_VALUES, min_size=1, max_size=3, unique=True).map(tuple)
+_REQUIREMENTS = st.one_of(
+    st.builds(Requirement, _KEYS, st.just("="), st.tuples(_VALUES)),
+    st.builds(Requirement, _KEYS, st.sampled_from(["in", "notin"]), _SETS),
+    st.builds(Requirement, _KEYS, st.sampled_from(["exists", "!"])),
+)
+
+
+@given(st.lists(_REQUIREMENTS, max_size=5), st.lists(st.dictionaries(_KEYS, _VALUES), min_size=1, max_size=8))
+def test_a_label_selector_matches_what_its_selector_matches(
+    requirements: list[Requirement], pods: list[dict[str, str]]
+) -> None:
+    selector = Selector().add(*requirements)
+    again = Selector.from_label_selector(selector.to_label_selector())
+    assert [again.matches(labels) for labels in pods] == [selector.matches(labels) for labels in pods]
+
+
+@pytest.mark.parametrize(
+    ("requirements", "expected"),
+    [
+        pytest.param([], LabelSelector(), id="everything"),
+        pytest.param(
+            [Requirement("app", "=", ("a",)), Requirement("tier", "in", ("b", "c"))],
+            LabelSelector({"app": "a"}, (LabelSelectorRequirement("tier", "In", ("b", "c")),)),
+            id="equality in matchLabels, all else in matchExpressions",
+        ),
+        pytest.param(
+            [Requirement("app", "=", ("a",)), Requirement("app", "=", ("a",))],
+            LabelSelector({"app": "a"}),
+            id="the same equality twice",
+        ),
+        pytest.param(
+            [Requirement("app", "=", ("a",)), Requirement("app", "=", ("b",))],
+            LabelSelector({"app": "a"}, (LabelSelectorRequirement("app", "In", ("b",)),)),
+            id="two values of one key, which nothing matches",
+        ),
+        pytest.param(
+            [
+                Requirement("a", "notin", ("x",)),
+                Requirement("b", "exists"),
+                Requirement("c", "!"),
+            ],
+            LabelSelector(
+                {},
+                (
+                    LabelSelectorRequirement("a", "NotIn", ("x",)),
+                    LabelSelectorRequirement("b", "Exists"),
+                    LabelSelectorRequirement("c", "DoesNotExist"),
+                ),
+            ),
+            id="every other operator",
+        ),
+    ],
+)
+def test_to_label_selector(requirements: list[Requirement], expected: LabelSelector) -> None:
+    assert Selector().add(*requirements).to_label_selector() == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "valid"),
+    [
+        # TestIsQualifiedName.
+        pytest.param("simple", True, id="simple"),
+        pytest.param("now-with-dashes", True, id="dashes"),
+        pytest.param("1-starts-with-num", True, id="starts with a number"),
+        pytest.param("1234", True, id="numbers"),
+        pytest.param("simple/simple", True, id="prefix"),
+        pytest.param("now-with-dashes/simple", True, id="prefix with dashes"),
+        pytest.param("now.with.dots/simple", True, id="prefix with dots"),
+        pytest.param("1-num.2-num/3-num", True, id="numbers everywhere"),
+        pytest.param("1.2.3.4/5678", True, id="prefix like an address"),
+        pytest.param("Uppercase_Is_OK_123", True, id="capitals and underscores"),
+        pytest.param("example.com/Uppercase_Is_OK_123", True, id="capitals after a prefix"),
+        pytest.param("a" * 63, True, id="63 characters"),
+        pytest.param(f"{'a' * 253}/{'b' * 63}", True, id="253 and 63 characters"),
+        pytest.param("nospecialchars%^=@", False, id="special characters"),
+        pytest.param("cantendwithadash-", False, id="ends with a dash"),
+        pytest.param("-cantstartwithadash-", False, id="starts with a dash"),
+        pytest.param("only/one/slash", False, id="two slashes"),
+        pytest.param("Example.com/abc", False, id="capital in a prefix"),
+        pytest.param("example_com/abc", False, id="underscore in a prefix"),
+        pytest.param("example.com/", False, id="no name"),
+        pytest.param("/simple", False, id="no prefix"),
+        pytest.param("a" * 64, False, id="64 characters"),
+        pytest.param(f"{'a' * 254}/abc", False, id="254 characters"),
+        pytest.param("", False, id="empty"),
+        pytest.param("simple\n", False, id="newline at the end"),
+        pytest.param("caf\u00e9", False, id="not ASCII"),
+    ],
+)
+def test_is_label_key(key: str, valid: bool) -> None:
+    assert is_label_key(key) is valid

@@ -1,0 +1,168 @@
+"""Which volumes keep out a second writer, and who does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.model.storage import CSIVolumeSource, PersistentVolumeClaim, PersistentVolumeClaimSpec
+from podrules.volumes import (
+    ClaimedVolume,
+    WriterGuard,
+    WriterLock,
+    attachment_name,
+    claimed_volumes,
+    writer_guard,
+)
+from tests.builders import make_persistent_volume, make_pod
+
+DATA = ClaimedVolume("data", "data-db-0", read_only=False)
+CSI = {"driver": "block.csi.example.com", "volumeHandle": "vol-1"}
+
+
+def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVolumeClaim:
+    return PersistentVolumeClaim(spec=PersistentVolumeClaimSpec(access_modes=tuple(access_modes), volume_name="pv"))
+
+
+@pytest.mark.parametrize(
+    ("source", "about", "lock", "backend"),
+    [
+        pytest.param("awsElasticBlockStore", {"volumeID": "v"}, WriterLock.BACKEND, "AWS EBS", id="AWS EBS"),
+        pytest.param("azureDisk", {"diskName": "v", "diskURI": "u"}, WriterLock.BACKEND, "Azure Disk", id="Azure Disk"),
+        pytest.param("cinder", {"volumeID": "v"}, WriterLock.BACKEND, "Cinder", id="Cinder"),
+        pytest.param("gcePersistentDisk", {"pdName": "v"}, WriterLock.BACKEND, "GCE PD", id="GCE PD"),
+        pytest.param("portworxVolume", {"volumeID": "v"}, WriterLock.BACKEND, "Portworx", id="Portworx"),
+        pytest.param("rbd", {"monitors": ["m"], "image": "v"}, WriterLock.BACKEND, "Ceph RBD", id="Ceph RBD"),
+        pytest.param("vsphereVolume", {"volumePath": "v"}, WriterLock.BACKEND, "vSphere", id="vSphere"),
+        pytest.param("azureFile", {"secretName": "s", "shareName": "v"}, WriterLock.NONE, "Azure File", id="AzureFile"),
+        pytest.param("cephfs", {"monitors": ["m"]}, WriterLock.NONE, "CephFS", id="CephFS"),
+        pytest.param("fc", {"targetWWNs": ["w"], "lun": 0}, WriterLock.NONE, "FC", id="FC"),
+        pytest.param("glusterfs", {"endpoints": "e", "path": "v"}, WriterLock.NONE, "GlusterFS", id="GlusterFS"),
+        pytest.param("hostPath", {"path": "/v"}, WriterLock.NONE, "hostPath", id="hostPath"),
+        pytest.param("iscsi", {"targetPortal": "p", "iqn": "q", "lun": 0}, WriterLock.NONE, "iSCSI", id="iSCSI"),
+        pytest.param("local", {"path": "/v"}, WriterLock.NONE, "local", id="local"),
+        pytest.param("nfs", {"server": "s", "path": "/v"}, WriterLock.NONE, "NFS", id="NFS"),
+        pytest.param("flexVolume", {"driver": "d"}, WriterLock.UNKNOWN, "", id="a source that no rule knows"),
+        pytest.param("", {}, WriterLock.UNKNOWN, "", id="no source at all"),
+    ],
+)
+@pytest.mark.parametrize("attached", [True, False, None])
+def test_F4_who_locks_an_in_tree_volume(
+    source: str, about: Mapping[str, Any], lock: WriterLock, backend: str, attached: bool | None
+) -> None:
+    """An attachment, which only CSI volumes have, changes nothing."""
+    guard = writer_guard(DATA, make_claim(), make_persistent_volume(source, about), attached=attached)
+    assert guard == WriterGuard("data", lock, backend, ("ReadWriteOnce",))
+
+
+@pytest.mark.parametrize(
+    ("attached", "lock"),
+    [
+        pytest.param(True, WriterLock.ATTACHMENT, id="attached to the pod's node"),
+        pytest.param(False, WriterLock.NONE, id="not attached, or a driver without attachment"),
+        pytest.param(None, WriterLock.UNKNOWN, id="attachment could not be read"),
+    ],
+)
+def test_F4_a_csi_volume_is_kept_by_its_attachment(attached: bool | None, lock: WriterLock) -> None:
+    guard = writer_guard(DATA, make_claim(), make_persistent_volume("csi", CSI), attached=attached)
+    assert guard == WriterGuard("data", lock, "block.csi.example.com", ("ReadWriteOnce",))
+
+
+@pytest.mark.parametrize(
+    ("modes", "lock"),
+    [
+        pytest.param(["ReadWriteOnce"], WriterLock.NONE, id="RWO"),
+        pytest.param(["ReadWriteOncePod"], WriterLock.NONE, id="RWOP: kept for pod objects alone"),
+        pytest.param(["ReadWriteMany"], WriterLock.NOT_NEEDED, id="RWX"),
+        pytest.param(["ReadOnlyMany"], WriterLock.NOT_NEEDED, id="ROX"),
+        pytest.param(["ReadWriteOnce", "ReadWriteMany"], WriterLock.NOT_NEEDED, id="RWO and RWX"),
+        pytest.param([], WriterLock.NONE, id="none told"),
+    ],
+)
+@pytest.mark.parametrize("source", ["nfs", "iscsi"])
+def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str) -> None:
+    guard = writer_guard(DATA, make_claim(modes), make_persistent_volume(source), attached=None)
+    assert (guard.lock, guard.access_modes) == (lock, tuple(modes))
+
+
+@pytest.mark.parametrize("source", ["nfs", "rbd", "csi", "flexVolume"])
+def test_F4_a_pod_that_only_reads_needs_no_lock(source: str) -> None:
+    reading = ClaimedVolume("data", "data-db-0", read_only=True)
+    assert (
+        writer_guard(reading, make_claim(), make_persistent_volume(source, CSI), attached=None).lock
+        is WriterLock.NOT_NEEDED
+    )
+
+
+@pytest.mark.parametrize(
+    ("volumes", "expected"),
+    [
+        pytest.param([], (), id="none"),
+        pytest.param(
+            [{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}], (DATA,), id="a claim by name"
+        ),
+        pytest.param(
+            [{"name": "seed", "persistentVolumeClaim": {"claimName": "seed", "readOnly": True}}],
+            (ClaimedVolume("seed", "seed", read_only=True),),
+            id="read only",
+        ),
+        pytest.param(
+            [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}],
+            (ClaimedVolume("scratch", "db-0-scratch", read_only=False),),
+            id="an ephemeral claim is named after pod and volume",
+        ),
+        pytest.param(
+            [
+                {"name": "tmp", "emptyDir": {}},
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
+                {"name": "settings", "configMap": {"name": "settings"}},
+                {"name": "inline", "csi": {"driver": "secrets.example.com"}},
+            ],
+            (DATA,),
+            id="only claims outlive the pod or are shared",
+        ),
+        pytest.param(
+            [
+                {"name": "b", "persistentVolumeClaim": {"claimName": "same"}},
+                {"name": "a", "persistentVolumeClaim": {"claimName": "same", "readOnly": True}},
+            ],
+            (ClaimedVolume("b", "same", read_only=False), ClaimedVolume("a", "same", read_only=True)),
+            id="one claim twice, in the pod's order",
+        ),
+    ],
+)
+def test_F4_claims_of_a_pod(volumes: Sequence[Mapping[str, Any]], expected: tuple[ClaimedVolume, ...]) -> None:
+    assert claimed_volumes(make_pod(name="db-0", volumes=volumes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("handle", "driver", "node", "digest"),
+    [
+        # sha256sum(1) over the three words of csi_attacher_test.go.
+        pytest.param(
+            "testvol-01",
+            "testdriver-01",
+            "testnode-01",
+            "4d8f42c5f953488d695504cfaf9658961d83f72b5ac9bba3e32c2ddb7708e84f",
+            id="test ok 1",
+        ),
+        pytest.param(
+            "vol02",
+            "driver02",
+            "node02",
+            "70fa8b122628ff5436f098759b79c93487b3894e2bff5637c618405a059b0b47",
+            id="test ok 2",
+        ),
+        pytest.param(
+            "vol01",
+            "driver01",
+            "node01",
+            "6742023a61316c20361490f8a9a57fa3264f6f22d28eca7f5b7503ddc6519b82",
+            id="VolumeAttachment of another volume",
+        ),
+    ],
+)
+def test_F4_attachment_name(handle: str, driver: str, node: str, digest: str) -> None:
+    assert attachment_name(CSIVolumeSource(driver=driver, volume_handle=handle), node) == f"csi-{digest}"

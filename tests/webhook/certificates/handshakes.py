@@ -1,0 +1,73 @@
+"""TLS as clients and servers speak it, over a pair of sockets, without threads."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from types import TracebackType
+from typing import Self
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """One client and the server, connected; closed when the block ends."""
+
+    def __init__(self, serving: ssl.SSLContext, *, trusting: bytes, name: str) -> None:
+        """Shake hands.
+
+        Args:
+            serving: The server's context.
+            trusting: The authorities that the client trusts, PEM.
+            name: By which the client calls.
+
+        Raises:
+            ssl.SSLError: The client does not trust what is served, or nothing is.
+        """
+        client = ssl.create_default_context(cadata=trusting.decode())
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        far.setblocking(False)
+        self._client = client.wrap_socket(near, server_hostname=name, do_handshake_on_connect=False)
+        self._server = serving.wrap_socket(far, server_side=True, do_handshake_on_connect=False)
+        try:
+            self._shake_hands()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def served(self) -> str:
+        """The certificate that the client was shown, PEM."""
+        shown = self._client.getpeercert(binary_form=True)
+        assert shown is not None
+        return ssl.DER_cert_to_PEM_cert(shown)
+
+    def ask(self, text: bytes) -> bytes:
+        """What the client reads after the server has sent back what it was sent."""
+        self._client.sendall(text)
+        self._server.sendall(self._server.recv(1024))
+        return self._client.recv(1024)
+
+    def close(self) -> None:
+        """Close both ends."""
+        self._client.close()
+        self._server.close()
+
+    def _shake_hands(self) -> None:
+        waiting = [self._client, self._server]
+        while waiting:
+            for end in tuple(waiting):
+                try:
+                    end.do_handshake()
+                    waiting.remove(end)
+                except ssl.SSLWantReadError:
+                    pass

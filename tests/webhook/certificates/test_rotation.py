@@ -1,0 +1,391 @@
+"""Renewal of the certificate: each step, and whole lives of it with replicas and clients that lag behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import pytest
+from cryptography import x509
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+from msgspec.structs import replace
+
+from webhook.certificates.pair import BACKDATED, authorities_in, inspect, make_pair
+from webhook.certificates.rotation import Kept, Step, next_step
+
+START = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
+LIFETIME = timedelta(days=90)
+NAMES = ("qos-webhook.kube-system.svc", "127.0.0.1")
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+RENEWAL = START + timedelta(days=60)
+STAGED = RENEWAL + timedelta(days=1)
+"""When the next certificate was made, in the tests below: a little late."""
+GARBAGE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, told: bool = True) -> Step:
+    """``told``: since what is kept was made."""
+    try:
+        made = _validity(kept.next_certificate or kept.certificate)[0] + BACKDATED
+    except ValueError:
+        made = now
+    since = made if told else None
+    return next_step(kept, names, now=now, lifetime=LIFETIME, told_since=since)
+
+
+@lru_cache
+def _signed(certificate: bytes, bundle: bytes, now: datetime, name: str = NAMES[0]) -> bool:
+    """Whether a client with this bundle and this clock trusts the certificate, as cryptography's own verifier sees."""
+    authorities = x509.load_pem_x509_certificates(bundle) if bundle else []
+    if not authorities:
+        return False
+    verifier = PolicyBuilder().store(Store(authorities)).time(now).build_server_verifier(x509.DNSName(name))
+    try:
+        verifier.verify(x509.load_pem_x509_certificate(certificate), [])
+    except VerificationError:
+        return False
+    return True
+
+
+@lru_cache
+def _validity(certificate: bytes) -> tuple[datetime, datetime]:
+    found = x509.load_pem_x509_certificate(certificate)
+    return found.not_valid_before_utc, found.not_valid_after_utc
+
+
+def _trusted(certificate: bytes, bundle: bytes, now: datetime, name: str = NAMES[0]) -> bool:
+    """Whether a client with this bundle trusts the certificate now; its authority is valid for as long as it is."""
+    begin, end = _validity(certificate)
+    return begin <= now < end and _signed(certificate, bundle, begin + timedelta(seconds=1), name)
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Kept:
+    """What is kept since `START`."""
+    return _step(Kept(), START).kept
+
+
+@pytest.fixture(scope="module")
+def staged(fresh: Kept) -> Kept:
+    """What is kept since `STAGED`."""
+    return _step(fresh, STAGED).kept
+
+
+def test_nothing_kept() -> None:
+    step = _step(Kept(), START)
+    kept = step.kept
+    assert inspect(kept.certificate, kept.key).names == set(NAMES)
+    assert _trusted(kept.certificate, kept.authorities, START)
+    assert (kept.next_certificate, kept.next_key) == (b"", b"")
+    assert step.look_again == RENEWAL
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("age", [timedelta(0), timedelta(days=1), timedelta(days=60) - timedelta(seconds=1)])
+def test_nothing_is_due_before_two_thirds_of_the_lifetime(fresh: Kept, age: timedelta, told: bool) -> None:
+    assert _step(fresh, START + age, told=told) == Step(fresh, RENEWAL)
+
+
+@pytest.mark.parametrize("late", [timedelta(0), timedelta(days=1), timedelta(days=29)])
+def test_then_the_next_one_is_staged_and_told_beside_the_present_one(fresh: Kept, late: timedelta) -> None:
+    now = RENEWAL + late
+    step = _step(fresh, now)
+    kept = step.kept
+    assert (kept.certificate, kept.key) == (fresh.certificate, fresh.key)
+    assert kept.next_certificate not in {b"", fresh.certificate}
+    assert _trusted(kept.next_certificate, kept.authorities, now)
+    assert _trusted(kept.certificate, kept.authorities, now)
+    assert kept.authorities.endswith(fresh.authorities)
+    assert step.look_again == now + MINUTE
+
+
+@pytest.mark.parametrize(
+    ("after", "told", "serves"),
+    [
+        pytest.param(timedelta(0), True, False, id="just staged"),
+        pytest.param(timedelta(seconds=59), True, False, id="told, not settled"),
+        pytest.param(timedelta(seconds=60), True, True, id="told and settled"),
+        pytest.param(timedelta(seconds=60), False, False, id="settled, not told"),
+        pytest.param(timedelta(days=20), False, False, id="not told for long"),
+        pytest.param(timedelta(days=20), True, True, id="told late"),
+    ],
+)
+def test_it_is_served_once_it_was_told_and_had_time_to_settle(
+    staged: Kept, after: timedelta, told: bool, serves: bool
+) -> None:
+    step = _step(staged, STAGED + after, told=told)
+    if serves:
+        assert step.kept == Kept(staged.next_certificate, staged.next_key, authorities=staged.authorities)
+        assert step.look_again == STAGED + timedelta(days=60)
+    else:
+        assert step.kept == staged
+        assert STAGED + after < step.look_again <= STAGED + after + MINUTE
+
+
+@pytest.mark.parametrize("back", [timedelta(minutes=1), timedelta(minutes=5)])
+def test_a_clock_set_back_a_little_changes_nothing(fresh: Kept, back: timedelta) -> None:
+    assert _step(fresh, START - back) == Step(fresh, RENEWAL)
+
+
+def test_a_clock_set_back_before_the_certificate_makes_another_and_keeps_trusting_the_first(fresh: Kept) -> None:
+    now = START - timedelta(days=1)
+    kept = _step(fresh, now).kept
+    assert kept.certificate != fresh.certificate
+    assert _trusted(kept.certificate, kept.authorities, now)
+    assert _trusted(fresh.certificate, kept.authorities, START)
+
+
+def test_a_clock_set_back_while_the_next_one_is_staged_serves_the_present_one(staged: Kept) -> None:
+    now = START + timedelta(days=30)
+    kept = _step(staged, now).kept
+    assert (kept.certificate, kept.next_certificate) == (staged.certificate, b"")
+    assert _trusted(kept.certificate, kept.authorities, now)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda kept: replace(kept, certificate=b""), id="no certificate"),
+        pytest.param(lambda kept: replace(kept, certificate=GARBAGE), id="certificate of garbage"),
+        pytest.param(lambda kept: replace(kept, certificate=kept.certificate[:-50]), id="certificate cut short"),
+        pytest.param(lambda kept: replace(kept, key=b""), id="no key"),
+        pytest.param(lambda kept: replace(kept, key=b"\x00\xff"), id="key of garbage"),
+        pytest.param(
+            lambda kept: replace(kept, key=make_pair(NAMES, now=START, lifetime=LIFETIME).key), id="another's key"
+        ),
+    ],
+)
+@pytest.mark.parametrize("told", [True, False])
+def test_what_cannot_be_served_is_made_anew_at_once(fresh: Kept, spoil: Callable[[Kept], Kept], told: bool) -> None:
+    """Replicas that serve what was kept before are trusted still."""
+    now = START + timedelta(days=1)
+    kept = _step(spoil(fresh), now, told=told).kept
+    assert kept.certificate != fresh.certificate
+    assert _trusted(kept.certificate, kept.authorities, now)
+    assert _trusted(fresh.certificate, kept.authorities, now)
+    assert _step(kept, now + MINUTE) == Step(kept, now + timedelta(days=60))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda kept: replace(kept, next_certificate=b""), id="no certificate"),
+        pytest.param(lambda kept: replace(kept, next_certificate=GARBAGE), id="certificate of garbage"),
+        pytest.param(lambda kept: replace(kept, next_key=kept.key), id="another's key"),
+        pytest.param(lambda kept: replace(kept, next_key=b""), id="no key"),
+    ],
+)
+def test_a_staged_one_that_cannot_be_served_never_is(staged: Kept, spoil: Callable[[Kept], Kept]) -> None:
+    now = STAGED + 2 * MINUTE
+    kept = _step(spoil(staged), now).kept
+    assert kept.certificate == staged.certificate
+    assert kept.next_certificate not in {b"", staged.next_certificate}
+    assert _trusted(kept.next_certificate, kept.authorities, now)
+    assert _trusted(kept.certificate, kept.authorities, now)
+
+
+def test_expired_and_its_authority_forgotten(fresh: Kept) -> None:
+    now = START + LIFETIME
+    kept = _step(fresh, now).kept
+    assert kept.certificate != fresh.certificate
+    assert _trusted(kept.certificate, kept.authorities, now)
+    assert authorities_in(kept.authorities, now=START) == authorities_in(kept.authorities, now=now)
+    assert fresh.authorities not in kept.authorities
+
+
+def test_fewer_names_are_served_by_the_present_one_and_kept_in_the_next(fresh: Kept) -> None:
+    """So that the old and the new version of a deployment do not take turns."""
+    assert _step(fresh, START + timedelta(days=1), names=NAMES[:1]) == Step(fresh, RENEWAL)
+    kept = _step(fresh, STAGED, names=NAMES[:1]).kept
+    assert inspect(kept.next_certificate, kept.next_key).names == set(NAMES)
+
+
+def test_the_order_of_names_is_no_change(fresh: Kept) -> None:
+    assert _step(fresh, START + timedelta(days=1), names=NAMES[::-1]) == Step(fresh, RENEWAL)
+
+
+def test_more_names_are_staged_while_the_present_one_is_good(fresh: Kept) -> None:
+    now = START + timedelta(days=1)
+    kept = _step(fresh, now, names=[*NAMES, "qos.example.com"]).kept
+    assert kept.certificate == fresh.certificate
+    assert _trusted(kept.next_certificate, kept.authorities, now, "qos.example.com")
+    served = _step(kept, now + MINUTE, names=[*NAMES, "qos.example.com"]).kept
+    assert served.certificate == kept.next_certificate
+
+
+@pytest.mark.parametrize("name", ["0:0:0:0:0:0:0:1", "FE80::1", "2001:DB8::7"])
+def test_an_address_in_another_spelling_is_no_change(name: str) -> None:
+    kept = _step(Kept(), START, names=[name]).kept
+    assert _step(kept, START + MINUTE, names=[name]).kept == kept
+
+
+def test_two_versions_with_different_names_do_not_take_turns(fresh: Kept) -> None:
+    now, kept, made = START, fresh, set()
+    for _ in range(20):
+        for names in (["a.svc", "b.svc"], ["a.svc", "c.svc"]):
+            now += MINUTE
+            kept = _step(kept, now, names=names).kept
+            made |= {kept.certificate, kept.next_certificate} - {b""}
+    assert inspect(kept.certificate, kept.key).names >= {"a.svc", "b.svc", "c.svc"}
+    assert len(made) <= 4
+
+
+@pytest.mark.parametrize(
+    "bundle",
+    [
+        pytest.param(b"", id="none"),
+        pytest.param(b"garbage", id="garbage"),
+        pytest.param(make_pair(NAMES, now=START, lifetime=LIFETIME).authority, id="another's"),
+    ],
+)
+def test_a_certificate_whose_authority_is_not_kept_is_made_anew(fresh: Kept, bundle: bytes) -> None:
+    now = START + timedelta(days=1)
+    kept = _step(replace(fresh, authorities=bundle), now).kept
+    assert _trusted(kept.certificate, kept.authorities, now)
+
+
+def test_a_staged_one_is_served_when_the_present_one_has_expired(staged: Kept) -> None:
+    """As after all replicas were away for long: clients know the staged one, and nobody knows a new one."""
+    kept = _step(staged, START + LIFETIME + HOUR).kept
+    assert kept.certificate == staged.next_certificate
+
+
+class _Replica:
+    """A replica that learns of what is kept late, by so many steps."""
+
+    def __init__(self, lag: int) -> None:
+        self.lag = lag
+        self.served = b""
+        self.told: tuple[bytes, datetime] | None = None
+        """The bundle that it has seen told, and since when."""
+
+
+class _Life:
+    """A Secret, a webhook configuration, two replicas and a client, in simulated time."""
+
+    def __init__(self, lifetime: timedelta, *, replica_lags: Sequence[int], client_lag: int) -> None:
+        self._lifetime = lifetime
+        self.replicas = [_Replica(lag) for lag in replica_lags]
+        self._client_lag = client_lag
+        self._kept = [Kept()]
+        """As it was after each step."""
+        self._told = [b""]
+        """The configuration's bundle, likewise."""
+        self.now = START
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept now."""
+        return self._kept[-1]
+
+    @property
+    def known(self) -> bytes:
+        """What the client goes by: late by its lag."""
+        return self._told[max(0, len(self._told) - 1 - self._client_lag)]
+
+    def go_on(self, by: timedelta, *, reachable: bool) -> Iterator[None]:
+        """Let time pass; yields after each thing that happens.
+
+        While the configuration is not reachable, nobody is told anything.
+        """
+        self.now += by
+        self._kept.append(self.kept)
+        self._told.append(self._told[-1])
+        yield
+        for replica in self.replicas:
+            seen = self._kept[max(0, len(self._kept) - 1 - replica.lag)]
+            self._keep(replica, seen, reachable=reachable)
+            yield
+
+    def _keep(self, replica: _Replica, seen: Kept, *, reachable: bool) -> None:
+        """What `CertificateKeeper` does: writes only what nobody else has changed, tells only what is kept."""
+        told_since = self.now if self._told[-1] == seen.authorities else None
+        if told_since and replica.told and replica.told[0] == seen.authorities:
+            told_since = replica.told[1]
+        replica.told = (seen.authorities, told_since) if told_since else None
+        step = next_step(seen, NAMES, now=self.now, lifetime=self._lifetime, told_since=told_since)
+        if step.kept.certificate == seen.certificate:
+            replica.served = seen.certificate
+        if step.kept != seen:
+            if seen == self.kept:
+                self._kept[-1] = step.kept
+        elif reachable and self.kept.authorities == seen.authorities:
+            self._told[-1] = seen.authorities
+
+
+class _Case:
+    """How long, in what steps, and who lags by how much."""
+
+    def __init__(
+        self,
+        lifetime: timedelta,
+        step: timedelta,
+        *,
+        replica_lags: Sequence[int] = (0, 0),
+        client_lag: int = 0,
+        outage: Container[int] = (),
+    ) -> None:
+        self.lifetime = lifetime
+        self.step = step
+        self.replica_lags = replica_lags
+        self.client_lag = client_lag
+        self.outage = outage
+        """Steps of each lifetime in which the webhook configuration cannot be written."""
+
+
+LIVES = 4
+"""Lifetimes that are simulated."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(_Case(HOUR, 10 * SECOND), id="all are quick"),
+        pytest.param(_Case(HOUR, 10 * SECOND, replica_lags=(0, 30)), id="one replica loads 5 min late"),
+        pytest.param(_Case(HOUR, 10 * SECOND, replica_lags=(60, 30)), id="both load late"),
+        pytest.param(_Case(HOUR, 10 * SECOND, client_lag=4), id="a client hears it 40 s late"),
+        pytest.param(
+            _Case(HOUR, 10 * SECOND, replica_lags=(0, 30), outage=range(235, 300)), id="nobody is told for 10 min"
+        ),
+        pytest.param(
+            _Case(HOUR, 10 * SECOND, replica_lags=(0, 0), client_lag=4, outage=range(235, 300)),
+            id="nobody is told for 10 min, and a client hears it late",
+        ),
+        pytest.param(
+            _Case(HOUR, 10 * SECOND, replica_lags=(7, 3), outage=frozenset(range(360)) - frozenset(range(0, 360, 20))),
+            id="they can be told in one moment of twenty",
+        ),
+        pytest.param(_Case(12 * SECOND, SECOND / 8), id="the shortest lifetime"),
+        pytest.param(_Case(12 * SECOND, SECOND / 8, replica_lags=(2, 8), client_lag=3), id="the shortest, all late"),
+        pytest.param(_Case(90 * 24 * HOUR, 6 * HOUR, replica_lags=(0, 3)), id="the usual lifetime, seldom looked at"),
+    ],
+)
+def test_every_replica_is_trusted_all_its_life_long(case: _Case) -> None:
+    life = _Life(case.lifetime, replica_lags=case.replica_lags, client_lag=case.client_lag)
+    steps_of_a_life = round(case.lifetime / case.step)
+    served: dict[bytes, None] = {}
+    started = False
+    for number in range(LIVES * steps_of_a_life):
+        for _ in life.go_on(case.step, reachable=number % steps_of_a_life not in case.outage):
+            # Until the first certificate has been told the replicas are not ready, and nobody calls.
+            started = started or (life.known != b"" and all(replica.served for replica in life.replicas))
+            if not started:
+                continue
+            for replica in life.replicas:
+                assert _trusted(replica.served, life.known, life.now), f"step {number}, {life.now}"
+                served[replica.served] = None
+            assert life.kept.authorities.count(b"-----BEGIN") <= 3
+    # Renewed when two thirds of a lifetime are over, or a little later.
+    assert LIVES <= len(served) <= LIVES * 3 / 2
+
+
+def test_replicas_agree_on_one_certificate() -> None:
+    """Whoever writes first wins: the others take it."""
+    life = _Life(HOUR, replica_lags=(0, 1, 2), client_lag=0)
+    for _ in range(12):
+        for _ in life.go_on(SECOND, reachable=True):
+            pass
+    assert {replica.served for replica in life.replicas} == {life.kept.certificate}

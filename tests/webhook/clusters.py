@@ -1,0 +1,94 @@
+"""Clusters for handlers: caches that are filled by hand, and a source for what they read live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from podrules.cluster.errors import Unreachable
+from podrules.cluster.memory import MemorySource
+from podrules.cluster.reflector import Reflector
+from podrules.cluster.source import Source
+from podrules.model.decode import from_object
+from webhook.cached import Caches
+from webhook.cluster import Cluster
+from webhook.scheduler_config import CachedConfigMap, SpreadDefaults
+
+__all__ = ["NOW", "SilentSource", "make_class", "make_cluster"]
+
+Object = dict[str, Any]
+NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
+
+
+class SilentSource:
+    """An API server that does not answer."""
+
+    description = "the cluster"
+    namespace = "default"
+    git_version = None
+    now = None
+
+    def get(self, *_: Any) -> NoReturn:
+        """See `Source.get`."""
+        raise Unreachable("the time for live reads is over")
+
+    def list(self, *_: Any, **__: Any) -> NoReturn:
+        """See `Source.list`."""
+        raise Unreachable("the time for live reads is over")
+
+
+class _NoTransport:
+    def get(self, path: str, accept: str = "application/json") -> NoReturn:
+        raise Unreachable(f"{path}: {accept}: what is not in the caches does not come")
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        raise Unreachable(f"{path}: {idle_timeout}: what is not in the caches does not come")
+
+
+def make_cluster(
+    cached: Iterable[Object] = (),
+    *,
+    live: Iterable[Object] | Source | None = None,
+    scheduler_config: str = "",
+    write_system_defaults: bool = False,
+    now: datetime = NOW,
+) -> Cluster:
+    """A cluster as handlers see it.
+
+    Args:
+        cached: What the caches hold.
+        live: What is read live; the same when not given.
+        scheduler_config: The KubeSchedulerConfiguration, YAML.
+        write_system_defaults: Whether default constraints of type System are written.
+        now: The time.
+    """
+    objects = list(cached)
+    caches = Caches.over(_NoTransport())
+    reflectors: list[Reflector[Any]] = [*caches]
+    for reflector in reflectors:
+        kind = reflector.kind
+        reflector.fill(
+            from_object(entry, reflector.model)
+            for entry in objects
+            if (entry["apiVersion"], entry["kind"]) == (kind.api_version, kind.kind)
+        )
+    spread = SpreadDefaults(write_system_defaults=write_system_defaults)
+    if scheduler_config:
+        spread.take(from_object({"data": {"config.yaml": scheduler_config}}, CachedConfigMap))
+    live = objects if live is None else live
+    source = MemorySource(live, description="the cluster") if isinstance(live, Sequence) else live
+    assert not isinstance(source, Iterable)
+    return Cluster(caches, lambda: source, spread, lambda: now)
+
+
+def make_class(name: str, value: int, *, default: bool = False, policy: str = "PreemptLowerPriority") -> Object:
+    """A PriorityClass as it is stored."""
+    stored: Object = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name, "uid": f"uid-{name}"},
+        "value": value,
+        "preemptionPolicy": policy,
+    }
+    return stored | {"globalDefault": True} if default else stored

@@ -1,0 +1,203 @@
+"""The command line of qos-webhook: what each flag sets, and what each mistake says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules import __version__
+from webhook.main import parse_settings
+from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings
+
+DEFAULTS = Settings(
+    address="0.0.0.0:8443",
+    drain=10.0,
+    certificate=None,
+    kubeconfig=None,
+    demo=True,
+    scheduler_config=None,
+    write_system_defaults=False,
+)
+KEPT = KeptCertificate(
+    secret=ObjectRef("kube-system", "qos-tls"),
+    names=("qos.kube-system.svc",),
+    configuration="qos",
+    lifetime=90 * 86400.0,
+)
+SECRET = ("--tls-secret", "kube-system/qos-tls")
+KEEP = (*SECRET, "--tls-name", "qos.kube-system.svc", "--webhook-configuration", "qos")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of the names that the tests give."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("tls.crt", "tls.key", "admin.conf"):
+        Path(name).touch()
+
+
+@pytest.mark.parametrize(
+    ("flags", "changed"),
+    [
+        pytest.param([], {}, id="the demo cluster needs nothing more"),
+        pytest.param(["--address", "127.0.0.1:9443"], {"address": "127.0.0.1:9443"}, id="address"),
+        pytest.param(["--drain", "0s"], {"drain": 0.0}, id="drain of nothing"),
+        pytest.param(["--drain", "45s"], {"drain": 45.0}, id="drain in seconds"),
+        pytest.param(["--drain", "2m"], {"drain": 120.0}, id="drain in minutes"),
+        pytest.param(["--kubeconfig", "admin.conf"], {"kubeconfig": "admin.conf"}, id="kubeconfig"),
+        pytest.param(
+            ["--scheduler-config", "kube-system/kube-scheduler"],
+            {"scheduler_config": ObjectRef("kube-system", "kube-scheduler")},
+            id="scheduler configuration",
+        ),
+        pytest.param(["--write-system-defaults"], {"write_system_defaults": True}, id="system defaults"),
+        pytest.param(
+            ["--tls-cert", "tls.crt", "--tls-key", "tls.key"],
+            {"certificate": CertificateFiles("tls.crt", "tls.key")},
+            id="certificate files",
+        ),
+    ],
+)
+def test_flags(flags: Sequence[str], changed: dict[str, Any]) -> None:
+    assert parse_settings(["--demo", *flags]) == replace(DEFAULTS, **changed)
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        pytest.param(KEEP, KEPT, id="as usual"),
+        pytest.param(
+            (*KEEP, "--tls-name", "10.96.0.7", "--tls-name", "::1"),
+            replace(KEPT, names=("qos.kube-system.svc", "10.96.0.7", "::1")),
+            id="several names",
+        ),
+        pytest.param((*KEEP, "--tls-lifetime", "12s"), replace(KEPT, lifetime=12.0), id="the shortest lifetime"),
+        pytest.param((*KEEP, "--tls-lifetime", "36h"), replace(KEPT, lifetime=129_600.0), id="lifetime in hours"),
+        pytest.param((*KEEP, "--tls-lifetime", "2d"), replace(KEPT, lifetime=172_800.0), id="lifetime in days"),
+    ],
+)
+def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate) -> None:
+    assert parse_settings(flags) == replace(DEFAULTS, demo=False, certificate=kept)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        pytest.param(
+            [],
+            "name the certificate: --tls-secret for one that is kept for you, or --tls-cert and --tls-key",
+            id="no certificate",
+        ),
+        pytest.param(
+            [*KEEP, "--tls-cert", "tls.crt", "--tls-key", "tls.key"],
+            "--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other",
+            id="two certificates",
+        ),
+        pytest.param(
+            [*KEEP, "--tls-key", "tls.key"],
+            "--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other",
+            id="a certificate and a key",
+        ),
+        pytest.param(
+            [*SECRET, "--webhook-configuration", "qos"],
+            "--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told",
+            id="no name",
+        ),
+        pytest.param(
+            [*SECRET, "--tls-name", "a.svc"],
+            "--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told",
+            id="no configuration",
+        ),
+        pytest.param(["--tls-cert", "tls.crt"], "--tls-cert and --tls-key belong together", id="no key"),
+        pytest.param(["--demo", "--tls-key", "tls.key"], "--tls-cert and --tls-key belong together", id="a key alone"),
+        pytest.param(
+            ["--tls-cert", "gone.crt", "--tls-key", "tls.key"],
+            "--tls-cert: gone.crt is not a file",
+            id="a certificate that is not there",
+        ),
+        pytest.param(
+            ["--tls-cert", "tls.crt", "--tls-key", "."], "--tls-key: . is not a file", id="a folder in place of a key"
+        ),
+        pytest.param(
+            ["--demo", "--kubeconfig", "gone.conf"],
+            "--kubeconfig: gone.conf is not a file",
+            id="a kubeconfig that is not there",
+        ),
+        *(
+            pytest.param(
+                [flag, text], f"argument {flag}: '{text}' is not NAMESPACE/NAME", id=f"{flag.removeprefix('--')} {text}"
+            )
+            for flag in ("--tls-secret", "--scheduler-config")
+            for text in ("name", "/name", "namespace/", "a/b/c", "")
+        ),
+        *(
+            pytest.param(
+                ["--drain", text],
+                f"argument --drain: '{text}' is not a time such as 10s, 5m, 12h or 90d",
+                id=f"drain {text}",
+            )
+            for text in ("10", "s", "1.5s", "10 s", "10S", "1h30m", "\u0661s", "9999999999s", "")
+        ),
+        pytest.param(
+            ["--drain=-1s"],
+            "argument --drain: '-1s' is not a time such as 10s, 5m, 12h or 90d",
+            id="drain before it begins",
+        ),
+        pytest.param(
+            [*KEEP, "--tls-lifetime", "11s"],
+            "argument --tls-lifetime: '11s' is too short to renew in time; at least 12s",
+            id="too short a lifetime",
+        ),
+        pytest.param(
+            [*KEEP, "--tls-lifetime", "long"],
+            "argument --tls-lifetime: 'long' is not a time such as 10s, 5m, 12h or 90d",
+            id="a lifetime that is no time",
+        ),
+        pytest.param(["--demo", "--port", "1"], "unrecognized arguments: --port 1", id="an unknown flag"),
+        pytest.param(["--demo", "serve"], "unrecognized arguments: serve", id="a word too many"),
+        pytest.param(
+            ["--demo", "--address", "8443"],
+            "argument --address: '8443' is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443",
+            id="an address without a host",
+        ),
+        pytest.param(
+            ["--demo", "--tls-name", "münchen.example"],
+            "argument --tls-name: 'münchen.example' is neither a DNS name nor an IP address",
+            id="a name that is none",
+        ),
+        pytest.param(
+            ["--demo", "--tls-name", "a"],
+            "--tls-name, --tls-lifetime and --webhook-configuration go with --tls-secret",
+            id="a name without a Secret",
+        ),
+        pytest.param(["--demo", "--address"], "argument --address: expected one argument", id="a flag without a value"),
+    ],
+)
+def test_mistakes(flags: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_settings(flags)
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert said.err.splitlines()[-1] == f"qos-webhook: error: {message}"
+    assert said.out == ""
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_settings(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"qos-webhook {__version__}\n"
+
+
+def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_settings(["--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    flags = "version address drain kubeconfig demo tls-cert tls-key tls-secret tls-name tls-lifetime"
+    for flag in (*flags.split(), "webhook-configuration", "scheduler-config", "write-system-defaults"):
+        assert f"--{flag}" in said

@@ -1,0 +1,293 @@
+"""The default topology spread constraints that new pods are given."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.cluster.demo import demo_objects
+from tests.webhook.clusters import SilentSource, make_cluster
+from tests.webhook.reviews import controlled_by, create_review, patched, pod_object, update_review
+from webhook.cluster import Cluster
+from webhook.handlers import mutate
+from webhook.handlers.topology_spread import OPT_OUT_LABEL
+from webhook.response import ALLOWED
+from webhook.review import decode_review
+
+Object = dict[str, Any]
+ANYWAY = "ScheduleAnyway"
+CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+      defaultConstraints:
+      - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
+- schedulerName: strict
+  pluginConfig:
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+      defaultConstraints:
+      - {maxSkew: 2, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, minDomains: 3, nodeAffinityPolicy: Ignore,
+         nodeTaintsPolicy: Honor, matchLabelKeys: [pod-template-hash]}
+- schedulerName: nothing
+  pluginConfig:
+  - name: PodTopologySpread
+    args: {defaultingType: List}
+- schedulerName: system
+"""
+LABELS = {"app": "web", "pod-template-hash": "5f6c"}
+
+
+def make_namespace(name: str = "shop", **labels: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def make_service(selector: Mapping[str, str] | None, *, namespace: str = "shop") -> Object:
+    spec = {"selector": selector} if selector is not None else {}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": namespace}, "spec": spec}
+
+
+def make_owner(kind: str, selector: Mapping[str, Any], *, uid: str = "1") -> Object:
+    return {
+        "apiVersion": "v1" if kind == "ReplicationController" else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web-5f6c", "namespace": "shop", "uid": uid},
+        "spec": {"selector": dict(selector)},
+    }
+
+
+REPLICA_SET = make_owner("ReplicaSet", {"matchLabels": LABELS})
+SERVICE = make_service({"app": "web"})
+
+
+def make_owned(owner: Mapping[str, Any] | None = REPLICA_SET, **spec: Any) -> Object:
+    """A pod as it is sent on CREATE: of ``owner``, without a name."""
+    return pod_object(labels=LABELS, owner=None if owner is None else controlled_by(owner), **spec)
+
+
+def _constraints(pod: Object, cluster: Cluster) -> Any:
+    """What the pod holds once it was let in; a second look then changes nothing."""
+    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
+    assert mutate(decode_review(create_review(after)), cluster) == ALLOWED
+    given = after["spec"].pop("topologySpreadConstraints", None)
+    assert after["spec"] == {key: value for key, value in pod["spec"].items() if key != "topologySpreadConstraints"}
+    return given
+
+
+def by_zone(selector: Mapping[str, Any]) -> list[Object]:
+    """The constraint of the default profile."""
+    zone = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": ANYWAY}
+    return [{**zone, "labelSelector": dict(selector)}]
+
+
+def _term(key: str, operator: str, *values: str) -> Object:
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
+@pytest.mark.parametrize(
+    ("objects", "owner", "selector"),
+    [
+        pytest.param([REPLICA_SET], REPLICA_SET, {"matchLabels": LABELS}, id="a ReplicaSet"),
+        pytest.param([SERVICE], None, {"matchLabels": {"app": "web"}}, id="a Service alone"),
+        pytest.param([SERVICE, REPLICA_SET], REPLICA_SET, {"matchLabels": LABELS}, id="a Service and a ReplicaSet"),
+        pytest.param(
+            [make_owner("StatefulSet", {"matchLabels": {"app": "web"}})],
+            make_owner("StatefulSet", {}),
+            {"matchLabels": {"app": "web"}},
+            id="a StatefulSet",
+        ),
+        pytest.param(
+            [make_owner("ReplicationController", {"app": "web"})],
+            make_owner("ReplicationController", {}),
+            {"matchLabels": {"app": "web"}},
+            id="a ReplicationController",
+        ),
+        pytest.param(
+            [
+                make_owner(
+                    "ReplicaSet",
+                    {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]},
+                )
+            ],
+            REPLICA_SET,
+            {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]},
+            id="a ReplicaSet with expressions",
+        ),
+    ],
+)
+def test_S4_the_selector_is_deduced(
+    objects: Iterable[Object], owner: Mapping[str, Any] | None, selector: Mapping[str, Any]
+) -> None:
+    cluster = make_cluster([make_namespace(), *objects], scheduler_config=CONFIG)
+    assert _constraints(make_owned(owner), cluster) == by_zone(selector)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [
+        pytest.param("default-scheduler", by_zone({"matchLabels": LABELS}), id="the usual one"),
+        pytest.param(None, by_zone({"matchLabels": LABELS}), id="none named"),
+        pytest.param(
+            "strict",
+            [
+                {
+                    "maxSkew": 2,
+                    "topologyKey": "rack",
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "minDomains": 3,
+                    "nodeAffinityPolicy": "Ignore",
+                    "nodeTaintsPolicy": "Honor",
+                    "labelSelector": {"matchLabels": LABELS},
+                }
+            ],
+            id="another profile",
+        ),
+        pytest.param("nothing", None, id="an empty List"),
+        pytest.param("system", None, id="System, which the scheduler applies by itself"),
+        pytest.param("somebody-elses", None, id="a scheduler that the configuration does not name"),
+    ],
+)
+def test_S4_each_scheduler_has_its_own(scheduler: str | None, expected: Sequence[Object] | None) -> None:
+    cluster = make_cluster([make_namespace(), REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(schedulerName=scheduler), cluster) == expected
+
+
+@pytest.mark.parametrize("config", [pytest.param("", id="no configuration"), pytest.param(CONFIG, id="named")])
+def test_S4_system_defaults_are_written_on_demand(config: str) -> None:
+    cluster = make_cluster([REPLICA_SET], scheduler_config=config, write_system_defaults=True)
+    pod = make_owned(schedulerName="system" if config else "default-scheduler")
+    selector = {"labelSelector": {"matchLabels": LABELS}, "whenUnsatisfiable": ANYWAY}
+    assert _constraints(pod, cluster) == [
+        {"maxSkew": 3, "topologyKey": "kubernetes.io/hostname", **selector},
+        {"maxSkew": 5, "topologyKey": "topology.kubernetes.io/zone", **selector},
+    ]
+    assert _constraints(pod, make_cluster([REPLICA_SET], scheduler_config=config)) is None
+
+
+OWN = [{"maxSkew": 4, "topologyKey": "rack", "whenUnsatisfiable": ANYWAY}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "pod"),
+    [
+        pytest.param([REPLICA_SET], make_owned(nodeName="node-a1"), id="bound already"),
+        pytest.param([REPLICA_SET], make_owned(None), id="it belongs to nothing"),
+        pytest.param([make_service({"app": "api"})], make_owned(None), id="a Service of others"),
+        pytest.param([make_service(None)], make_owned(None), id="a Service without a selector"),
+        pytest.param([make_service({"app": "web"}, namespace="other")], make_owned(None), id="another namespace"),
+        pytest.param([], make_owned(), id="its owner is gone"),
+        pytest.param(
+            [make_owner("Job", {"matchLabels": LABELS})],
+            make_owned({**make_owner("Job", {}), "apiVersion": "batch/v1"}),
+            id="a Job's",
+        ),
+        pytest.param(
+            [REPLICA_SET],
+            pod_object(
+                labels=LABELS,
+                owner=controlled_by(REPLICA_SET),
+                annotations={"kubernetes.io/config.mirror": "x"},
+                name="etcd-node-a1",
+            ),
+            id="a mirror pod",
+        ),
+        pytest.param([make_namespace(**{OPT_OUT_LABEL: "disabled"}), REPLICA_SET], make_owned(), id="opted out"),
+    ],
+)
+def test_S4_left_alone(objects: Iterable[Object], pod: Object) -> None:
+    assert _constraints(pod, make_cluster(objects, scheduler_config=CONFIG)) is None
+
+
+def test_S4_constraints_of_its_own_stay() -> None:
+    cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(topologySpreadConstraints=OWN), cluster) == OWN
+
+
+@pytest.mark.parametrize("value", ["enabled", "", "Disabled"])
+def test_S4_other_values_of_the_label_opt_nobody_out(value: str) -> None:
+    objects = [make_namespace(**{OPT_OUT_LABEL: value}), REPLICA_SET]
+    cluster = make_cluster(objects, scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+
+
+@pytest.mark.parametrize("constraints", [[], None])
+def test_S4_an_empty_list_is_none_of_its_own(constraints: Any) -> None:
+    pod = make_owned()
+    pod["spec"]["topologySpreadConstraints"] = constraints
+    cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(pod, cluster) == by_zone({"matchLabels": LABELS})
+
+
+def test_updates_and_subresources_are_passed_over() -> None:
+    cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
+    assert mutate(decode_review(update_review(make_owned(name="web-1"))), cluster) == ALLOWED
+    assert mutate(decode_review(create_review(make_owned(), sub_resource="binding")), cluster) == ALLOWED
+
+
+NEWER = make_owner("ReplicaSet", {"matchLabels": {"app": "web"}}, uid="2")
+
+
+def test_S4_an_owner_that_is_not_in_the_cache_yet_is_read_live() -> None:
+    cluster = make_cluster([], live=[REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+
+
+def test_S4_an_older_one_of_the_same_name_is_not_the_owner() -> None:
+    cluster = make_cluster([REPLICA_SET], live=[NEWER], scheduler_config=CONFIG)
+    assert _constraints(make_owned(NEWER), cluster) == by_zone({"matchLabels": {"app": "web"}})
+
+
+def test_S4_an_owner_that_is_cached_needs_no_api_server() -> None:
+    cluster = make_cluster([REPLICA_SET], live=SilentSource(), scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+
+
+@pytest.mark.parametrize(
+    "cached",
+    [
+        pytest.param([SERVICE], id="the owner is not cached"),
+        pytest.param([SERVICE, REPLICA_SET], id="one of the same name is"),
+    ],
+)
+def test_S4_an_owner_that_cannot_be_read_leaves_the_pod_as_it_is(
+    cached: Iterable[Object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The Service alone would give another selector than the scheduler's."""
+    cluster = make_cluster(cached, live=SilentSource(), scheduler_config=CONFIG)
+    with caplog.at_level(logging.WARNING):
+        assert _constraints(make_owned(NEWER), cluster) is None
+    assert "web- in shop gets no default constraints, its owner cannot be read" in caplog.text
+
+
+def test_S4_priority_and_constraints_come_in_one_patch() -> None:
+    usual = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "usual"},
+        "value": 7,
+        "globalDefault": True,
+    }
+    pod = make_owned(priority=None, preemptionPolicy=None)
+    cluster = make_cluster([REPLICA_SET, usual], scheduler_config=CONFIG)
+    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
+    assert after["spec"]["priority"] == 7
+    assert after["spec"]["topologySpreadConstraints"] == by_zone({"matchLabels": LABELS})
+
+
+def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
+    pod = next(e for e in demo_objects() if e["kind"] == "Pod" and e["metadata"]["name"] == "db-0")
+    new = {**pod, "spec": {key: value for key, value in pod["spec"].items() if key != "nodeName"}}
+    selector = {"labelSelector": {"matchLabels": {"app": "db"}}, "whenUnsatisfiable": ANYWAY}
+    assert _constraints(new, demo_cluster) == [
+        {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", **selector},
+        {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", **selector},
+    ]
