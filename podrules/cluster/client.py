@@ -10,13 +10,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from podrules import __version__
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import Response, service_account_namespace
 
 __all__ = ["ClientTransport", "Refused"]
 
 _CONNECT_SECONDS: Final = 5.0
+_USER_AGENT: Final = f"kubectl-qos/{__version__}"
 _MAX_ERROR: Final = 64 << 10
 """Bytes read of an answer that is not the wanted stream."""
 
@@ -66,7 +69,10 @@ class ClientTransport:
             raise Unreachable(f"no configuration for a cluster: {error}") from error
         self._configuration: Any = client.Configuration.get_default_copy()
         self._configuration.connection_pool_maxsize = connections
-        self._pool: Any = RESTClientObject(self._configuration).pool_manager
+        address = urlsplit(self._configuration.host)
+        self._prefix = address.path.rstrip("/")
+        # The pool of the one server: its manager would take each request's address apart anew.
+        self._pool: Any = RESTClientObject(self._configuration).pool_manager.connection_from_url(address.geturl())
         self._timeout = request_timeout
         self.namespace = service_account_namespace() or "default"
 
@@ -110,7 +116,7 @@ class ClientTransport:
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.clear()
+        self._pool.close()
 
     def _answer(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: float | None
@@ -129,11 +135,13 @@ class ClientTransport:
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: Any, **how: Any
     ) -> Any:
         """One request with fresh credentials: a service account's token is renewed while we run."""
+        headers["User-Agent"] = _USER_AGENT
         for setting in self._configuration.auth_settings().values():
             if setting["in"] == "header" and setting["value"]:
                 headers[setting["key"]] = setting["value"]
-        url = self._configuration.host.rstrip("/") + path
-        return self._pool.request(method, url, headers=headers, body=body, timeout=timeout, retries=False, **how)
+        return self._pool.urlopen(
+            method, self._prefix + path, body, headers, timeout=timeout, retries=False, redirect=False, **how
+        )
 
 
 def _has_kubeconfig() -> bool:
