@@ -84,10 +84,6 @@ class _Named(Protocol):
     def metadata(self) -> _Metadata: ...
 
 
-class _Any(Model, frozen=True):
-    metadata: CachedMeta = field(default_factory=CachedMeta)
-
-
 class _TooOld(Exception):
     """The version to go on from is no longer kept."""
 
@@ -224,7 +220,7 @@ class Reflector(Generic[T]):
             if status.code == _GONE:
                 raise _TooOld
             raise Refused(status.code, body)
-        meta = from_json(body, _Any).metadata
+        meta = from_json(body, CachedObject).metadata
         entry = self._decoded(body) if event.type in {"ADDED", "MODIFIED"} else None
         if entry is not None:
             self._objects.setdefault(meta.namespace, {})[meta.name] = entry
@@ -245,7 +241,7 @@ class Reflector(Generic[T]):
         try:
             return from_json(body, self.model)
         except DecodeError:
-            meta = from_json(body, _Any).metadata
+            meta = from_json(body, CachedObject).metadata
             # Not what is wrong with it: that may quote what it holds, and it may be a Secret.
             _LOG.warning(
                 "%s: %s/%s is left out: it has not the shape of its kind", self.name, meta.namespace, meta.name

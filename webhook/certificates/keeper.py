@@ -52,6 +52,7 @@ _KEYS: Final = {
     "authorities": "ca.crt",
 }
 _RETRY_SECONDS: Final = 5.0
+_MOST_WAIT_SECONDS: Final = 3600.0
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 
@@ -155,7 +156,8 @@ class CertificateKeeper:
         else:
             self._tell(kept.authorities)
             self.ready = True
-        return max(0.1, (step.look_again - datetime.now(UTC)).total_seconds())
+        # Clocks are set and machines sleep: nothing is waited for longer than this.
+        return min(max(0.1, (step.look_again - datetime.now(UTC)).total_seconds()), _MOST_WAIT_SECONDS)
 
     def _write(self, wanted: Kept, seen: Kept) -> None:
         """Replace the Secret's data if it still is what was looked at; the watch then brings what was written."""
