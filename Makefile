@@ -47,6 +47,9 @@ lint: $(VENV)/.dev ## formatting, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+parity: $(VENV)/.dev ## upstream's own code on N new random cases a suite, SEED for others; needs Go
+	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)
+
 rows: $(VENV)/.dev ## rows of the specification and their tests
 	$(BIN)/python tests/rows.py
 
@@ -63,7 +66,7 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra webhook -o requirements/webhook.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
-	  --extra incluster --extra webhook --group build --group test --group lint -o requirements/dev.txt
+	  --extra incluster --extra dra --extra webhook --group build --group test --group lint -o requirements/dev.txt
 
 ci-tools: ## what the full suite needs beyond Python (Debian, root): Go, and the control plane built with it
 	.ci/tools
@@ -71,4 +74,4 @@ ci-tools: ## what the full suite needs beyond Python (Debian, root): Go, and the
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: help demo test lint rows bench docs lock ci-tools clean
+.PHONY: help demo test lint parity rows bench docs lock ci-tools clean

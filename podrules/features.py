@@ -22,6 +22,7 @@ _ON_BY_DEFAULT_SINCE: Final = {
     "in_place_pod_vertical_scaling": 33,
     "pod_level_resources": 34,
     "in_place_pod_level_resources_vertical_scaling": 36,
+    "node_declared_features": 36,
 }
 
 
@@ -36,6 +37,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """InPlacePodVerticalScaling: container resources in the status count (KEP-1287)."""
     in_place_pod_level_resources_vertical_scaling: bool
     """InPlacePodLevelResourcesVerticalScaling: pod resources in the status count (KEP-5419)."""
+    node_declared_features: bool
+    """NodeDeclaredFeatures: pods that need a kubelet's feature go where it is declared (KEP-5328)."""
 
     @classmethod
     def of_minor(cls, minor: int) -> Features:

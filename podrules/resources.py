@@ -38,6 +38,7 @@ __all__ = [
     "is_pod_level_limits_set",
     "is_pod_level_requests_set",
     "is_pod_level_resources_set",
+    "is_scalar_resource_name",
     "is_supported_pod_level_resource",
     "pod_limits",
     "pod_requests",
@@ -224,7 +225,7 @@ def scheduler_request(pod: Pod, features: Features) -> SchedulerRequest:
         milli_cpu=requests.get(CPU, ZERO).milli_value,
         memory=requests.get(MEMORY, ZERO).value,
         ephemeral_storage=requests.get(EPHEMERAL_STORAGE, ZERO).value,
-        scalar={name: amount.value for name, amount in requests.items() if _is_scalar(name)},
+        scalar={name: amount.value for name, amount in requests.items() if is_scalar_resource_name(name)},
         nonzero_milli_cpu=nonzero.get(CPU, ZERO).milli_value,
         nonzero_memory=nonzero.get(MEMORY, ZERO).value,
     )
@@ -314,7 +315,7 @@ def _raise_to(total: ResourceList, floor: Mapping[str, Quantity]) -> None:
             total[name] = amount
 
 
-def _is_scalar(name: str) -> bool:
+def is_scalar_resource_name(name: str) -> bool:
     """Whether the scheduler counts it by name (schedutil.IsScalarResourceName)."""
     if name in {CPU, MEMORY, "pods", EPHEMERAL_STORAGE}:
         return False

@@ -9,13 +9,24 @@ from msgspec import Struct
 
 from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound
 from podrules.cluster.kinds import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
     JOBS,
     LIMIT_RANGES,
+    NAMESPACES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
     RUNTIME_CLASSES,
+    SERVICES,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
     Kind,
 )
 from podrules.cluster.source import Source, Unread
@@ -25,10 +36,12 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
+from podrules.model.snapshot import ClusterSnapshot
 
 __all__ = ["Gatherer", "Owner"]
 
 T = TypeVar("T")
+Listed = TypeVar("Listed", bound=KubeObject)
 _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
 _MAX_OWNERS: Final = 4
@@ -88,6 +101,34 @@ class Gatherer:
         return self._try(
             lambda: self._source.list(PODS, namespace, selector=selector), "list", PODS, namespace, str(selector)
         )
+
+    def snapshot(self) -> ClusterSnapshot | None:
+        """The whole cluster as scheduling reads it; None when its nodes or pods cannot be read.
+
+        Other lists that cannot be read are empty, and noted.
+        """
+        nodes, pods = self.nodes(), self._try(lambda: self._source.list(PODS), "list", PODS, None)
+        if nodes is None or pods is None:
+            return None
+        return ClusterSnapshot(
+            nodes=tuple(nodes),
+            pods=tuple(pod for pod in pods if not pod.finished),
+            namespaces=self._all(NAMESPACES),
+            services=self._all(SERVICES),
+            replication_controllers=self._all(REPLICATION_CONTROLLERS),
+            replica_sets=self._all(REPLICA_SETS),
+            stateful_sets=self._all(STATEFUL_SETS),
+            persistent_volume_claims=self._all(PERSISTENT_VOLUME_CLAIMS),
+            persistent_volumes=self._all(PERSISTENT_VOLUMES),
+            storage_classes=self._all(STORAGE_CLASSES),
+            csi_nodes=self._all(CSI_NODES),
+            csi_drivers=self._all(CSI_DRIVERS),
+            csi_storage_capacities=self._all(CSI_STORAGE_CAPACITIES),
+            volume_attachments=self._all(VOLUME_ATTACHMENTS),
+        )
+
+    def _all(self, kind: Kind[Listed]) -> tuple[Listed, ...]:
+        return tuple(self._try(lambda: self._source.list(kind), "list", kind, None) or ())
 
     def limit_ranges(self, namespace: str) -> Sequence[LimitRange] | None:
         """The LimitRanges of a namespace, None when they cannot be read."""

@@ -10,16 +10,26 @@ from msgspec import Struct
 
 from podrules.cluster.errors import UsageError
 from podrules.model.base import KubeObject
-from podrules.model.node import Lease, Node
+from podrules.model.node import CSINode, Lease, Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
-from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from podrules.model.storage import (
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
 
 __all__ = [
     "ALL_KINDS",
     "CONFIG_MAPS",
     "CRON_JOBS",
+    "CSI_DRIVERS",
+    "CSI_NODES",
+    "CSI_STORAGE_CAPACITIES",
     "DAEMON_SETS",
     "DEPLOYMENTS",
     "JOBS",
@@ -36,6 +46,7 @@ __all__ = [
     "RUNTIME_CLASSES",
     "SERVICES",
     "STATEFUL_SETS",
+    "STORAGE_CLASSES",
     "VOLUME_ATTACHMENTS",
     "WORKLOADS",
     "Kind",
@@ -116,6 +127,20 @@ PERSISTENT_VOLUME_CLAIMS: Final = Kind(
 PERSISTENT_VOLUMES: Final = Kind(
     "PersistentVolume", "persistentvolumes", ("pv",), "", "v1", namespaced=False, model=PersistentVolume
 )
+STORAGE_CLASSES: Final = Kind(
+    "StorageClass", "storageclasses", ("sc",), "storage.k8s.io", "v1", namespaced=False, model=StorageClass
+)
+CSI_NODES: Final = Kind("CSINode", "csinodes", (), "storage.k8s.io", "v1", namespaced=False, model=CSINode)
+CSI_DRIVERS: Final = Kind("CSIDriver", "csidrivers", (), "storage.k8s.io", "v1", namespaced=False, model=CSIDriver)
+CSI_STORAGE_CAPACITIES: Final = Kind(
+    "CSIStorageCapacity",
+    "csistoragecapacities",
+    (),
+    "storage.k8s.io",
+    "v1",
+    namespaced=True,
+    model=CSIStorageCapacity,
+)
 VOLUME_ATTACHMENTS: Final = Kind(
     "VolumeAttachment", "volumeattachments", (), "storage.k8s.io", "v1", namespaced=False, model=VolumeAttachment
 )
@@ -142,6 +167,11 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     VOLUME_ATTACHMENTS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    NAMESPACES,
 )
 
 

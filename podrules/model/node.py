@@ -11,7 +11,17 @@ from msgspec import field
 
 from podrules.model.base import Condition, KubeObject, Model, ResourceList
 
-__all__ = ["Lease", "Node", "NodeSpec", "NodeStatus", "NodeSystemInfo", "Taint", "ready_condition"]
+__all__ = [
+    "CSINode",
+    "ContainerImage",
+    "Lease",
+    "Node",
+    "NodeSpec",
+    "NodeStatus",
+    "NodeSystemInfo",
+    "Taint",
+    "ready_condition",
+]
 
 
 class Taint(Model, frozen=True):
@@ -40,6 +50,13 @@ class NodeSystemInfo(Model, frozen=True):
     operating_system: str = ""
 
 
+class ContainerImage(Model, frozen=True):
+    """``status.images[]``."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
 class NodeStatus(Model, frozen=True):
     """``status``."""
 
@@ -47,6 +64,8 @@ class NodeStatus(Model, frozen=True):
     allocatable: ResourceList = {}
     conditions: tuple[Condition, ...] = ()
     node_info: NodeSystemInfo = field(default_factory=NodeSystemInfo)
+    images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(KubeObject, frozen=True):
@@ -76,3 +95,30 @@ class Lease(KubeObject, frozen=True):
     """A coordination.k8s.io Lease: a node's heartbeat has the node's name, in namespace kube-node-lease."""
 
     spec: LeaseSpec = field(default_factory=LeaseSpec)
+
+
+class VolumeNodeResources(Model, frozen=True):
+    """``spec.drivers[].allocatable`` of a CSINode."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(Model, frozen=True):
+    """``spec.drivers[]``."""
+
+    name: str = ""
+    node_id: str = field(default="", name="nodeID")
+    topology_keys: tuple[str, ...] = ()
+    allocatable: VolumeNodeResources | None = None
+
+
+class CSINodeSpec(Model, frozen=True):
+    """``spec``."""
+
+    drivers: tuple[CSINodeDriver, ...] = ()
+
+
+class CSINode(KubeObject, frozen=True):
+    """A CSINode: the CSI drivers of the node of its name."""
+
+    spec: CSINodeSpec = field(default_factory=CSINodeSpec)

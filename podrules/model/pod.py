@@ -10,13 +10,16 @@ from enum import Enum
 
 from msgspec import Struct, field
 
+from podrules.model.affinity import Affinity, Toleration
 from podrules.model.base import Condition, KubeObject, Model, ResourceList
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Volume
 
 __all__ = [
     "Container",
+    "ContainerPort",
     "ContainerRef",
+    "ContainerRestartRule",
     "ContainerState",
     "ContainerStateTerminated",
     "ContainerStatus",
@@ -26,6 +29,8 @@ __all__ = [
     "LifecycleHandler",
     "Pod",
     "PodQOSClass",
+    "PodResourceClaim",
+    "PodResourceClaimStatus",
     "PodSpec",
     "PodStatus",
     "PodTemplateSpec",
@@ -92,6 +97,21 @@ class Lifecycle(Model, frozen=True):
     stop_signal: str = ""
 
 
+class ContainerPort(Model, frozen=True):
+    """``ports[]``."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class ContainerRestartRule(Model, frozen=True):
+    """``restartPolicyRules[]``."""
+
+    action: str = ""
+
+
 class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
@@ -99,6 +119,8 @@ class Container(Model, frozen=True):
     image: str = ""
     resources: ResourceRequirements = field(default_factory=ResourceRequirements)
     restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    ports: tuple[ContainerPort, ...] = ()
     liveness_probe: Probe | None = None
     startup_probe: Probe | None = None
     lifecycle: Lifecycle | None = None
@@ -128,6 +150,14 @@ class TopologySpreadConstraint(Model, frozen=True):
     match_label_keys: tuple[str, ...] = ()
 
 
+class PodResourceClaim(Model, frozen=True):
+    """``spec.resourceClaims[]``."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(Model, frozen=True):
     """``spec``."""
 
@@ -146,6 +176,12 @@ class PodSpec(Model, frozen=True):
     scheduler_name: str = ""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    affinity: Affinity | None = None
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    host_network: bool = False
+    host_users: bool | None = None
+    resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
 class ContainerStateTerminated(Model, frozen=True):
@@ -173,6 +209,13 @@ class ContainerStatus(Model, frozen=True):
     allocated_resources: ResourceList = {}
 
 
+class PodResourceClaimStatus(Model, frozen=True):
+    """``status.resourceClaimStatuses[]``: the claim made from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Model, frozen=True):
     """``status``."""
 
@@ -187,6 +230,7 @@ class PodStatus(Model, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if reported."""

@@ -7,18 +7,34 @@ from __future__ import annotations
 
 from msgspec import field
 
-from podrules.model.base import KubeObject, Model
+from podrules.model.affinity import NodeSelector
+from podrules.model.base import KubeObject, Model, ResourceList
+from podrules.model.quantity import Quantity
+from podrules.model.selectors import LabelSelector
 
 __all__ = [
+    "AWSElasticBlockStoreVolumeSource",
+    "AzureDiskVolumeSource",
+    "CSIDriver",
+    "CSIStorageCapacity",
     "CSIVolumeSource",
+    "CinderVolumeSource",
     "Empty",
+    "GCEPersistentDiskVolumeSource",
+    "ISCSIVolumeSource",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "PersistentVolumeClaimSpec",
     "PersistentVolumeClaimVolumeSource",
     "PersistentVolumeSpec",
+    "PortworxVolumeSource",
+    "RBDVolumeSource",
+    "StorageClass",
+    "TopologySelectorLabelRequirement",
+    "TopologySelectorTerm",
     "Volume",
     "VolumeAttachment",
+    "VolumeNodeAffinity",
 ]
 
 
@@ -33,6 +49,63 @@ class PersistentVolumeClaimVolumeSource(Model, frozen=True):
     read_only: bool = False
 
 
+class GCEPersistentDiskVolumeSource(Model, frozen=True):
+    """``gcePersistentDisk``."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStoreVolumeSource(Model, frozen=True):
+    """``awsElasticBlockStore``."""
+
+    volume_id: str = field(default="", name="volumeID")
+    read_only: bool = False
+
+
+class ISCSIVolumeSource(Model, frozen=True):
+    """``iscsi``."""
+
+    target_portal: str = ""
+    iqn: str = ""
+    lun: int = 0
+    read_only: bool = False
+
+
+class RBDVolumeSource(Model, frozen=True):
+    """``rbd``."""
+
+    monitors: tuple[str, ...] = ()
+    image: str = ""
+    pool: str = ""
+    read_only: bool = False
+
+
+class AzureDiskVolumeSource(Model, frozen=True):
+    """``azureDisk``."""
+
+    disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
+
+
+class CinderVolumeSource(Model, frozen=True):
+    """``cinder``."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
+class PortworxVolumeSource(Model, frozen=True):
+    """``portworxVolume``."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
+class ImageVolumeSource(Model, frozen=True):
+    """``image``."""
+
+    reference: str = ""
+
+
 class Volume(Model, frozen=True):
     """``spec.volumes[]`` of a pod: what may outlive it or be shared."""
 
@@ -40,6 +113,22 @@ class Volume(Model, frozen=True):
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: Empty | None = None
     """A claim of the pod's own, named ``<pod>-<volume>``."""
+    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
+    iscsi: ISCSIVolumeSource | None = None
+    rbd: RBDVolumeSource | None = None
+    image: ImageVolumeSource | None = None
+    azure_disk: AzureDiskVolumeSource | None = None
+    azure_file: Empty | None = None
+    cinder: CinderVolumeSource | None = None
+    portworx_volume: PortworxVolumeSource | None = None
+    vsphere_volume: Empty | None = None
+
+
+class VolumeResourceRequirements(Model, frozen=True):
+    """``resources`` of a claim."""
+
+    requests: ResourceList = {}
 
 
 class PersistentVolumeClaimSpec(Model, frozen=True):
@@ -47,12 +136,24 @@ class PersistentVolumeClaimSpec(Model, frozen=True):
 
     access_modes: tuple[str, ...] = ()
     volume_name: str = ""
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+    selector: LabelSelector | None = None
+    resources: VolumeResourceRequirements = field(default_factory=VolumeResourceRequirements)
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimStatus(Model, frozen=True):
+    """``status``."""
+
+    phase: str = ""
 
 
 class PersistentVolumeClaim(KubeObject, frozen=True):
     """A PersistentVolumeClaim."""
 
     spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
+    status: PersistentVolumeClaimStatus = field(default_factory=PersistentVolumeClaimStatus)
 
 
 class CSIVolumeSource(Model, frozen=True):
@@ -62,32 +163,86 @@ class CSIVolumeSource(Model, frozen=True):
     volume_handle: str = ""
 
 
+class ClaimRef(Model, frozen=True):
+    """``spec.claimRef``."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class VolumeNodeAffinity(Model, frozen=True):
+    """``spec.nodeAffinity`` of a volume."""
+
+    required: NodeSelector | None = None
+
+
 class PersistentVolumeSpec(Model, frozen=True):
     """``spec``: of the sources exactly one is set."""
 
     access_modes: tuple[str, ...] = ()
+    capacity: ResourceList = {}
+    claim_ref: ClaimRef | None = None
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    volume_attributes_class_name: str | None = None
     csi: CSIVolumeSource | None = None
-    aws_elastic_block_store: Empty | None = None
-    azure_disk: Empty | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
+    azure_disk: AzureDiskVolumeSource | None = None
     azure_file: Empty | None = None
     cephfs: Empty | None = None
-    cinder: Empty | None = None
+    cinder: CinderVolumeSource | None = None
     fc: Empty | None = None
-    gce_persistent_disk: Empty | None = None
+    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
     glusterfs: Empty | None = None
     host_path: Empty | None = None
     iscsi: Empty | None = None
     local: Empty | None = None
     nfs: Empty | None = None
-    portworx_volume: Empty | None = None
+    portworx_volume: PortworxVolumeSource | None = None
     rbd: Empty | None = None
     vsphere_volume: Empty | None = None
+
+
+class PersistentVolumeStatus(Model, frozen=True):
+    """``status``."""
+
+    phase: str = ""
 
 
 class PersistentVolume(KubeObject, frozen=True):
     """A PersistentVolume."""
 
     spec: PersistentVolumeSpec = field(default_factory=PersistentVolumeSpec)
+    status: PersistentVolumeStatus = field(default_factory=PersistentVolumeStatus)
+
+
+class TopologySelectorLabelRequirement(Model, frozen=True):
+    """``allowedTopologies[].matchLabelExpressions[]``."""
+
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(Model, frozen=True):
+    """``allowedTopologies[]``."""
+
+    match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
+
+
+class StorageClass(KubeObject, frozen=True):
+    """A StorageClass."""
+
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+
+class VolumeAttachmentSource(Model, frozen=True):
+    """``spec.source``."""
+
+    persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(Model, frozen=True):
@@ -95,6 +250,7 @@ class VolumeAttachmentSpec(Model, frozen=True):
 
     attacher: str = ""
     node_name: str = ""
+    source: VolumeAttachmentSource = field(default_factory=VolumeAttachmentSource)
 
 
 class VolumeAttachmentStatus(Model, frozen=True):
@@ -108,3 +264,24 @@ class VolumeAttachment(KubeObject, frozen=True):
 
     spec: VolumeAttachmentSpec = field(default_factory=VolumeAttachmentSpec)
     status: VolumeAttachmentStatus = field(default_factory=VolumeAttachmentStatus)
+
+
+class CSIDriverSpec(Model, frozen=True):
+    """``spec``."""
+
+    storage_capacity: bool | None = None
+
+
+class CSIDriver(KubeObject, frozen=True):
+    """A CSIDriver: what a driver asks of Kubernetes."""
+
+    spec: CSIDriverSpec = field(default_factory=CSIDriverSpec)
+
+
+class CSIStorageCapacity(KubeObject, frozen=True):
+    """A CSIStorageCapacity: how much a class can still provision within one topology."""
+
+    node_topology: LabelSelector | None = None
+    storage_class_name: str = ""
+    capacity: Quantity | None = None
+    maximum_volume_size: Quantity | None = None

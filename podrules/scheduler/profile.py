@@ -8,9 +8,11 @@ Source: k8s.io/kube-scheduler/config/v1/types.go at v0.36.3, pkg/scheduler/apis/
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 from msgspec.structs import replace
 
 from podrules.model.base import Model
@@ -22,7 +24,7 @@ from podrules.scheduler.plugins.pod_topology_spread.args import (
     validate_pod_topology_spread_args,
 )
 
-__all__ = ["DEFAULT_SCHEDULER_NAME", "ConfigurationError", "Profile", "read_profiles"]
+__all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Profile", "read_profiles"]
 
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 _API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -38,7 +40,14 @@ class Profile(Struct, frozen=True):
     """One scheduler name and its plugins' arguments."""
 
     scheduler_name: str
-    pod_topology_spread: PodTopologySpreadArgs
+    args: Mapping[str, Any]
+    """By plugin name; a plugin without an entry has its defaults."""
+
+    @property
+    def pod_topology_spread(self) -> PodTopologySpreadArgs:
+        """The arguments of PodTopologySpread."""
+        found: PodTopologySpreadArgs = self.args.get(_SPREAD, PodTopologySpreadArgs())
+        return found
 
 
 class _PluginConfig(Model, frozen=True):
@@ -57,23 +66,31 @@ class _Configuration(Model, frozen=True):
     profiles: tuple[_Profile, ...] = ()
 
 
-class _SpreadArgs(PodTopologySpreadArgs, frozen=True, forbid_unknown_fields=True):
-    """As it is written: kube-scheduler reads its configuration strictly."""
-
-    default_constraints: tuple[_SpreadConstraint, ...] = ()
-    api_version: str = _API_VERSION
-    kind: str = f"{_SPREAD}Args"
-
-
 class _SpreadConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
     max_skew: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
 
 
-def read_profiles(configuration: Any) -> dict[str, Profile]:
+class _SpreadArgs(PodTopologySpreadArgs, frozen=True):
+    default_constraints: tuple[_SpreadConstraint, ...] = ()
+
+
+SPREAD_ARGS: Final[Mapping[str, type[Model]]] = {_SPREAD: PodTopologySpreadArgs}
+
+
+@cache
+def _strict(name: str, kind: type[Model]) -> type[Any]:
+    """The arguments as they are written: kube-scheduler reads its configuration strictly."""
+    typed = [("api_version", str, _API_VERSION), ("kind", str, f"{name}Args")]
+    base = _SpreadArgs if name == _SPREAD else kind
+    return defstruct(f"{name}Args", typed, bases=(base,), frozen=True, forbid_unknown_fields=True, rename="camel")
+
+
+def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_ARGS) -> dict[str, Profile]:
     """The profiles of a configuration by scheduler name.
 
     Args:
         configuration: The document as plain dicts and lists.
+        kinds: Whose arguments are read, and how: by plugin name. All others are passed over.
 
     Raises:
         ConfigurationError: it is not one, or an argument is not valid.
@@ -92,32 +109,33 @@ def read_profiles(configuration: Any) -> dict[str, Profile]:
             errors.append(f"{path}.schedulerName: Required value: each of several profiles needs one")
         elif name in profiles:
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
-        profiles[name or ""] = Profile(name or "", _spread_args(entry, path, errors))
+        profiles[name or ""] = Profile(name or "", _plugin_args(entry, kinds, path, errors))
     if errors:
         raise ConfigurationError("; ".join(errors))
     return profiles
 
 
-def _spread_args(profile: _Profile, path: str, errors: list[str]) -> PodTopologySpreadArgs:
-    args = PodTopologySpreadArgs()
+def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str, errors: list[str]) -> dict[str, Any]:
+    args: dict[str, Any] = {}
     seen: set[str] = set()
     for index, plugin in enumerate(profile.plugin_config):
         place = f"{path}.pluginConfig[{index}]"
         if plugin.name in seen:
             errors.append(f'{place}: Duplicate value: "{plugin.name}"')
-        elif plugin.name == _SPREAD:
-            args = _valid_spread_args(plugin.args, f"{place}.args", errors)
+        elif plugin.name in kinds:
+            args[plugin.name] = _valid_args(plugin, kinds[plugin.name], f"{place}.args", errors)
         seen.add(plugin.name)
     return args
 
 
-def _valid_spread_args(given: dict[str, Any], path: str, errors: list[str]) -> PodTopologySpreadArgs:
-    written: _SpreadArgs = _decoded(given, _SpreadArgs, path)
-    if (written.api_version, written.kind) != (_API_VERSION, f"{_SPREAD}Args"):
-        errors.append(f"{path}: {written.api_version} {written.kind}: has to match plugin args of {_SPREAD}")
-    args: PodTopologySpreadArgs = _decoded(given, PodTopologySpreadArgs, path)
-    args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
-    errors += validate_pod_topology_spread_args(args, path)
+def _valid_args(plugin: _PluginConfig, kind: type[Model], path: str, errors: list[str]) -> Any:
+    written = _decoded(plugin.args, _strict(plugin.name, kind), path)
+    if (written.api_version, written.kind) != (_API_VERSION, f"{plugin.name}Args"):
+        errors.append(f"{path}: {written.api_version} {written.kind}: has to match plugin args of {plugin.name}")
+    args = _decoded(plugin.args, kind, path)
+    if isinstance(args, PodTopologySpreadArgs):
+        args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
+        errors += validate_pod_topology_spread_args(args, path)
     return args
 
 

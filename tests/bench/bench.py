@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.bench.placement import measure_placement
 from tests.bench.webhook import measure_webhook
 from tests.controlplane.binaries import CONTROL_PLANE, Unavailable, find_binaries
 from tests.controlplane.control_plane import ControlPlane
@@ -55,6 +56,8 @@ def main() -> int:
             ok &= _answer(environment)
         print("\ntransports: the four requests of an explained pod, from the start of Python")
         _transports(development, control_plane)
+        print("\nplacement of a pod on large clusters")
+        measure_placement()
         print("\nthe webhook beside a Go webhook on controller-runtime")
         ok &= measure_webhook(control_plane, Path(folder))
     return 0 if ok else 1

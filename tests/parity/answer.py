@@ -28,6 +28,7 @@ from podrules.model.quantity import Quantity, QuantityError
 from podrules.model.workload import ReplicationController, Service, Workload
 from podrules.oom import pod_oom_score_adjs
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
+from tests.parity.schedule import answer_schedule
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -332,6 +333,8 @@ SUITES: dict[str, Callable[[Case], Answer]] = {
     "termination": answer_termination,
     "cgroup": answer_cgroup,
     "spread_defaults": answer_spread_defaults,
+    "schedule": answer_schedule,
+    "schedule_dra": answer_schedule,
 }
 
 

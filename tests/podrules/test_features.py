@@ -8,22 +8,25 @@ from podrules.features import REFERENCE, REFERENCE_VERSION, Features, minor_of
 
 
 @pytest.mark.parametrize(
-    ("minor", "in_place", "pod_level", "in_place_pod_level"),
+    ("minor", "in_place", "pod_level", "in_place_pod_level", "declared_features"),
     [
-        pytest.param(32, False, False, False, id="1.32: none"),
-        pytest.param(33, True, False, False, id="1.33: in-place resize"),
-        pytest.param(34, True, True, False, id="1.34: pod-level resources"),
-        pytest.param(35, True, True, False, id="1.35"),
-        pytest.param(36, True, True, True, id="1.36: in-place resize of pod-level resources"),
-        pytest.param(99, True, True, True, id="newer than the reference"),
+        pytest.param(32, False, False, False, False, id="1.32: none"),
+        pytest.param(33, True, False, False, False, id="1.33: in-place resize"),
+        pytest.param(34, True, True, False, False, id="1.34: pod-level resources"),
+        pytest.param(35, True, True, False, False, id="1.35"),
+        pytest.param(36, True, True, True, True, id="1.36: in-place resize of pod-level resources"),
+        pytest.param(99, True, True, True, True, id="newer than the reference"),
     ],
 )
-def test_Q1_gates_that_are_on_by_default(minor: int, in_place: bool, pod_level: bool, in_place_pod_level: bool) -> None:
+def test_Q1_gates_that_are_on_by_default(
+    minor: int, in_place: bool, pod_level: bool, in_place_pod_level: bool, declared_features: bool
+) -> None:
     assert Features.of_minor(minor) == Features(
         minor=minor,
         in_place_pod_vertical_scaling=in_place,
         pod_level_resources=pod_level,
         in_place_pod_level_resources_vertical_scaling=in_place_pod_level,
+        node_declared_features=declared_features,
     )
 
 

@@ -1,0 +1,138 @@
+"""The extension points: what a plugin is asked, for all nodes at once.
+
+    PreEnqueue   whether the pod may enter the queue at all
+    PreFilter    facts about the pod and the cluster; may narrow the nodes, reject the pod, or skip Filter
+    Filter       a verdict for each node
+    PreScore     facts about the feasible nodes; may skip Score
+    Score        0 to 100 for each feasible node, normalised, before the weight
+
+A plugin is a class without state of its own; what PreFilter and PreScore find out is handed to Filter and Score.
+Results carry codes in arrays and word a node's reasons only when they are asked for.
+
+Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.features import Features
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import SUCCESS, Code, Status
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "CycleContext",
+    "FilterPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterResult",
+    "PreScoreResult",
+    "ScorePlugin",
+    "Verdicts",
+    "all_fit",
+]
+
+MAX_NODE_SCORE: Final = 100
+
+
+class CycleContext(Struct, frozen=True):
+    """One scheduling cycle: the pod, the cluster, and the plugins' arguments."""
+
+    pod: Pod
+    table: NodeTable
+    snapshot: ClusterSnapshot
+    """The rest of the cluster: Services, claims, volumes; its nodes and pods are in the table."""
+    features: Features
+    args: Mapping[str, Any]
+    """Arguments by plugin name, typed by each plugin; a plugin without one has its defaults."""
+    states: dict[str, Any]
+    """What each plugin's PreFilter found, by plugin name (CycleState): for Score, which may read its own."""
+    now: datetime | None = None
+    """The present; None: not known, and what depends on it is not either."""
+
+
+class PreFilterResult(Struct, frozen=True):
+    """What PreFilter found."""
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    """The only nodes that can be; None: all."""
+    state: Any = None
+    """For Filter and Score of the same plugin."""
+
+
+class Verdicts(Struct, frozen=True):
+    """A plugin's verdict on every node of the table."""
+
+    codes: NDArray[np.int8]
+    """`Code` for each row; 0 fits."""
+    reasons: Callable[[int], tuple[str, ...]]
+    """A rejected row's reasons in upstream's words."""
+
+
+class PreScoreResult(Struct, frozen=True):
+    """What PreScore found."""
+
+    status: Status = SUCCESS
+    state: Any = None
+    """For Score of the same plugin."""
+
+
+class PreEnqueuePlugin(Protocol):
+    """Holds a pod back before it is queued."""
+
+    @property
+    def name(self) -> str:
+        """Upstream's name."""
+        ...
+
+    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot) -> Status:
+        """Success, or why the pod waits."""
+        ...
+
+
+class FilterPlugin(Protocol):
+    """Judges nodes."""
+
+    @property
+    def name(self) -> str:
+        """Upstream's name."""
+        ...
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Facts for `filter`; a plugin without PreFilter upstream returns `PreFilterResult()`."""
+        ...
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:
+        """A verdict for each row of the context's table."""
+        ...
+
+
+class ScorePlugin(Protocol):
+    """Ranks feasible nodes."""
+
+    @property
+    def name(self) -> str:
+        """Upstream's name."""
+        ...
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
+        """Facts for `score`; a plugin without PreScore upstream returns `PreScoreResult()`."""
+        ...
+
+    def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Normalised scores of the feasible rows, in their order."""
+        ...
+
+
+def all_fit(table: NodeTable) -> Verdicts:
+    """Every node fits."""
+    return Verdicts(np.full(len(table), Code.SUCCESS, np.int8), lambda _: ())

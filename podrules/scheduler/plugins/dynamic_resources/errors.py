@@ -1,0 +1,17 @@
+"""How an allocation on a node can end other than with devices or without."""
+
+from __future__ import annotations
+
+__all__ = ["AllocationError", "InvalidPoolsError", "UnknownAnswer"]
+
+
+class AllocationError(Exception):
+    """The claim, its class or an expression is at fault: upstream aborts scheduling with this text."""
+
+
+class InvalidPoolsError(Exception):
+    """Nothing could be allocated, and a pool could not be used (ErrFailedAllocationOnNode)."""
+
+
+class UnknownAnswer(Exception):
+    """Upstream would have an answer that these rules cannot work out; the text says what is missing."""

@@ -1,0 +1,171 @@
+"""CEL text in pieces: what an expression reads of the device, and ``cel.bind`` rewritten.
+
+cel.bind(x, e, body)   is   [e].map(x, body)[0]
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["SyntaxUnknown", "expand_bind", "operands", "reads_of", "tokenize", "unwrapped"]
+
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<string>[rR]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))
+    |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<space>\s+|//[^\n]*)
+    |(?P<number>[0-9][0-9A-Za-z.]*)
+    |(?P<logic>\|\||&&)
+    |(?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+_MAPS: Final = frozenset({"attributes", "capacity"})
+_SCALARS: Final = frozenset({"driver", "allowMultipleAllocations"})
+_MAX_TOKENS: Final = 100_000
+
+
+class SyntaxUnknown(Exception):
+    """The expression is written in a way that is not understood here."""
+
+
+def tokenize(expression: str) -> list[str]:
+    """The pieces of an expression without comments; white space becomes one blank."""
+    found = []
+    for match in _TOKEN.finditer(expression):
+        if match.lastgroup != "space":
+            found.append(match.group())
+        elif found and found[-1] != " ":
+            found.append(" ")
+    return _without_loose_blanks(found)
+
+
+def _without_loose_blanks(tokens: list[str]) -> list[str]:
+    """Blanks are kept between words only (``a in b``)."""
+    kept = []
+    for index, piece in enumerate(tokens):
+        if piece == " ":
+            before, after = tokens[index - 1 : index], tokens[index + 1 : index + 2]
+            if not (before and after and _wordlike(before[0][-1]) and _wordlike(after[0][0])):
+                continue
+        kept.append(piece)
+    return kept
+
+
+def _wordlike(character: str) -> bool:
+    return character.isalnum() or character in "_\"'"
+
+
+def expand_bind(tokens: list[str]) -> list[str]:
+    """The same expression without ``cel.bind``.
+
+    Raises:
+        SyntaxUnknown: it is not a plain name that is bound, or too much is bound to too much.
+    """
+    for index in range(len(tokens) - 3):
+        if tokens[index : index + 4] == ["cel", ".", "bind", "("]:
+            (name, value, body), end = _arguments(tokens, index + 4)
+            bound = _substituted(expand_bind(body), name, expand_bind(value))
+            return [*tokens[:index], "(", *bound, ")", *expand_bind(tokens[end:])]
+    return tokens
+
+
+def _substituted(body: list[str], name: list[str], value: list[str]) -> list[str]:
+    if len(name) != 1 or len(body) * len(value) > _MAX_TOKENS:
+        raise SyntaxUnknown("cel.bind")
+    plain = all(piece in {".", "[", "]"} or _wordlike(piece[0]) for piece in value)
+    found: list[str] = []
+    for index, piece in enumerate(body):
+        if piece == name[0] and body[index - 1 : index] != ["."]:
+            if body[index - 1 : index] == ["("] and body[index + 1 : index + 2] == [","]:
+                raise SyntaxUnknown("cel.bind")  # a macro's variable of the same name, perhaps
+            found.extend(value if plain else ["(", *value, ")"])
+        else:
+            found.append(piece)
+    return found
+
+
+def _arguments(tokens: list[str], start: int) -> tuple[list[list[str]], int]:
+    """The three arguments that start there, and where the call ends."""
+    depth, parts = 0, [list[str]()]
+    for index in range(start, len(tokens)):
+        piece = tokens[index]
+        if depth == 0 and piece == ")":
+            if len(parts) != 3:
+                break
+            return parts, index + 1
+        if depth == 0 and piece == ",":
+            parts.append([])
+            continue
+        depth += (piece in _OPENING) - (piece in _CLOSING)
+        parts[-1].append(piece)
+    raise SyntaxUnknown("cel.bind")
+
+
+def operands(tokens: list[str], operator: str) -> list[list[str]]:
+    """The operands of ``||`` or ``&&`` at the top of an expression; the expression itself where there are none."""
+    depth, parts = 0, [list[str]()]
+    for piece in tokens:
+        depth += (piece in _OPENING) - (piece in _CLOSING)
+        if depth == 0 and piece == "?":
+            return [tokens]
+        if depth == 0 and piece == operator:
+            parts.append([])
+        else:
+            parts[-1].append(piece)
+    return parts
+
+
+def unwrapped(tokens: list[str]) -> list[str]:
+    """The expression without parentheses around all of it."""
+    depth = 0
+    for index, piece in enumerate(tokens):
+        depth += (piece in _OPENING) - (piece in _CLOSING)
+        if depth == 0 and index < len(tokens) - 1:
+            return tokens
+    return unwrapped(tokens[1:-1]) if tokens[:1] == ["("] and tokens[-1:] == [")"] else tokens
+
+
+def reads_of(tokens: list[str]) -> tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]:
+    """What is read of ``device``: map, domain and id (empty: any id of the domain); and its plain fields.
+
+    Raises:
+        SyntaxUnknown: the device, its attributes or its capacity are used as a whole.
+    """
+    reads: dict[tuple[str, str, str], None] = {}
+    scalars: dict[str, None] = {}
+    for index, piece in enumerate(tokens):
+        if piece != "device" or tokens[max(index - 1, 0)] == ".":
+            continue
+        dot, field = (*tokens[index + 1 : index + 3], "", "")[:2]
+        if dot == "." and field in _SCALARS:
+            scalars[field] = None
+        elif dot == "." and field in _MAPS:
+            domain, after = _domain(tokens, index + 3)
+            reads[(field, domain, _id(tokens, after))] = None
+        else:
+            raise SyntaxUnknown("device")
+    return tuple(reads), tuple(scalars)
+
+
+def _domain(tokens: list[str], index: int) -> tuple[str, int]:
+    opening, name, closing = (*tokens[index : index + 3], "", "", "")[:3]
+    if (
+        opening == "["
+        and closing == "]"
+        and name[:1] in {"'", '"'}
+        and "\\" not in name
+        and name[:3] not in {'"""', "'''"}
+    ):
+        return name[1:-1], index + 3
+    if opening == "." and name.isidentifier():
+        return name, index + 2
+    raise SyntaxUnknown("device.attributes")
+
+
+def _id(tokens: list[str], index: int) -> str:
+    dot, name, after = (*tokens[index : index + 3], "", "", "")[:3]
+    return name if dot == "." and name.isidentifier() and after != "(" else ""

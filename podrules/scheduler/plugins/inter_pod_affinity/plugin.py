@@ -1,0 +1,92 @@
+"""InterPodAffinity: pods near to, or away from, other pods, within topology domains.
+
+    Filter, in this order:
+    affinity       the node has the topology labels of all required terms, and each of those domains holds a pod that
+                   all the terms select; where no pod in the cluster does and the pod's terms select the pod itself, it
+                   may be the first of its series. Else UnschedulableAndUnresolvable
+    anti-affinity  no domain of the node holds a pod that a required anti-affinity term selects. Else Unschedulable
+    existing pods  no domain of the node holds a pod whose required anti-affinity selects the pod. Else Unschedulable
+
+    PreFilter skips Filter when the pod has no required terms and no bound pod's anti-affinity selects it.
+    Score          see `scoring`; skipped when no preference matches, and with ignorePreferredTermsOfExistingPods for
+                   pods without preferred terms
+
+matchLabelKeys and mismatchLabelKeys are not read: the API server merges them into the labelSelector of stored pods.
+
+Source: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podrules.model.base import Model
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduler.plugins.inter_pod_affinity import filtering, scoring
+from podrules.scheduler.plugins.inter_pod_affinity.filtering import FilterState, InterPodAffinityValues
+from podrules.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
+from podrules.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
+
+__all__ = ["InterPodAffinity", "InterPodAffinityArgs"]
+
+
+class InterPodAffinityArgs(Model, frozen=True):
+    """``pluginConfig[].args`` of InterPodAffinity."""
+
+    hard_pod_affinity_weight: int = 1
+    """What a required affinity term of a bound pod that selects the pod is worth; 0 to 100."""
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class InterPodAffinity:
+    """The plugin."""
+
+    name = "InterPodAffinity"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Count pods by topology domain."""
+        terms = _terms(context)
+        if terms.problems:
+            text = f"parsing pod: {_worded(terms.problems)}"
+            return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
+        state = filtering.find_counts(context, terms)
+        affected = any(counts.any() for counts in state.existing_anti_affinity.values())
+        if not (affected or terms.required_affinity or terms.required_anti_affinity):
+            return PreFilterResult(SKIP)
+        return PreFilterResult(state=state)
+
+    def filter(self, context: CycleContext, state: FilterState) -> Verdicts:
+        """Judge every node."""
+        return filtering.judge(context.table, state)
+
+    def explain(self, context: CycleContext, state: FilterState, row: int) -> InterPodAffinityValues:
+        """The domains behind a node's verdict."""
+        return filtering.explain(context.table, state, row)
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
+        """Sum weights by topology domain, over all nodes."""
+        del feasible
+        args: InterPodAffinityArgs = context.args.get(self.name) or InterPodAffinityArgs()
+        terms = _terms(context)
+        if terms.problems:
+            return PreScoreResult(Status(Code.ERROR, (f"failed to parse pod: {_worded(terms.problems)}",)))
+        preferred = terms.preferred_affinity or terms.preferred_anti_affinity
+        if args.ignore_preferred_terms_of_existing_pods and not preferred:
+            return PreScoreResult(SKIP)
+        state = scoring.find_weights(context, terms, args.hard_pod_affinity_weight)
+        return PreScoreResult(SKIP) if state is None else PreScoreResult(state=state)
+
+    def score(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Sums of the feasible nodes, spread over 0 to 100."""
+        return scoring.normalised(scoring.sums(context.table, state, feasible))
+
+
+def _terms(context: CycleContext) -> PodTerms:
+    return parse_terms(context.pod.spec.affinity, context.pod.metadata.namespace)
+
+
+def _worded(problems: tuple[str, ...]) -> str:
+    """Several errors in brackets, as upstream's Aggregate prints them."""
+    return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

@@ -1,0 +1,220 @@
+"""NodeAffinity: nodeSelector and node affinity of the pod, and affinity that the scheduler adds to every pod.
+
+    PreFilter   Skip without any of them. When each required term names nodes (matchFields, metadata.name In), only
+                those; requirements of one term that leave no name conflict, and so for all terms
+    Filter      the added required affinity matches; the node has the labels of nodeSelector; a required term matches
+    PreScore    Skip without preferred terms, the pod's or added ones; Error where one is not valid
+    Score       the sum of the weights of preferred terms that match; normalised: 100 * sum / highest sum
+
+Arguments: ``addedAffinity``.
+
+Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.model import affinity as api
+from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from podrules.model.base import Model
+from podrules.model.pod import Pod
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduler.plugins.node_selector import (
+    NAME_FIELD,
+    match_field,
+    match_label,
+    match_node_selector,
+    match_node_selector_term,
+    pod_matches_node_affinity,
+    required_node_selector,
+)
+from podrules.scheduler.plugins.node_selector_problems import aggregate, preferred_problems, term_problems
+from podrules.scheduler.plugins.normalize_score import default_normalize_score
+
+__all__ = [
+    "ERR_REASON_CONFLICT",
+    "ERR_REASON_ENFORCED",
+    "ERR_REASON_POD",
+    "FailedTerm",
+    "NodeAffinity",
+    "NodeAffinityArgs",
+    "NodeAffinityMismatch",
+    "NodeAffinityScoreState",
+    "Unmet",
+]
+
+ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
+ERR_REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
+ERR_REASON_CONFLICT: Final = "pod affinity terms conflict"
+
+
+class NodeAffinityArgs(Model, frozen=True):
+    """The plugin's arguments."""
+
+    added_affinity: api.NodeAffinity | None = None
+    """Applied to all pods beside their own; both have to match."""
+
+
+class NodeAffinityScoreState(Struct, frozen=True):
+    """For Score: what is preferred, with empty terms and terms of weight 0."""
+
+    preferred: tuple[PreferredSchedulingTerm, ...]
+
+
+class Unmet(Struct, frozen=True):
+    """A requirement that a node does not meet."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    actual: str | None
+    """The node's value; None without the label."""
+
+
+class FailedTerm(Struct, frozen=True):
+    """A required term that does not match a node."""
+
+    index: int
+    unmet: tuple[Unmet, ...]
+    """Empty when the term has no requirements, which matches nothing."""
+    problems: tuple[str, ...]
+    """Why the term is not valid; then nothing was compared."""
+
+
+class NodeAffinityMismatch(Struct, frozen=True):
+    """Why a node does not match; all are empty where it does."""
+
+    enforced: tuple[FailedTerm, ...]
+    """Terms of the scheduler's added affinity, when none matches."""
+    node_selector: tuple[Unmet, ...]
+    """Labels of the pod's nodeSelector."""
+    required: tuple[FailedTerm, ...]
+    """Terms of the pod's required affinity, when none matches."""
+    none_required: bool
+    """The pod's required affinity has no terms at all, which matches nothing."""
+
+
+class NodeAffinity:
+    """Filters and scores by labels and names of nodes."""
+
+    name = "NodeAffinity"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Skip, a conflict, or the nodes that the terms name."""
+        required = required_node_selector(context.pod)
+        if required is None and not context.pod.spec.node_selector and self._added_selector(context) is None:
+            return PreFilterResult(SKIP)
+        names = _named_nodes(required.node_selector_terms if required else ())
+        if names is not None and not names:
+            return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (ERR_REASON_CONFLICT,)))
+        return PreFilterResult(node_names=names)
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - needs none
+        """UnschedulableAndUnresolvable where the added affinity or the pod's own does not match."""
+        matched = pod_matches_node_affinity(context.table, context.pod)
+        added = self._added_selector(context)
+        enforced = np.ones_like(matched) if added is None else match_node_selector(context.table, added)
+        codes = np.where(matched & enforced, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
+        return Verdicts(codes, lambda row: (ERR_REASON_POD if enforced[row] else ERR_REASON_ENFORCED,))
+
+    def explain(self, context: CycleContext, state: Any, row: int) -> NodeAffinityMismatch:  # noqa: ARG002 - needs none
+        """What a row's node lacks."""
+        table, labels = context.table, context.table.nodes[row].metadata.labels
+        required = required_node_selector(context.pod)
+        return NodeAffinityMismatch(
+            enforced=_failed_terms(table, self._added_selector(context), row),
+            node_selector=tuple(
+                Unmet(key, "In", (value,), labels.get(key))
+                for key, value in context.pod.spec.node_selector.items()
+                if labels.get(key) != value
+            ),
+            required=_failed_terms(table, required, row),
+            none_required=required is not None and not required.node_selector_terms,
+        )
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
+        """Skip, an error, or the preferred terms: the pod's and the added ones."""
+        own, added = _preferred(context.pod), self._added_preferred(context)
+        if not own and not added:
+            return PreScoreResult(SKIP)
+        problems = preferred_problems(own)
+        if problems:
+            return PreScoreResult(Status(Code.ERROR, (aggregate(problems),)))
+        return PreScoreResult(state=NodeAffinityScoreState((*added, *own)))
+
+    def score(
+        self, context: CycleContext, state: NodeAffinityScoreState, feasible: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """More preferred terms that match, by weight, are better."""
+        sums = np.zeros(len(context.table), np.int64)
+        for term in state.preferred:
+            sums += term.weight * match_node_selector_term(context.table, term.preference)
+        return default_normalize_score(sums[feasible], reverse=False)
+
+    def _added(self, context: CycleContext) -> api.NodeAffinity:
+        args = context.args.get(self.name)
+        added = args.added_affinity if isinstance(args, NodeAffinityArgs) else None
+        return added or api.NodeAffinity()
+
+    def _added_selector(self, context: CycleContext) -> NodeSelector | None:
+        return self._added(context).required_during_scheduling_ignored_during_execution
+
+    def _added_preferred(self, context: CycleContext) -> tuple[PreferredSchedulingTerm, ...]:
+        return self._added(context).preferred_during_scheduling_ignored_during_execution
+
+
+def _preferred(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return ()
+    return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+
+
+def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
+    """The nodes that terms name; None when there is no term, or one that names none."""
+    named: frozenset[str] | None = None
+    for term in terms:
+        sets = [
+            frozenset(field.values) for field in term.match_fields if field.key == NAME_FIELD and field.operator == "In"
+        ]
+        if not sets:
+            return None
+        named = (named or frozenset()) | sets[0].intersection(*sets[1:])
+    return named
+
+
+def _failed_terms(table: NodeTable, selector: NodeSelector | None, row: int) -> tuple[FailedTerm, ...]:
+    """Why no term of a selector matches a row's node; empty when one does."""
+    if selector is None or match_node_selector(table, selector)[row]:
+        return ()
+    return tuple(_failed_term(table, term, index, row) for index, term in enumerate(selector.node_selector_terms))
+
+
+def _failed_term(table: NodeTable, term: NodeSelectorTerm, index: int, row: int) -> FailedTerm:
+    problems = term_problems(term, f"nodeSelectorTerms[{index}]")
+    if problems:
+        return FailedTerm(index, (), problems)
+    node = table.nodes[row]
+    unmet = [
+        _unmet(expression, node.metadata.labels.get(expression.key))
+        for expression in term.match_expressions
+        if not match_label(table, expression)[row]
+    ]
+    unmet += [
+        _unmet(field, node.metadata.name if field.key == NAME_FIELD else None)
+        for field in term.match_fields
+        if not match_field(table, field)[row]
+    ]
+    return FailedTerm(index, tuple(unmet), ())
+
+
+def _unmet(requirement: NodeSelectorRequirement, actual: str | None) -> Unmet:
+    return Unmet(requirement.key, requirement.operator, requirement.values, actual)

@@ -1,0 +1,13 @@
+"""What nodes have, what pods on them asked for, and what is left."""
+
+from podrules.scheduler.plugins.node_resources.args import NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs
+from podrules.scheduler.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from podrules.scheduler.plugins.node_resources.fit import InsufficientResource, NodeResourcesFit
+
+__all__ = [
+    "InsufficientResource",
+    "NodeResourcesBalancedAllocation",
+    "NodeResourcesBalancedAllocationArgs",
+    "NodeResourcesFit",
+    "NodeResourcesFitArgs",
+]

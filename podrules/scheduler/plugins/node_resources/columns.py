@@ -1,0 +1,173 @@
+"""What nodes can give and what the pods on them asked for, a column for each resource.
+
+    allocatable        status.allocatable; cpu in thousandths, the rest in whole units
+    requested          the sum over the node's pods of what the scheduler accounts for each (`scheduler_request`)
+    nonzero requested  the same, with 100m cpu and 200Mi memory for each container that asks for none
+
+Pods are summed by kind: those whose containers ask for the same amounts are looked at once.
+
+Source: pkg/scheduler/framework/types.go (NodeInfo.update, SetNode, Resource.Add) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.features import Features
+from podrules.model.pod import Pod
+from podrules.model.quantity import Quantity
+from podrules.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    SchedulerRequest,
+    is_scalar_resource_name,
+    scheduler_request,
+)
+from podrules.scheduler.framework.node_table import NodeTable
+
+__all__ = ["PODS", "Accounting", "Amounts", "NodeAccounts", "allocatable"]
+
+PODS: Final = "pods"
+_COUNTED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
+_END_OF_CONTAINER: Final = -1
+"""Ends a part of a pod's kind (`_kind`), as those below; identities of objects are never below zero."""
+_END_OF_INIT_CONTAINER: Final = -2
+_END_OF_SIDECAR: Final = -3
+_END_OF_OVERHEAD: Final = -4
+_END_OF_POD: Final = -5
+_END_OF_STATUS: Final = -6
+_END_OF_POD_STATUS: Final = -7
+_INFEASIBLE: Final = -8
+
+Column = NDArray[np.int64]
+
+
+class Amounts(Struct, frozen=True):
+    """Amounts of resources, a column each."""
+
+    columns: Mapping[str, Column]
+    none: Column
+    """The column of a resource that no node or pod names."""
+
+    def of(self, resource: str) -> Column:
+        """A resource's column."""
+        return self.columns.get(resource, self.none)
+
+
+class NodeAccounts(Struct, frozen=True):
+    """What the pods of each node are accounted for."""
+
+    pods: Column
+    requested: Amounts
+    nonzero: Amounts
+    """Only cpu and memory differ from `requested`."""
+
+
+def allocatable(table: NodeTable) -> Amounts:
+    """What the nodes can give; ``pods`` among the rest."""
+    columns = {name: np.zeros(len(table), np.int64) for name in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)}
+    for row, node in enumerate(table.nodes):
+        for name, amount in node.status.allocatable.items():
+            if name not in columns:
+                columns[name] = np.zeros(len(table), np.int64)
+            columns[name][row] = amount.milli_value if name == CPU else amount.value
+    kept = {name: column for name, column in columns.items() if name in _COUNTED or is_scalar_resource_name(name)}
+    return Amounts(kept, np.zeros(len(table), np.int64))
+
+
+class Accounting(Struct, frozen=True):
+    """Makes a table's `NodeAccounts` under given features: ``table.derived(Accounting(features))``."""
+
+    features: Features
+
+    def __call__(self, table: NodeTable) -> NodeAccounts:
+        """Sum up the pods of each node."""
+        codes, examples = _kinds(table.pods)
+        requests = [scheduler_request(pod, self.features) for pod in examples]
+
+        def summed(of: Callable[[SchedulerRequest], int]) -> Column:
+            each = np.fromiter(map(of, requests), np.int64, len(requests))
+            total = np.zeros(len(table), np.int64)
+            np.add.at(total, table.pod_rows, each[codes])
+            return total
+
+        columns = {
+            CPU: summed(lambda request: request.milli_cpu),
+            MEMORY: summed(lambda request: request.memory),
+            EPHEMERAL_STORAGE: summed(lambda request: request.ephemeral_storage),
+        }
+        for name in {name for request in requests for name in request.scalar}:
+            columns[name] = summed(partial(_scalar, name))
+        nonzero = {
+            CPU: summed(lambda request: request.nonzero_milli_cpu),
+            MEMORY: summed(lambda request: request.nonzero_memory),
+        }
+        none = np.zeros(len(table), np.int64)
+        pods = np.bincount(table.pod_rows, minlength=len(table)).astype(np.int64)
+        return NodeAccounts(pods, Amounts(columns, none), Amounts(columns | nonzero, none))
+
+
+def _scalar(name: str, request: SchedulerRequest) -> int:
+    return request.scalar.get(name, 0)
+
+
+def _kinds(pods: Sequence[Pod]) -> tuple[NDArray[np.int32], list[Pod]]:
+    """For each pod the index of its kind, and one pod of each kind."""
+    seen: dict[tuple[object, ...], int] = {}
+    examples: list[Pod] = []
+    codes = np.empty(len(pods), np.int32)
+    for index, pod in enumerate(pods):
+        key = _kind(pod)
+        code = seen.get(key)
+        if code is None:
+            code = seen[key] = len(examples)
+            examples.append(pod)
+        codes[index] = code
+    return codes, examples
+
+
+def _kind(pod: Pod) -> tuple[object, ...]:
+    """Equal for pods of which the scheduler accounts the same; all that `scheduler_request` reads.
+
+    Amounts are told apart as objects: texts that are equal were parsed once, and an equal amount that was parsed twice
+    only makes a kind more. One flat tuple, for this runs for every pod of a cluster.
+    """
+    spec, status = pod.spec, pod.status
+    parts: list[object] = []
+
+    def add(amounts: Mapping[str, Quantity], end: int) -> None:
+        parts.extend(amounts)
+        parts.extend(map(id, amounts.values()))
+        parts.append(end)
+
+    for container in spec.containers:
+        add(container.resources.requests, _END_OF_CONTAINER)
+    for container in spec.init_containers:
+        add(container.resources.requests, _END_OF_SIDECAR if container.restarts_always else _END_OF_INIT_CONTAINER)
+    if spec.overhead:
+        add(spec.overhead, _END_OF_OVERHEAD)
+    if spec.resources is not None:
+        add(spec.resources.requests, _END_OF_POD)
+    reported = False
+    for entry in (*status.container_statuses, *status.init_container_statuses):
+        if entry.resources is not None:
+            reported = True
+            parts.append(entry.name)
+            add(entry.resources.requests, _END_OF_STATUS)
+            add(entry.allocated_resources, _END_OF_STATUS)
+    if status.resources is not None:
+        add(status.resources.requests, _END_OF_POD_STATUS)
+        add(status.allocated_resources, _END_OF_POD_STATUS)
+    if reported or status.resources is not None:
+        parts.extend([container.name for container in (*spec.containers, *spec.init_containers)])
+        pending = status.condition("PodResizePending")
+        if pending is not None and pending.reason == "Infeasible":
+            parts.append(_INFEASIBLE)
+    return tuple(parts)

@@ -1,0 +1,136 @@
+"""Which nodes a node selector matches, over a whole table.
+
+    a selector      any of its terms matches
+    a term          all requirements hold, on labels (matchExpressions) and on metadata.name (matchFields);
+                    one without requirements matches no node, nor does one with a requirement that is not valid
+    In, NotIn       the value is (not) among ``values``; a node without the label satisfies NotIn
+    Exists          the node has the label; DoesNotExist: it has not
+    Gt, Lt          both the label and the one value are whole numbers of 64 bits, and label > value, label < value
+
+A pod's own requirement is its ``nodeSelector``, whose labels a node must all have, and its required node affinity.
+
+Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go and
+k8s.io/apimachinery/pkg/labels/selector.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podrules.model.pod import Pod
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.plugins.node_selector_problems import int64_of, term_problems
+
+__all__ = [
+    "NAME_FIELD",
+    "match_field",
+    "match_label",
+    "match_labels",
+    "match_node_selector",
+    "match_node_selector_term",
+    "pod_matches_node_affinity",
+    "required_node_selector",
+]
+
+NAME_FIELD: Final = "metadata.name"
+"""The only field that nodes have for matchFields."""
+
+Mask = NDArray[np.bool_]
+
+
+def match_node_selector(table: NodeTable, selector: NodeSelector) -> Mask:
+    """For each node whether one of the selector's terms matches it (LazyErrorNodeSelector.Match)."""
+    matched = np.zeros(len(table), np.bool_)
+    for term in selector.node_selector_terms:
+        matched |= match_node_selector_term(table, term)
+    return matched
+
+
+def match_node_selector_term(table: NodeTable, term: NodeSelectorTerm) -> Mask:
+    """For each node whether all of the term's requirements hold (nodeSelectorTerm.match)."""
+    if not (term.match_expressions or term.match_fields) or term_problems(term, ""):
+        return np.zeros(len(table), np.bool_)
+    matched = np.ones(len(table), np.bool_)
+    for expression in term.match_expressions:
+        matched &= match_label(table, expression)
+    for field in term.match_fields:
+        matched &= match_field(table, field)
+    return matched
+
+
+def pod_matches_node_affinity(table: NodeTable, pod: Pod) -> Mask:
+    """For each node whether it has the labels of nodeSelector and fits the required node affinity.
+
+    (GetRequiredNodeAffinity and RequiredNodeAffinity.Match; errors in terms are passed over, as all callers do.)
+    """
+    matched = match_labels(table, pod.spec.node_selector)
+    required = required_node_selector(pod)
+    if required is not None:
+        matched &= match_node_selector(table, required)
+    return matched
+
+
+def required_node_selector(pod: Pod) -> NodeSelector | None:
+    """``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``."""
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    return affinity.node_affinity.required_during_scheduling_ignored_during_execution
+
+
+def match_labels(table: NodeTable, labels: Mapping[str, str]) -> Mask:
+    """For each node whether it has all these labels (labels.SelectorFromSet)."""
+    matched = np.ones(len(table), np.bool_)
+    for key, value in labels.items():
+        matched &= _judge_values(table, key, value.__eq__, absent=False)
+    return matched
+
+
+def match_label(table: NodeTable, requirement: NodeSelectorRequirement) -> Mask:
+    """For each node whether a valid requirement on a label holds (Requirement.Matches)."""
+    absent = requirement.operator in {"NotIn", "DoesNotExist"}
+    return _judge_values(table, requirement.key, _predicate(requirement), absent=absent)
+
+
+def match_field(table: NodeTable, requirement: NodeSelectorRequirement) -> Mask:
+    """For each node whether a valid requirement on a field holds.
+
+    Every field but the name reads as empty; a node without a name is not asked (nodeSelectorTerm.match).
+    """
+    names = table.derived(_names)
+    value = requirement.values[0]
+    equal = names == value if requirement.key == NAME_FIELD else np.full(len(table), not value)
+    wanted = requirement.operator == "In"
+    return np.asarray((equal == wanted) | (names == ""), np.bool_)
+
+
+def _judge_values(table: NodeTable, key: str, holds: Callable[[str], bool], *, absent: bool) -> Mask:
+    """A predicate judged once for each distinct value; `ABSENT`, -1, takes the last entry."""
+    column = table.label(key)
+    answers = np.fromiter((*map(holds, column.values), absent), np.bool_, len(column.values) + 1)
+    return answers[column.codes]
+
+
+def _predicate(requirement: NodeSelectorRequirement) -> Callable[[str], bool]:
+    """Whether a label value that is there satisfies a valid requirement."""
+    values = frozenset(requirement.values)
+    match requirement.operator:
+        case "In":
+            return values.__contains__
+        case "NotIn":
+            return lambda value: value not in values
+        case "Gt" | "Lt":
+            bound = int64_of(requirement.values[0]) or 0
+            sign = 1 if requirement.operator == "Gt" else -1
+            return lambda value: (number := int64_of(value)) is not None and sign * number > sign * bound
+        case operator:
+            return lambda _: operator == "Exists"
+
+
+def _names(table: NodeTable) -> NDArray[np.object_]:
+    return np.array(table.names, np.object_)

@@ -1,0 +1,174 @@
+"""What is wrong with the terms of a node selector, in upstream's words.
+
+    matchExpressions   key: a label key; In and NotIn: one value or more; Exists and DoesNotExist: none; Gt and Lt: one
+                       whole number of 64 bits; each value: a label value
+    matchFields        In or NotIn, with one value
+
+The API server refuses such pods; schedulers meet them only where something else wrote them. Filter then takes the term
+for one that matches no node; PreScore ends the cycle with the error.
+
+Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go at v0.36.3 and, in k8s.io/apimachinery
+at v0.36.3, pkg/labels/selector.go (NewRequirement), pkg/api/validate/content/kube.go and
+pkg/util/validation/field/errors.go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from math import inf
+from typing import Final
+
+from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+
+__all__ = ["aggregate", "int64_of", "node_selector_problems", "preferred_problems", "term_problems"]
+
+_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INT64: Final = range(-(2**63), 2**63)
+
+_NAME_CHARACTERS: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+_NAME_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
+_VALUE_CHARACTERS: Final = "a valid label must be an empty string or " + _NAME_CHARACTERS.removeprefix("must ")
+_SUBDOMAIN_CHARACTERS: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+
+_SOME_VALUES: Final = (1, inf, "for 'in', 'notin' operators, values set can't be empty")
+_NO_VALUES: Final = (0, 0, "values set must be empty for exists and does not exist")
+_ONE_VALUE: Final = (1, 1, "for 'Gt', 'Lt' operators, exactly one value is required")
+_COUNTS: Final = {
+    "In": _SOME_VALUES,
+    "NotIn": _SOME_VALUES,
+    "Exists": _NO_VALUES,
+    "DoesNotExist": _NO_VALUES,
+    "Gt": _ONE_VALUE,
+    "Lt": _ONE_VALUE,
+}
+_ESCAPED_FOR_HTML: Final = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
+_FIELD_OPERATORS: Final = ("In", "NotIn")
+
+
+def node_selector_problems(selector: NodeSelector) -> tuple[str, ...]:
+    """What NewNodeSelector objects to; terms without requirements are left out."""
+    terms = selector.node_selector_terms
+    return tuple(p for i, term in enumerate(terms) for p in term_problems(term, f"nodeSelectorTerms[{i}]"))
+
+
+def preferred_problems(terms: Iterable[PreferredSchedulingTerm]) -> tuple[str, ...]:
+    """What NewPreferredSchedulingTerms objects to; terms of weight 0 are left out."""
+    return tuple(p for i, term in enumerate(terms) if term.weight for p in term_problems(term.preference, f"[{i}]"))
+
+
+def term_problems(term: NodeSelectorTerm, path: str) -> tuple[str, ...]:
+    """What newNodeSelectorTerm objects to.
+
+    Args:
+        term: The term.
+        path: Where it stands; each problem opens with it.
+    """
+    found: list[str] = []
+    for index, requirement in enumerate(term.match_expressions):
+        # Within a requirement the same words are said once; so they are over all, in `aggregate`.
+        found += dict.fromkeys(_label_problems(requirement, f"{path}.matchExpressions[{index}]"))
+    for index, requirement in enumerate(term.match_fields):
+        found += _field_problems(requirement, f"{path}.matchFields[{index}]")
+    return tuple(found)
+
+
+def aggregate(problems: Iterable[str]) -> str:
+    """Problems as one text (utilerrors.Aggregate.Error)."""
+    distinct = list(dict.fromkeys(problems))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+
+
+def int64_of(text: str) -> int | None:
+    """strconv.ParseInt with base 10 and 64 bits; None where it fails."""
+    if not _WHOLE_NUMBER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if number in _INT64 else None
+
+
+def _label_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[str]:
+    """labels.NewRequirement."""
+    if requirement.operator not in _COUNTS:
+        yield _not_supported(path, requirement.operator, _COUNTS)
+        return
+    problems = list(_key_problems(requirement.key))
+    if problems:
+        yield _invalid(f"{path}.key", requirement.key, "; ".join(problems))
+    least, most, wanted = _COUNTS[requirement.operator]
+    if not least <= len(requirement.values) <= most:
+        yield _invalid(f"{path}.values", requirement.values, wanted)
+    for index, value in enumerate(requirement.values):
+        if requirement.operator in {"Gt", "Lt"} and int64_of(value) is None:
+            yield _invalid(f"{path}.values[{index}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+    for index, value in enumerate(requirement.values):
+        problems = list(_value_problems(value))
+        if problems:
+            yield _invalid(f"{path}.values[{index}][{requirement.key}]", value, "; ".join(problems))
+
+
+def _field_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[str]:
+    """One value, equal or not (nodeSelectorRequirementsAsFieldSelector)."""
+    if requirement.operator not in _FIELD_OPERATORS:
+        yield _not_supported(path, requirement.operator, _FIELD_OPERATORS)
+    elif len(requirement.values) != 1:
+        yield _invalid(f"{path}.values", requirement.values, "must have one element")
+
+
+def _key_problems(key: str) -> Iterator[str]:
+    """content.IsLabelKey."""
+    if key.count("/") > 1:
+        shape = _expected(_NAME_CHARACTERS, _NAME, *_NAME_EXAMPLES)
+        yield f"a valid label key {shape} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return
+    prefix, slash, name = key.rpartition("/")
+    if slash and not prefix:
+        yield "prefix part must be non-empty"
+    elif slash:
+        if len(prefix.encode()) > 253:
+            yield "prefix part must be no more than 253 bytes"
+        if not re.fullmatch(_SUBDOMAIN, prefix):
+            yield f"prefix part {_expected(_SUBDOMAIN_CHARACTERS, _SUBDOMAIN, 'example.com')}"
+    if not name:
+        yield "name part must be non-empty"
+    elif len(name.encode()) > 63:
+        yield "name part must be no more than 63 bytes"
+    if not re.fullmatch(_NAME, name):
+        yield f"name part {_expected(_NAME_CHARACTERS, _NAME, *_NAME_EXAMPLES)}"
+
+
+def _value_problems(value: str) -> Iterator[str]:
+    """content.IsLabelValue."""
+    if len(value.encode()) > 63:
+        yield "must be no more than 63 bytes"
+    if not re.fullmatch(f"({_NAME})?", value):
+        yield _expected(_VALUE_CHARACTERS, f"({_NAME})?", "MyValue", "my_value", "12345")
+
+
+def _expected(characters: str, pattern: str, *examples: str) -> str:
+    """content.RegexError."""
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{characters} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def _invalid(path: str, value: str | tuple[str, ...], problem: str) -> str:
+    """field.Invalid: a text in quotes; a list as Go writes JSON, null when it is empty."""
+    shown = json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value or value == "" else "null"
+    if not isinstance(value, str):
+        shown = shown.translate(_ESCAPED_FOR_HTML)
+    return f"{path}: Invalid value: {shown}: {problem}"
+
+
+def _not_supported(path: str, operator: str, operators: Iterable[str]) -> str:
+    """field.NotSupported."""
+    names = ", ".join(f'"{name}"' for name in operators)
+    return f'{path}.operator: Unsupported value: "{operator}": supported values: {names}'

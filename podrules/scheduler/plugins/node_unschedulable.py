@@ -1,0 +1,46 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate being there.
+
+    node.spec.unschedulable, and no toleration of the taint node.kubernetes.io/unschedulable:NoSchedule
+
+Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podrules.model.node import Taint
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import Code
+from podrules.scheduler.plugins.taints import NO_SCHEDULE, tolerations_tolerate_taint
+
+__all__ = ["ERR_REASON_UNSCHEDULABLE", "TAINT_NODE_UNSCHEDULABLE", "NodeUnschedulable"]
+
+ERR_REASON_UNSCHEDULABLE: Final = "node(s) were unschedulable"
+TAINT_NODE_UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+
+
+class NodeUnschedulable:
+    """Filters by ``spec.unschedulable``."""
+
+    name = "NodeUnschedulable"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:  # noqa: ARG002 - none upstream
+        """Nothing."""
+        return PreFilterResult()
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
+        """UnschedulableAndUnresolvable for each cordoned node, unless the pod tolerates that."""
+        if tolerations_tolerate_taint(context.pod.spec.tolerations, TAINT_NODE_UNSCHEDULABLE):
+            return all_fit(context.table)
+        cordoned = context.table.derived(_unschedulable)
+        codes = np.where(cordoned, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
+        return Verdicts(codes, lambda _: (ERR_REASON_UNSCHEDULABLE,))
+
+
+def _unschedulable(table: NodeTable) -> NDArray[np.bool_]:
+    return np.fromiter((node.spec.unschedulable for node in table.nodes), np.bool_, len(table))

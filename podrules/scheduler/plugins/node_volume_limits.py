@@ -1,0 +1,292 @@
+"""NodeVolumeLimits: how many volumes a CSI driver attaches to a node.
+
+    limit      allocatable.count of the driver in the node's CSINode; without one there is no limit
+    attached   volumes of the driver in use by pods on the node, each counted once, and those attached without a pod
+    new        volumes of the pod, less those already in use on the node
+    rejected   attached + new > limit: Unschedulable, node(s) exceed max volume count
+
+    A volume is CSI when its PersistentVolume is; when it is an in-tree one that has moved to CSI, on nodes with a
+    CSINode; and when its claim is unbound, by its class's provisioner.
+
+PreFilter skips pods without claims and without in-tree volumes that have moved. In a pod on a node, a claim that is
+missing counts for nothing; in the pod to place, UnschedulableAndUnresolvable.
+
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/{csi,utils}.go at v1.36.3; gate VolumeLimitScaling is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.model.base import Model
+from podrules.model.pod import Pod
+from podrules.model.storage import PersistentVolumeClaim, Volume
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
+from podrules.scheduler.framework.status import SKIP, Code
+from podrules.scheduler.plugins.volume_binding.csi_translation import (
+    MIGRATED_PROVISIONERS,
+    NOT_SWITCHED_ON_PROVISIONERS,
+    TranslationError,
+    in_tree_plugin,
+    is_inline_migratable,
+    translate_inline,
+    translate_volume,
+)
+from podrules.scheduler.plugins.volume_binding.storage_index import (
+    StorageIndex,
+    claim_class,
+    claim_reference,
+    is_owned,
+    not_found,
+    not_owned,
+    storage_index,
+)
+
+__all__ = ["DriverVolumes", "NodeVolumeLimits"]
+
+REASON_MAX_VOLUME_COUNT_EXCEEDED: Final = "node(s) exceed max volume count"
+
+Rows = NDArray[np.int32]
+Volumes = Mapping[str, str]
+"""Unique name (driver and handle) to driver."""
+
+
+class DriverVolumes(Model, frozen=True):
+    """A driver's volumes on a node."""
+
+    driver: str
+    limit: int
+    attached: int
+    added: int
+    """What the pod would add."""
+
+
+class _VolumesError(ValueError):
+    """A pod's volumes cannot be told."""
+
+    def __init__(self, text: str, code: Code = Code.ERROR) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Attached(Struct, frozen=True):
+    """Volumes in use or attached, on nodes that have a CSINode."""
+
+    counts: Mapping[str, NDArray[np.int64]]
+    """Driver to a number for each row."""
+    rows: Mapping[str, Rows]
+    """Unique name of a volume to the rows whose pods use it."""
+    problems: Mapping[int, str]
+    """Rows with a pod whose volumes cannot be told."""
+
+
+class NodeVolumeLimits:
+    """The plugin."""
+
+    name = "NodeVolumeLimits"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Skip pods whose volumes cannot be a CSI driver's."""
+        pod = context.pod
+        if any(claim_reference(pod, volume) or is_inline_migratable(volume) for volume in pod.spec.volumes):
+            return PreFilterResult()
+        return PreFilterResult(SKIP)
+
+    def filter(self, context: CycleContext, state: None) -> Verdicts:
+        """Judge nodes with a CSINode, and the others, where in-tree volumes have not moved."""
+        del state
+        table, index = context.table, storage_index(context)
+        codes = np.zeros(len(table), np.int8)
+        texts: dict[int, str] = {}
+        with_csi = np.zeros(len(table), np.bool_)
+        with_csi[list(index.csi_nodes)] = True
+        for rows, migrated in ((with_csi, True), (~with_csi, False)):
+            try:
+                new = _pod_volumes(index, context.pod, migrated=migrated, must_exist=True)
+            except _VolumesError as error:
+                codes[rows] = error.code
+                texts |= dict.fromkeys(np.flatnonzero(rows).tolist(), str(error))
+                continue
+            if new and migrated:
+                self._judge_limits(index, new, codes, texts)
+        if not codes.any():
+            return all_fit(table)
+        return Verdicts(codes, lambda row: (texts.get(row, REASON_MAX_VOLUME_COUNT_EXCEEDED),))
+
+    def explain(self, context: CycleContext, state: None, row: int) -> tuple[DriverVolumes, ...]:
+        """The drivers of the pod's volumes that have a limit on a node."""
+        del state
+        index = storage_index(context)
+        new = _pod_volumes(index, context.pod, migrated=row in index.csi_nodes, must_exist=True)
+        limits, attached = index.derived(_limits), index.derived(attached_volumes)
+        nothing = np.zeros(len(context.table), np.int64)
+        return tuple(
+            DriverVolumes(
+                driver=driver,
+                limit=int(limits[driver][row]),
+                attached=int(attached.counts.get(driver, nothing)[row]),
+                added=int(_added(index, new, driver)[row]),
+            )
+            for driver in dict.fromkeys(new.values())
+            if driver in limits and limits[driver][row] != _NO_LIMIT
+        )
+
+    def _judge_limits(self, index: StorageIndex, new: Volumes, codes: NDArray[np.int8], texts: dict[int, str]) -> None:
+        limits, attached = index.derived(_limits), index.derived(attached_volumes)
+        nothing = np.zeros(len(codes), np.int64)
+        for driver in dict.fromkeys(new.values()):
+            if driver in limits:
+                added = _added(index, new, driver)
+                total = attached.counts.get(driver, nothing) + added
+                exceeded = (limits[driver] != _NO_LIMIT) & (added > 0) & (total > limits[driver])
+                codes[exceeded] = Code.UNSCHEDULABLE
+        for row, text in attached.problems.items():
+            if any(limit[row] != _NO_LIMIT for limit in limits.values()):
+                codes[row], texts[row] = Code.ERROR, text
+
+
+_NO_LIMIT: Final = -1
+
+
+def _added(index: StorageIndex, new: Volumes, driver: str) -> NDArray[np.int64]:
+    """For each row the pod's volumes of a driver that no pod there uses yet."""
+    names = [name for name, owner in new.items() if owner == driver]
+    added = np.full(len(index.table), len(names), np.int64)
+    used = index.derived(attached_volumes).rows
+    for name in names:
+        if name in used:
+            added[used[name]] -= 1
+    return added
+
+
+def _limits(index: StorageIndex) -> Mapping[str, NDArray[np.int64]]:
+    """Driver to the limit on each row (getVolumeLimits)."""
+    limits: dict[str, NDArray[np.int64]] = {}
+    for row, node in index.csi_nodes.items():
+        for driver in node.spec.drivers:
+            if driver.allocatable is not None and driver.allocatable.count is not None:
+                limit = limits.setdefault(driver.name, np.full(len(index.table), _NO_LIMIT, np.int64))
+                limit[row] = driver.allocatable.count
+    return limits
+
+
+def attached_volumes(index: StorageIndex) -> Attached:
+    """What is in use by bound pods, or attached: ask by `StorageIndex.derived`."""
+    used: dict[tuple[int, str], str] = {}
+    problems: dict[int, str] = {}
+    for pod, row in zip(index.table.pods, index.table.pod_rows.tolist(), strict=True):
+        if not pod.spec.volumes or row not in index.csi_nodes:
+            continue
+        try:
+            volumes = _pod_volumes(index, pod, migrated=True, must_exist=False)
+        except _VolumesError as error:
+            problems.setdefault(row, str(error))
+            continue
+        for name, driver in volumes.items():
+            used[row, name] = driver
+    rows: dict[str, list[int]] = {}
+    for row, name in used:
+        rows.setdefault(name, []).append(row)
+    by_driver: dict[str, list[int]] = {}
+    for (row, _), driver in ({**_attachments(index), **used}).items():
+        by_driver.setdefault(driver, []).append(row)
+    return Attached(
+        {driver: np.bincount(found, minlength=len(index.table)) for driver, found in by_driver.items()},
+        {name: np.array(found, np.int32) for name, found in rows.items()},
+        problems,
+    )
+
+
+def _attachments(index: StorageIndex) -> dict[tuple[int, str], str]:
+    """Row and unique name of volumes that VolumeAttachments speak of (getNodeVolumeAttachmentInfo)."""
+    found: dict[tuple[int, str], str] = {}
+    for attachment in index.attachments:
+        spec = attachment.spec
+        volume = index.volumes.get(spec.source.persistent_volume_name or "")
+        row = index.table.index.get(spec.node_name)
+        if spec.attacher and volume is not None and volume.spec.csi is not None and row is not None:
+            found[row, _unique(spec.attacher, volume.spec.csi.volume_handle)] = spec.attacher
+    return found
+
+
+def _unique(driver: str, handle: str) -> str:
+    return f"{driver}/{handle}"
+
+
+def _pod_volumes(index: StorageIndex, pod: Pod, *, migrated: bool, must_exist: bool) -> Volumes:
+    """A pod's CSI volumes (filterAttachableVolumes).
+
+    Raises:
+        _VolumesError: a claim is missing that must exist, is another pod's, or a volume has no CSI form.
+    """
+    found: dict[str, str] = {}
+    for volume in pod.spec.volumes:
+        reference = claim_reference(pod, volume)
+        if reference is None:
+            source = _inline_source(volume) if migrated else None
+        else:
+            claim = _claim(index, pod, volume, must_exist=must_exist)
+            source = None if claim is None else _claim_source(index, claim, migrated=migrated)
+        if source is not None:
+            found[_unique(*source)] = source[0]
+    return found
+
+
+def _inline_source(volume: Volume) -> tuple[str, str] | None:
+    """Driver and handle of a volume without a claim (checkAttachableInlineVolume)."""
+    try:
+        source = translate_inline(volume)
+    except TranslationError as error:
+        raise _VolumesError(f"converting volume({volume.name}) from inline to csi: {error}") from error
+    return None if source is None else (source.driver, source.volume_handle)
+
+
+def _claim(index: StorageIndex, pod: Pod, volume: Volume, *, must_exist: bool) -> PersistentVolumeClaim | None:
+    reference = claim_reference(pod, volume)
+    if reference is None or not reference.name:
+        raise _VolumesError("PersistentVolumeClaim had no name")
+    namespace = pod.metadata.namespace
+    claim = index.claims.get((namespace, reference.name))
+    if claim is None:
+        if must_exist:
+            problem = not_found("persistentvolumeclaim", reference.name)
+            text = f"looking up PVC {namespace}/{reference.name}: {problem}"
+            raise _VolumesError(text, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        return None
+    if reference.ephemeral and not is_owned(claim, pod):
+        raise _VolumesError(not_owned(claim, pod))
+    return claim
+
+
+def _claim_source(index: StorageIndex, claim: PersistentVolumeClaim, *, migrated: bool) -> tuple[str, str] | None:
+    """Driver and handle of a claim's volume, existing or to be made (getCSIDriverInfo)."""
+    volume = index.volumes.get(claim.spec.volume_name)
+    if volume is None:
+        return _class_source(index, claim, migrated=migrated)
+    source = volume.spec.csi
+    if source is None:
+        if not migrated or in_tree_plugin(volume.spec) is None:
+            return None
+        try:
+            source = translate_volume(volume).spec.csi
+        except TranslationError:
+            return None
+    return (source.driver, source.volume_handle) if source and source.driver and source.volume_handle else None
+
+
+def _class_source(index: StorageIndex, claim: PersistentVolumeClaim, *, migrated: bool) -> tuple[str, str] | None:
+    """The class's driver, and a handle that no volume has (getCSIDriverInfoFromSC)."""
+    found = index.classes.get(claim_class(claim))
+    if found is None or not found.provisioner or found.provisioner in NOT_SWITCHED_ON_PROVISIONERS:
+        return None
+    driver = found.provisioner
+    if driver in MIGRATED_PROVISIONERS:
+        if not migrated:
+            return None
+        driver = MIGRATED_PROVISIONERS[driver]
+    return driver, f"\0{claim.metadata.namespace}/{claim.metadata.name}"

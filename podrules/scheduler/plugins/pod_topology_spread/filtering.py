@@ -1,0 +1,275 @@
+"""PodTopologySpread's filter: DoNotSchedule.
+
+    domain     the value of topologyKey; those of nodes that count (`common`) and have the keys of all constraints
+    matchNum   matching pods on the domain's nodes that count; 0 for a domain that has none
+    minMatch   the least matchNum of all domains; 0 when there are fewer of them than minDomains
+    selfMatch  1 when the pod matches its own selector
+    rejects    the node lacks the key                                 UnschedulableAndUnresolvable
+               skew = matchNum + selfMatch - minMatch > maxSkew       Unschedulable
+    the first constraint that rejects decides
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from podrules.model.pod import Pod
+from podrules.scheduler.framework.interface import CycleContext
+from podrules.scheduler.framework.node_table import ABSENT, LabelColumn, NodeTable
+from podrules.scheduler.framework.status import Code
+from podrules.scheduler.plugins.pod_topology_spread.common import (
+    SpreadConstraint,
+    included_nodes,
+    matching_pods,
+    nodes_with_all_keys,
+)
+
+__all__ = [
+    "ERR_REASON_CONSTRAINTS_NOT_MATCH",
+    "ERR_REASON_NODE_LABEL_NOT_MATCH",
+    "DomainSkew",
+    "Relaxation",
+    "Skew",
+    "Spread",
+    "SpreadState",
+    "add_pod",
+    "domains",
+    "explain",
+    "judge",
+    "lets_through",
+    "relaxations",
+    "remove_pod",
+    "spread_state",
+]
+
+ERR_REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
+ERR_REASON_NODE_LABEL_NOT_MATCH: Final = f"{ERR_REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"
+_NO_DOMAIN: Final = 2**31 - 1
+"""The minimum over no domains; it is seen only where minDomains is 0, which pods cannot have."""
+
+Column = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Spread(Struct, frozen=True):
+    """How the matching pods of one constraint are spread."""
+
+    constraint: SpreadConstraint
+    self_match: int
+    labels: LabelColumn
+    eligible: Mask
+    """For each node whether it counts."""
+    known: Mask
+    """For each value of ``labels`` whether it is a domain."""
+    match_num: Column
+    """For each value of ``labels``."""
+
+    @property
+    def domains_num(self) -> int:
+        """How many domains there are."""
+        return int(np.count_nonzero(self.known))
+
+    @property
+    def min_match_num(self) -> int:
+        """The global minimum (preFilterState.minMatchNum)."""
+        counts = self.match_num[self.known]
+        if len(counts) < self.constraint.min_domains:
+            return 0
+        return int(counts.min()) if len(counts) else _NO_DOMAIN
+
+    def skews(self) -> Column:
+        """For each value of ``labels`` the skew with the pod there."""
+        return self.match_num + (self.self_match - self.min_match_num)
+
+
+class SpreadState(Struct, frozen=True):
+    """All DoNotSchedule constraints (preFilterState)."""
+
+    spreads: tuple[Spread, ...]
+
+
+class Skew(Struct, frozen=True, rename="camel"):
+    """One constraint on one node, in numbers."""
+
+    field: str
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key, and the numbers do not apply."""
+    match_num: int
+    self_match: int
+    min_match_num: int
+    max_skew: int
+    domains_num: int
+    min_domains: int
+    rejects: bool
+
+    @property
+    def skew(self) -> int:
+        """What is compared with maxSkew."""
+        return self.match_num + self.self_match - self.min_match_num
+
+
+class DomainSkew(Struct, frozen=True, rename="camel"):
+    """One domain of a constraint."""
+
+    value: str
+    match_num: int
+    skew: int
+    """With the pod in this domain."""
+    fits: bool
+
+
+class Relaxation(Struct, frozen=True, rename="camel"):
+    """A change to one constraint, and what it would free."""
+
+    field: str
+    """``spec.topologySpreadConstraints[0].maxSkew``."""
+    value: int | str
+    nodes: tuple[str, ...]
+    """Nodes that this plugin rejects now and then would not."""
+
+
+def spread_state(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> SpreadState:
+    """Count domains and matching pods (calPreFilterState)."""
+    table, pod = context.table, context.pod
+    having_keys = nodes_with_all_keys(table, constraints)
+    spreads: list[Spread] = []
+    counts, masks = matching_pods(context, constraints), included_nodes(context, constraints)
+    for constraint, matching, included in zip(constraints, counts, masks, strict=True):
+        labels = table.label(constraint.topology_key)
+        eligible = having_keys & included
+        codes = labels.codes[eligible]
+        match_num = np.zeros(len(labels.values), np.int64)
+        np.add.at(match_num, codes, matching[eligible])
+        known = np.zeros(len(labels.values), np.bool_)
+        known[codes] = True
+        self_match = int(constraint.matches(pod.metadata.labels))
+        spreads.append(Spread(constraint, self_match, labels, eligible, known, match_num))
+    return SpreadState(tuple(spreads))
+
+
+def judge(table: NodeTable, state: SpreadState) -> NDArray[np.int8]:
+    """A code for each node (Filter)."""
+    codes = np.full(len(table), Code.SUCCESS, np.int8)
+    for spread in state.spreads:
+        undecided = codes == Code.SUCCESS
+        absent = spread.labels.codes == ABSENT
+        codes[undecided & absent] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        codes[undecided & ~absent & ~lets_through(spread)] = Code.UNSCHEDULABLE
+    return codes
+
+
+def lets_through(spread: Spread) -> Mask:
+    """The nodes that one constraint has nothing against."""
+    fits = np.append(spread.skews() <= spread.constraint.max_skew, False)
+    return fits[spread.labels.codes]
+
+
+def explain(state: SpreadState, row: int) -> tuple[Skew, ...]:
+    """Every constraint on one node, in the order in which they are asked; the first that rejects gave the reason."""
+    return tuple(_skew(spread, row) for spread in state.spreads)
+
+
+def domains(spread: Spread) -> tuple[DomainSkew, ...]:
+    """The domains of a constraint, in the order in which nodes first have them."""
+    entries = zip(spread.labels.values, spread.match_num, spread.skews(), spread.known, strict=True)
+    limit = spread.constraint.max_skew
+    return tuple(
+        DomainSkew(value, int(count), int(skew), bool(skew <= limit)) for value, count, skew, known in entries if known
+    )
+
+
+def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> tuple[Relaxation, ...]:
+    """Changes to one constraint that let the pod onto nodes which the constraints reject together.
+
+    For each constraint: the smallest larger maxSkew that frees a node; ScheduleAnyway; and the other keys that pods are
+    usually spread by. Only those that free a node.
+    """
+    rejected = judge(context.table, spread_state(context, constraints)) != Code.SUCCESS
+    found: list[Relaxation] = []
+
+    def tried(index: int, part: str, value: int | str, instead: Sequence[SpreadConstraint]) -> None:
+        changed = [*constraints[:index], *instead, *constraints[index + 1 :]]
+        freed = rejected & (judge(context.table, spread_state(context, changed)) == Code.SUCCESS)
+        names = tuple(context.table.names[row] for row in np.flatnonzero(freed))
+        if names:
+            found.append(Relaxation(f"{constraints[index].field}.{part}", value, names))
+
+    for index, constraint in enumerate(constraints):
+        wider = _wider_skew(context, constraints, index)
+        if wider is not None:
+            tried(index, "maxSkew", wider, [replace(constraint, max_skew=wider)])
+        tried(index, "whenUnsatisfiable", "ScheduleAnyway", [])
+        used = {entry.topology_key for entry in constraints}
+        for key in (key for key in _USUAL_KEYS if key not in used):
+            tried(index, "topologyKey", key, [replace(constraint, topology_key=key)])
+    return tuple(found)
+
+
+_USUAL_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+def _wider_skew(context: CycleContext, constraints: Sequence[SpreadConstraint], index: int) -> int | None:
+    """The smallest maxSkew of one constraint with which a node more passes all of them."""
+    state = spread_state(context, constraints)
+    others = nodes_with_all_keys(context.table, constraints)
+    for place, spread in enumerate(state.spreads):
+        if place != index:
+            others &= lets_through(spread)
+    spread = state.spreads[index]
+    needed = spread.skews()[spread.labels.codes[others]]
+    wider = needed[needed > spread.constraint.max_skew]
+    return int(wider.min()) if len(wider) else None
+
+
+def add_pod(state: SpreadState, preemptor: Pod, pod: Pod, row: int) -> SpreadState:
+    """The state with one pod more on a node, as a nominated pod is counted (AddPod)."""
+    return _changed(state, preemptor, pod, row, 1)
+
+
+def remove_pod(state: SpreadState, preemptor: Pod, pod: Pod, row: int) -> SpreadState:
+    """The state with one pod less on a node, as preemption tries it (RemovePod).
+
+    As upstream this takes away pods that were never counted: those being deleted, and any under an empty selector.
+    """
+    return _changed(state, preemptor, pod, row, -1)
+
+
+def _changed(state: SpreadState, preemptor: Pod, pod: Pod, row: int, delta: int) -> SpreadState:
+    if pod.metadata.namespace != preemptor.metadata.namespace:
+        return state
+    spreads: list[Spread] = []
+    for spread in state.spreads:
+        if spread.eligible[row] and spread.constraint.matches(pod.metadata.labels):
+            match_num = spread.match_num.copy()
+            match_num[spread.labels.codes[row]] += delta
+            spreads.append(replace(spread, match_num=match_num))
+        else:
+            spreads.append(spread)
+    return SpreadState(tuple(spreads))
+
+
+def _skew(spread: Spread, row: int) -> Skew:
+    code = int(spread.labels.codes[row])
+    constraint = spread.constraint
+    numbers = Skew(
+        field=constraint.field,
+        topology_key=constraint.topology_key,
+        domain=None if code == ABSENT else spread.labels.values[code],
+        match_num=0 if code == ABSENT else int(spread.match_num[code]),
+        self_match=spread.self_match,
+        min_match_num=spread.min_match_num,
+        max_skew=constraint.max_skew,
+        domains_num=spread.domains_num,
+        min_domains=constraint.min_domains,
+        rejects=False,
+    )
+    return replace(numbers, rejects=numbers.domain is None or numbers.skew > numbers.max_skew)

@@ -1,0 +1,105 @@
+"""PodTopologySpread: keeps matching pods spread over domains such as zones and nodes.
+
+DoNotSchedule constraints filter (`filtering`), ScheduleAnyway constraints score (`scoring`). A pod without constraints
+of its own has the defaults of the arguments, when it belongs to a Service or a controller that counts
+(`default_selector`).
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podrules.model.selectors import SelectorError
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SYSTEM_DEFAULTING
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME, constraints_in_force, spread_args
+from podrules.scheduler.plugins.pod_topology_spread.filtering import (
+    ERR_REASON_CONSTRAINTS_NOT_MATCH,
+    ERR_REASON_NODE_LABEL_NOT_MATCH,
+    Relaxation,
+    Skew,
+    SpreadState,
+    explain,
+    judge,
+    relaxations,
+    spread_state,
+)
+from podrules.scheduler.plugins.pod_topology_spread.scoring import (
+    SpreadScore,
+    SpreadScoreState,
+    explain_score,
+    normalized,
+    raw_scores,
+    score_state,
+)
+
+__all__ = ["PodTopologySpread"]
+
+
+class PodTopologySpread:
+    """Judges and ranks by how matching pods are spread."""
+
+    name = NAME
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Count domains and matching pods; Skip without DoNotSchedule constraints."""
+        try:
+            constraints = constraints_in_force(context, DO_NOT_SCHEDULE)
+        except SelectorError as error:
+            return PreFilterResult(Status(Code.ERROR, (str(error),)))
+        if not constraints:
+            return PreFilterResult(SKIP)
+        return PreFilterResult(state=spread_state(context, constraints))
+
+    def filter(self, context: CycleContext, state: SpreadState) -> Verdicts:
+        """Whether the skew on each node stays within every constraint."""
+        codes = judge(context.table, state)
+
+        def reasons(row: int) -> tuple[str, ...]:
+            return _REASONS[Code(codes[row])]
+
+        return Verdicts(codes, reasons)
+
+    def explain(self, context: CycleContext, state: SpreadState, row: int) -> tuple[Skew, ...]:  # noqa: ARG002 - as all
+        """Every constraint's numbers on a node; the first that rejects gave the reason."""
+        return explain(state, row)
+
+    def relaxations(self, context: CycleContext, state: SpreadState) -> tuple[Relaxation, ...]:
+        """Changes to one constraint that would free nodes."""
+        return relaxations(context, [spread.constraint for spread in state.spreads])
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
+        """Count domains and matching pods; Skip without ScheduleAnyway constraints."""
+        try:
+            constraints = constraints_in_force(context, SCHEDULE_ANYWAY)
+        except SelectorError as error:
+            return PreScoreResult(Status(Code.ERROR, (str(error),)))
+        if not constraints:
+            return PreScoreResult(SKIP)
+        own = bool(context.pod.spec.topology_spread_constraints)
+        require_all = own or spread_args(context).defaulting_type != SYSTEM_DEFAULTING
+        return PreScoreResult(state=score_state(context, constraints, feasible, require_all_topologies=require_all))
+
+    def score(
+        self,
+        context: CycleContext,  # noqa: ARG002 - Protocol
+        state: SpreadScoreState,
+        feasible: NDArray[np.int32],
+    ) -> NDArray[np.int64]:
+        """The fewer matching pods a node's domains have, the higher."""
+        return normalized(state, feasible, raw_scores(state, feasible))
+
+    def explain_score(self, context: CycleContext, state: SpreadScoreState, row: int) -> tuple[SpreadScore, ...]:
+        """Each constraint's part of a node's raw score, of which fewer is better."""
+        return explain_score(context, state, row)
+
+
+_REASONS = {
+    Code.SUCCESS: (),
+    Code.UNSCHEDULABLE: (ERR_REASON_CONSTRAINTS_NOT_MATCH,),
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: (ERR_REASON_NODE_LABEL_NOT_MATCH,),
+}

@@ -1,0 +1,155 @@
+"""PodTopologySpread's score: ScheduleAnyway.
+
+    ignored    feasible nodes that lack a key of some constraint; with the System defaults none are, and a node without
+               the key is of the domain ""
+    domain     the value of topologyKey on the feasible nodes that are not ignored
+    count      matching pods on the domain's nodes that count (`common`), feasible or not; for kubernetes.io/hostname
+               those of the node itself
+    weight     log(domains + 2); for kubernetes.io/hostname every node that is not ignored is a domain
+    raw        round(sum(count * weight + (maxSkew - 1))) over the constraints whose key the node has
+    score      100 * (max + min - raw) / max of the nodes that are not ignored; 100 when max is 0; 0 when ignored
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
+from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.plugins.pod_topology_spread.common import (
+    HOSTNAME,
+    SpreadConstraint,
+    included_nodes,
+    matching_pods,
+    nodes_with_all_keys,
+)
+
+__all__ = ["SoftSpread", "SpreadScore", "SpreadScoreState", "explain_score", "normalized", "raw_scores", "score_state"]
+
+Column = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class SoftSpread(Struct, frozen=True):
+    """How the matching pods of one constraint are spread."""
+
+    constraint: SpreadConstraint
+    present: Mask
+    """For each node whether it has the key."""
+    counts: Column
+    """For each node the matching pods of its domain."""
+    domains_num: int
+    weight: float
+
+
+class SpreadScoreState(Struct, frozen=True):
+    """All ScheduleAnyway constraints (preScoreState)."""
+
+    spreads: tuple[SoftSpread, ...]
+    ignored: Mask
+    """For each node whether it lacks a key that it needs."""
+
+
+class SpreadScore(Struct, frozen=True, rename="camel"):
+    """One constraint's part of one node's raw score."""
+
+    field: str
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key."""
+    count: int
+    max_skew: int
+    domains_num: int
+    weight: float
+    score: float
+    """``count * weight + (maxSkew - 1)``."""
+
+
+def score_state(
+    context: CycleContext,
+    constraints: Sequence[SpreadConstraint],
+    feasible: NDArray[np.int32],
+    *,
+    require_all_topologies: bool,
+) -> SpreadScoreState:
+    """Count domains and matching pods (initPreScoreState, PreScore)."""
+    size = len(context.table)
+    ignored = np.zeros(size, np.bool_)
+    if require_all_topologies:
+        ignored = ~nodes_with_all_keys(context.table, constraints)
+    scored = feasible[~ignored[feasible]]
+    counts, masks = matching_pods(context, constraints), included_nodes(context, constraints)
+    spreads = (
+        _soft_spread(context.table, constraint, scored, ~ignored & included, matching)
+        for constraint, matching, included in zip(constraints, counts, masks, strict=True)
+    )
+    return SpreadScoreState(tuple(spreads), ignored)
+
+
+def _soft_spread(
+    table: NodeTable, constraint: SpreadConstraint, scored: NDArray[np.int32], eligible: Mask, counts: Column
+) -> SoftSpread:
+    labels = table.label(constraint.topology_key)
+    present = labels.codes != ABSENT
+    domains_num = len(scored)
+    if constraint.topology_key != HOSTNAME:
+        # Upstream reads an absent label as "", which a label that is there may be too.
+        nothing = labels.values.index("") if "" in labels.values else len(labels.values)
+        codes = np.where(present, labels.codes, nothing)
+        domains_num = len(np.unique(codes[scored]))
+        totals = np.zeros(len(labels.values) + 1, np.int64)
+        np.add.at(totals, codes[eligible], counts[eligible])
+        counts = totals[codes]
+    return SoftSpread(constraint, present, counts, domains_num, math.log(domains_num + 2))
+
+
+def raw_scores(state: SpreadScoreState, rows: NDArray[np.int32]) -> Column:
+    """What the constraints add up to on each row; 0 where it is ignored (Score)."""
+    total = np.zeros(len(rows))
+    for spread in state.spreads:
+        part = spread.counts[rows] * spread.weight + (spread.constraint.max_skew - 1)
+        total += np.where(spread.present[rows], part, 0)
+    # As math.Round: half away from zero; nothing here is below zero.
+    whole = np.trunc(total)
+    rounded = (whole + (total - whole >= 0.5)).astype(np.int64)
+    return np.where(state.ignored[rows], 0, rounded)
+
+
+def normalized(state: SpreadScoreState, rows: NDArray[np.int32], raw: Column) -> Column:
+    """The more pods, the lower (NormalizeScore)."""
+    ignored = state.ignored[rows]
+    kept = raw[~ignored]
+    highest = int(kept.max(initial=0))
+    if highest == 0:
+        return np.where(ignored, 0, MAX_NODE_SCORE)
+    return np.where(ignored, 0, MAX_NODE_SCORE * (highest + kept.min() - raw) // highest)
+
+
+def explain_score(context: CycleContext, state: SpreadScoreState, row: int) -> tuple[SpreadScore, ...]:
+    """Each constraint's part of a node's raw score; nothing when the node is ignored."""
+    if state.ignored[row]:
+        return ()
+    return tuple(_part(context, spread, row) for spread in state.spreads)
+
+
+def _part(context: CycleContext, spread: SoftSpread, row: int) -> SpreadScore:
+    constraint, present = spread.constraint, bool(spread.present[row])
+    labels = context.table.label(constraint.topology_key)
+    count = int(spread.counts[row]) if present else 0
+    return SpreadScore(
+        field=constraint.field,
+        topology_key=constraint.topology_key,
+        domain=labels.values[labels.codes[row]] if present else None,
+        count=count,
+        max_skew=constraint.max_skew,
+        domains_num=spread.domains_num,
+        weight=spread.weight,
+        score=count * spread.weight + (constraint.max_skew - 1) if present else 0.0,
+    )

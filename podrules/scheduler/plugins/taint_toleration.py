@@ -1,0 +1,100 @@
+"""TaintToleration: nodes with untolerated taints are out, or come last.
+
+    Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
+    Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
+             normalised: 100 - 100 * number / highest number, and 100 where nobody has any
+
+Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.model.affinity import Toleration
+from podrules.model.node import Taint
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.node_table import ABSENT
+from podrules.scheduler.framework.status import Code
+from podrules.scheduler.plugins.normalize_score import default_normalize_score
+from podrules.scheduler.plugins.taints import (
+    DO_NOT_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    count_untolerated_taints,
+    tolerations_tolerate_taint,
+    untolerated_taint_codes,
+)
+
+__all__ = ["ERR_REASON", "TaintToleration", "TaintTolerationState", "UntoleratedTaints"]
+
+ERR_REASON: Final = "node(s) had untolerated taint(s)"
+
+
+class TaintTolerationState(Struct, frozen=True):
+    """For Score."""
+
+    tolerations_prefer_no_schedule: tuple[Toleration, ...]
+
+
+class UntoleratedTaints(Struct, frozen=True):
+    """A node's taints that the pod does not tolerate."""
+
+    rejecting: tuple[Taint, ...]
+    """NoSchedule and NoExecute; upstream's log names the first."""
+    deterring: tuple[Taint, ...]
+    """PreferNoSchedule."""
+
+
+class TaintToleration:
+    """Filters and scores by ``spec.taints`` of nodes and ``spec.tolerations`` of the pod."""
+
+    name = "TaintToleration"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:  # noqa: ARG002 - none upstream
+        """Nothing."""
+        return PreFilterResult()
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
+        """UnschedulableAndUnresolvable for each node with an untolerated NoSchedule or NoExecute taint."""
+        found = untolerated_taint_codes(context.table, context.pod.spec.tolerations, DO_NOT_SCHEDULE)
+        codes = np.where(found == ABSENT, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
+        return Verdicts(codes, lambda _: (ERR_REASON,))
+
+    def explain(self, context: CycleContext, state: Any, row: int) -> UntoleratedTaints:  # noqa: ARG002 - has none
+        """The taints of a row's node that count."""
+        tolerations = context.pod.spec.tolerations
+        prefer = _tolerations_prefer_no_schedule(tolerations)
+        taints = context.table.nodes[row].spec.taints
+        return UntoleratedTaints(
+            rejecting=tuple(
+                taint
+                for taint in taints
+                if taint.effect in DO_NOT_SCHEDULE and not tolerations_tolerate_taint(tolerations, taint)
+            ),
+            deterring=tuple(
+                taint
+                for taint in taints
+                if taint.effect == PREFER_NO_SCHEDULE and not tolerations_tolerate_taint(prefer, taint)
+            ),
+        )
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
+        """The tolerations that count."""
+        return PreScoreResult(state=TaintTolerationState(_tolerations_prefer_no_schedule(context.pod.spec.tolerations)))
+
+    def score(
+        self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Fewer untolerated PreferNoSchedule taints are better."""
+        tolerations = state.tolerations_prefer_no_schedule
+        counts = count_untolerated_taints(context.table, tolerations, (PREFER_NO_SCHEDULE,))
+        return default_normalize_score(counts[feasible], reverse=True)
+
+
+def _tolerations_prefer_no_schedule(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
+    """Those with that effect or none (getAllTolerationPreferNoSchedule)."""
+    return tuple(toleration for toleration in tolerations if toleration.effect in {"", PREFER_NO_SCHEDULE})

@@ -1,0 +1,125 @@
+"""Which taints a pod's tolerations leave untolerated, over a whole table.
+
+A toleration tolerates a taint when
+
+    its effect is empty or the taint's, and its key is empty or the taint's, and
+    its operator is Exists, or Equal (also when empty) and the values are the same
+
+The operators Gt and Lt are behind the gate TaintTolerationComparisonOperators, off by default in 1.36, and tolerate
+nothing without it.
+
+Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers/scheduling/corev1/helpers.go
+(TolerationsTolerateTaint, FindMatchingUntoleratedTaint) at v0.36.3; pkg/scheduler/framework/plugins/helper/taint.go at
+v1.36.3; KEP-5471.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.model.affinity import Toleration
+from podrules.model.node import Taint
+from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+
+__all__ = [
+    "DO_NOT_SCHEDULE",
+    "NO_EXECUTE",
+    "NO_SCHEDULE",
+    "PREFER_NO_SCHEDULE",
+    "count_untolerated_taints",
+    "tolerates_taint",
+    "tolerations_tolerate_taint",
+    "untolerated_taint_codes",
+]
+
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+DO_NOT_SCHEDULE: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
+"""Effects that keep pods from being scheduled (DoNotScheduleTaintsFilterFunc)."""
+
+
+class TaintColumns(Struct, frozen=True):
+    """All taints of all nodes, one entry a taint, in the order of the nodes and of each node's taints."""
+
+    rows: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    """Index in the node's ``spec.taints``."""
+    codes: NDArray[np.int32]
+    """Index in ``distinct``."""
+    distinct: tuple[Taint, ...]
+    """Distinct by key, value and effect."""
+
+
+def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
+    """Whether one toleration tolerates a taint (Toleration.ToleratesTaint)."""
+    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case operator:
+            return operator == "Exists"
+
+
+def tolerations_tolerate_taint(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+    """Whether any toleration tolerates a taint."""
+    return any(tolerates_taint(toleration, taint) for toleration in tolerations)
+
+
+def untolerated_taint_codes(
+    table: NodeTable, tolerations: Sequence[Toleration], effects: Collection[str] = DO_NOT_SCHEDULE
+) -> NDArray[np.int32]:
+    """For each node the index in its ``spec.taints`` of the first untolerated taint; `ABSENT` where all are tolerated.
+
+    Args:
+        table: The nodes.
+        tolerations: The pod's.
+        effects: Only taints of these effects count.
+    """
+    columns = table.derived(taint_columns)
+    untolerated = _untolerated(columns, tolerations, effects)
+    first = np.full(len(table), ABSENT, np.int32)
+    # The last assignment to a row stays: from back to front, that of its first taint.
+    first[columns.rows[untolerated][::-1]] = columns.positions[untolerated][::-1]
+    return first
+
+
+def count_untolerated_taints(
+    table: NodeTable, tolerations: Sequence[Toleration], effects: Collection[str]
+) -> NDArray[np.int64]:
+    """For each node how many of its taints of these effects are untolerated."""
+    columns = table.derived(taint_columns)
+    untolerated = _untolerated(columns, tolerations, effects)
+    return np.bincount(columns.rows[untolerated], minlength=len(table)).astype(np.int64)
+
+
+def taint_columns(table: NodeTable) -> TaintColumns:
+    """The taints of a table: a column (`NodeTable.derived`)."""
+    known: dict[tuple[str, str, str], int] = {}
+    distinct: list[Taint] = []
+    entries: list[tuple[int, int, int]] = []
+    for row, node in enumerate(table.nodes):
+        for position, taint in enumerate(node.spec.taints):
+            key = (taint.key, taint.value, taint.effect)
+            if key not in known:
+                known[key] = len(distinct)
+                distinct.append(taint)
+            entries.append((row, position, known[key]))
+    rows, positions, codes = np.array(entries, np.int32).reshape(-1, 3).T
+    return TaintColumns(rows, positions, codes, tuple(distinct))
+
+
+def _untolerated(
+    columns: TaintColumns, tolerations: Sequence[Toleration], effects: Collection[str]
+) -> NDArray[np.bool_]:
+    """For each taint in the columns whether it counts and no toleration tolerates it."""
+    answers = (
+        taint.effect in effects and not tolerations_tolerate_taint(tolerations, taint) for taint in columns.distinct
+    )
+    return np.fromiter(answers, np.bool_, len(columns.distinct))[columns.codes]

@@ -1,0 +1,215 @@
+"""Whether a node suits a pod's claims: bound ones by their volumes, the others by what can be bound or provisioned.
+
+    bound        the volume exists, and its node affinity matches (on nodes that a CSI driver has taken over from an
+                 in-tree plugin: the driver's form of it)
+    not bound    with annotation volume.kubernetes.io/selected-node: on that node alone, and provisioned there;
+                 else a volume that exists (`matching`), else provisioned: the class has a provisioner, and
+                 allowedTopologies matches, and a driver that tracks capacity has enough of it
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go at v1.36.3;
+pkg/apis/core/v1/helper/helpers.go (MatchTopologySelectorTerms) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podrules.model.selectors import LabelSelector, SelectorError
+from podrules.model.storage import (
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorTerm,
+)
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.plugins.node_selector import match_node_selector
+from podrules.scheduler.plugins.volume_binding.csi_translation import (
+    TranslationError,
+    in_tree_plugin,
+    translate_volume,
+)
+from podrules.scheduler.plugins.volume_binding.matching import (
+    NO_VOLUME,
+    find_matching_volumes,
+    matches_node_affinity,
+)
+from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
+
+__all__ = ["ClaimVerdict", "PodVolumeClaims", "Problem", "find_pod_volumes", "provision_problems"]
+
+ANNOTATION_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+ANNOTATION_MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+Mask = NDArray[np.bool_]
+Problems = NDArray[np.int8]
+"""A `Problem` for each row."""
+
+
+class Problem(IntEnum):
+    """What keeps a claim off a node; also held in arrays, one entry a node."""
+
+    NONE = 0
+    NODE_CONFLICT = 1
+    """The volume's node affinity."""
+    BIND_CONFLICT = 2
+    """No volume to bind, and none is provisioned there."""
+    NOT_ENOUGH_SPACE = 3
+    VOLUME_NOT_FOUND = 4
+    ERROR = 5
+    """Something cannot be read."""
+
+
+class PodVolumeClaims(Struct, frozen=True):
+    """A pod's claims, in the order of its volumes."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    delayed: tuple[PersistentVolumeClaim, ...]
+    """Not bound, and their class waits for the first consumer."""
+
+
+class ClaimVerdict(NamedTuple):
+    """A claim on all nodes."""
+
+    claim: PersistentVolumeClaim
+    problems: Problems
+    error: str = ""
+    """For `Problem.ERROR`."""
+
+
+def find_pod_volumes(
+    index: StorageIndex, claims: PodVolumeClaims
+) -> tuple[tuple[ClaimVerdict, ...], tuple[ClaimVerdict, ...]]:
+    """Bound claims and the others, each in the order in which upstream looks at them (FindPodVolumes)."""
+    bound = tuple(_bound_verdict(index, claim) for claim in claims.bound)
+    return bound, tuple(_delayed_verdicts(index, claims.delayed))
+
+
+def _bound_verdict(index: StorageIndex, claim: PersistentVolumeClaim) -> ClaimVerdict:
+    """A bound claim (checkBoundClaims)."""
+    table = index.table
+    volume = index.volumes.get(claim.spec.volume_name)
+    if volume is None:
+        return ClaimVerdict(claim, np.full(len(table), Problem.VOLUME_NOT_FOUND, np.int8))
+    problems = _conflicts(table, volume)
+    plugin = in_tree_plugin(volume.spec)
+    migrated = None if plugin is None else index.derived(_migrated).get(plugin.name)
+    if migrated is None:
+        return ClaimVerdict(claim, problems)
+    try:
+        problems[migrated] = _conflicts(table, translate_volume(volume))[migrated]
+    except TranslationError as error:
+        problems[migrated] = Problem.ERROR
+        return ClaimVerdict(claim, problems, f"could not translate pv: {error}")
+    return ClaimVerdict(claim, problems)
+
+
+def _conflicts(table: NodeTable, volume: PersistentVolume) -> Problems:
+    matched = matches_node_affinity(table, volume)
+    return np.where(matched, Problem.NONE, Problem.NODE_CONFLICT).astype(np.int8)
+
+
+def _migrated(index: StorageIndex) -> Mapping[str, NDArray[np.int32]]:
+    """In-tree plugin to the rows that have moved to its CSI driver (isPluginMigratedToCSIOnNode)."""
+    found: dict[str, list[int]] = {}
+    for row, node in index.csi_nodes.items():
+        for plugin in set(node.metadata.annotations.get(ANNOTATION_MIGRATED_PLUGINS, "").split(",")):
+            found.setdefault(plugin, []).append(row)
+    return {plugin: np.array(rows, np.int32) for plugin, rows in found.items()}
+
+
+def _delayed_verdicts(index: StorageIndex, claims: Sequence[PersistentVolumeClaim]) -> Iterable[ClaimVerdict]:
+    """Claims to be provisioned on a chosen node, then those to be matched, then provisioned where unmatched."""
+    selected = [claim for claim in claims if ANNOTATION_SELECTED_NODE in claim.metadata.annotations]
+    rows = np.ones(len(index.table), np.bool_)
+    for claim in selected:
+        wanted = _only(index.table, claim.metadata.annotations[ANNOTATION_SELECTED_NODE])
+        yield ClaimVerdict(claim, np.where(wanted, Problem.NONE, Problem.BIND_CONFLICT).astype(np.int8))
+        rows &= wanted
+    for claim in selected:
+        yield ClaimVerdict(claim, provision_problems(index, claim) * rows)
+    others = [claim for claim in claims if ANNOTATION_SELECTED_NODE not in claim.metadata.annotations]
+    try:
+        matches = find_matching_volumes(index, others, rows)
+    except SelectorError as error:
+        text = f"error creating internal label selector for claim: {error}"
+        yield ClaimVerdict(others[0], np.where(rows, Problem.ERROR, Problem.NONE).astype(np.int8), text)
+        return
+    for matched in matches:
+        unmatched = rows & (matched.chosen == NO_VOLUME)
+        if unmatched.any():
+            yield ClaimVerdict(matched.claim, provision_problems(index, matched.claim) * unmatched)
+
+
+def _only(table: NodeTable, name: str) -> Mask:
+    only = np.zeros(len(table), np.bool_)
+    if name in table.index:
+        only[table.index[name]] = True
+    return only
+
+
+def provision_problems(index: StorageIndex, claim: PersistentVolumeClaim) -> Problems:
+    """What keeps a claim from being provisioned on each node (checkVolumeProvisions)."""
+    problems = np.full(len(index.table), Problem.BIND_CONFLICT, np.int8)
+    found = index.classes.get(claim_class(claim))
+    if found is None or found.provisioner in {"", NO_PROVISIONER}:
+        return problems
+    allowed = _matches_topologies(index.table, found.allowed_topologies)
+    enough = _has_enough_capacity(index, claim, found)
+    problems[allowed] = np.where(enough, Problem.NONE, Problem.NOT_ENOUGH_SPACE)[allowed]
+    return problems
+
+
+def _matches_topologies(table: NodeTable, topologies: Sequence[TopologySelectorTerm]) -> Mask:
+    """MatchTopologySelectorTerms: one of the terms, all of its labels; without terms every node."""
+    if not topologies:
+        return np.ones(len(table), np.bool_)
+    terms = (
+        NodeSelectorTerm(
+            tuple(NodeSelectorRequirement(entry.key, "In", entry.values) for entry in term.match_label_expressions)
+        )
+        for term in topologies
+    )
+    return match_node_selector(table, NodeSelector(tuple(terms)))
+
+
+def _has_enough_capacity(index: StorageIndex, claim: PersistentVolumeClaim, found: StorageClass) -> Mask:
+    """hasEnoughCapacity: asked only of drivers whose CSIDriver says that they track it."""
+    request = claim.spec.resources.requests.get(STORAGE)
+    driver = index.drivers.get(found.provisioner)
+    if request is None or driver is None or not driver.spec.storage_capacity:
+        return np.ones(len(index.table), np.bool_)
+    enough = np.zeros(len(index.table), np.bool_)
+    for capacity in index.capacities:
+        limit = _limit(capacity)
+        if capacity.storage_class_name == found.metadata.name and limit is not None and limit >= request.value:
+            enough |= _has_access(index.table, capacity.node_topology)
+    return enough
+
+
+def _limit(capacity: CSIStorageCapacity) -> int | None:
+    """The largest volume; without one, what is left."""
+    limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+    return None if limit is None else limit.value
+
+
+def _has_access(table: NodeTable, topology: LabelSelector | None) -> Mask:
+    """Nodes that a capacity is for; without a topology none, with an empty one all (nodeHasAccess)."""
+    if topology is None:
+        return np.zeros(len(table), np.bool_)
+    labels = (NodeSelectorRequirement(key, "In", (value,)) for key, value in topology.match_labels.items())
+    expressions = (
+        NodeSelectorRequirement(entry.key, entry.operator, entry.values) for entry in topology.match_expressions
+    )
+    term = NodeSelectorTerm((*labels, *expressions))
+    if not term.match_expressions:
+        return np.ones(len(table), np.bool_)
+    return match_node_selector(table, NodeSelector((term,)))

@@ -1,0 +1,189 @@
+"""VolumeBinding: a pod's claims are bound to volumes that the node can use, or can be bound or provisioned for it.
+
+    PreFilter   UnschedulableAndUnresolvable, when a claim is missing, lost, being deleted or another pod's, or is not
+                bound although its class binds at once; skipped for pods without claims
+    Filter      see `binder`; UnschedulableAndUnresolvable with one reason for bound claims, one for the others
+    Score       skipped: without the gate StorageCapacityScoring, off in 1.36, there is no score
+
+Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding,binder}.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podrules.model.base import Model
+from podrules.model.pod import Pod
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduler.plugins.volume_binding.binder import (
+    ClaimVerdict,
+    PodVolumeClaims,
+    Problem,
+    find_pod_volumes,
+)
+from podrules.scheduler.plugins.volume_binding.storage_index import (
+    WAIT_FOR_FIRST_CONSUMER,
+    ClaimReference,
+    StorageIndex,
+    claim_class,
+    claim_reference,
+    is_bound,
+    is_owned,
+    not_found,
+    not_owned,
+    storage_index,
+)
+
+__all__ = ["ClaimProblem", "VolumeBinding", "VolumeBindingValues"]
+
+REASON_UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+_REASONS: Final = {
+    Problem.NODE_CONFLICT: "node(s) didn't match PersistentVolume's node affinity",
+    Problem.BIND_CONFLICT: "node(s) didn't find available persistent volumes to bind",
+    Problem.NOT_ENOUGH_SPACE: "node(s) did not have enough free storage",
+    Problem.VOLUME_NOT_FOUND: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+"""In the order in which upstream lists them."""
+
+
+class ClaimProblem(Model, frozen=True):
+    """What keeps a claim off a node."""
+
+    claim: str
+    volume: str
+    """Of a bound claim."""
+    storage_class: str
+    reason: str
+    """Upstream's words."""
+
+
+class VolumeBindingValues(Model, frozen=True):
+    """All claims of the pod that a node does not suit; upstream stops at the first."""
+
+    problems: tuple[ClaimProblem, ...]
+
+
+class VolumeBinding:
+    """The plugin."""
+
+    name = "VolumeBinding"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Sort the pod's claims, or reject it."""
+        pod, index = context.pod, storage_index(context)
+        references = tuple(
+            reference for volume in pod.spec.volumes if (reference := claim_reference(pod, volume)) is not None
+        )
+        if not references:
+            return PreFilterResult(SKIP)
+        claims: list[PersistentVolumeClaim] = []
+        for reference in references:
+            claim = _usable_claim(index, pod, reference)
+            if isinstance(claim, str):
+                return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (claim,)))
+            claims.append(claim)
+        return _sorted_claims(index, claims)
+
+    def filter(self, context: CycleContext, state: PodVolumeClaims) -> Verdicts:
+        """Judge every node."""
+        bound, delayed = find_pod_volumes(storage_index(context), state)
+        size = len(context.table)
+        first_bound, first_delayed = _first(bound, size), _first(delayed, size)
+        codes = np.where(
+            (first_bound | first_delayed) != Problem.NONE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS
+        ).astype(np.int8)
+        failed = (first_bound == Problem.ERROR) | (first_delayed == Problem.ERROR)
+        codes[failed] = Code.ERROR
+
+        def reasons(row: int) -> tuple[str, ...]:
+            if failed[row]:
+                return (_error(row, bound if first_bound[row] == Problem.ERROR else delayed),)
+            found = {int(first_bound[row]), int(first_delayed[row])}
+            return tuple(text for problem, text in _REASONS.items() if problem in found)
+
+        return Verdicts(codes, reasons)
+
+    def explain(self, context: CycleContext, state: PodVolumeClaims, row: int) -> VolumeBindingValues:
+        """The claims that a node does not suit."""
+        bound, delayed = find_pod_volumes(storage_index(context), state)
+        problems = {
+            verdict.claim.metadata.name: ClaimProblem(
+                claim=verdict.claim.metadata.name,
+                volume=verdict.claim.spec.volume_name,
+                storage_class=claim_class(verdict.claim),
+                reason=_REASONS.get(Problem(verdict.problems[row]), verdict.error),
+            )
+            for verdict in (*bound, *delayed)
+            if verdict.problems[row]
+        }
+        return VolumeBindingValues(tuple(problems.values()))
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
+        """Nothing to say."""
+        del context, feasible
+        return PreScoreResult(SKIP)
+
+    def score(self, context: CycleContext, state: None, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Not asked."""
+        del context, state
+        return np.zeros(len(feasible), np.int64)
+
+
+def _usable_claim(index: StorageIndex, pod: Pod, reference: ClaimReference) -> PersistentVolumeClaim | str:
+    """The claim, or why the pod must wait (podHasPVCs)."""
+    claim = index.claims.get((pod.metadata.namespace, reference.name))
+    if claim is None:
+        if reference.ephemeral:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{reference.name}"'
+        return not_found("persistentvolumeclaim", reference.name)
+    named = f'persistentvolumeclaim "{reference.name}"'
+    if claim.status.phase == "Lost":
+        return f'{named} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f"{named} is being deleted"
+    if reference.ephemeral and not is_owned(claim, pod):
+        return not_owned(claim, pod)
+    return claim
+
+
+def _sorted_claims(index: StorageIndex, claims: Iterable[PersistentVolumeClaim]) -> PreFilterResult:
+    """Bound claims and those that wait for the first consumer (GetPodVolumeClaims)."""
+    bound: list[PersistentVolumeClaim] = []
+    delayed: list[PersistentVolumeClaim] = []
+    immediate = False
+    for claim in claims:
+        if is_bound(claim):
+            bound.append(claim)
+            continue
+        found = index.classes.get(claim_class(claim))
+        if found is not None and found.volume_binding_mode is None:
+            text = f'VolumeBindingMode not set for StorageClass "{found.metadata.name}"'
+            return PreFilterResult(Status(Code.ERROR, (text,)))
+        waits = found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        if waits and not claim.spec.volume_name:
+            delayed.append(claim)
+        else:
+            immediate = True
+    if immediate:
+        return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_UNBOUND_IMMEDIATE,)))
+    return PreFilterResult(state=PodVolumeClaims(tuple(bound), tuple(delayed)))
+
+
+def _first(verdicts: Sequence[ClaimVerdict], size: int) -> NDArray[np.int8]:
+    """For each row the first problem."""
+    first = np.zeros(size, np.int8)
+    for verdict in verdicts:
+        first = np.where(first == Problem.NONE, verdict.problems, first)
+    return first
+
+
+def _error(row: int, verdicts: Iterable[ClaimVerdict]) -> str:
+    found = (verdict.error for verdict in verdicts if verdict.problems[row] == Problem.ERROR)
+    return next(found, "")

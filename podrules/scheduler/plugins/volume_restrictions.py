@@ -1,0 +1,182 @@
+"""VolumeRestrictions: disks that one node can mount for one pod only, and claims for a single pod.
+
+    node(s) had no available disk (Unschedulable), when a pod on the node has the same
+      gcePersistentDisk     pdName, unless both read only
+      awsElasticBlockStore  volumeID
+      iscsi                 iqn, unless both read only
+      rbd                   pool and image and one of the monitors, unless both read only
+    ReadWriteOncePod (Unschedulable): a bound pod of the namespace uses a claim of the pod that has this access mode
+
+PreFilter rejects a pod whose claim does not exist, and skips Filter when there is nothing to check.
+
+Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from podrules.model.base import Model
+from podrules.model.pod import Pod
+from podrules.model.storage import Volume
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
+
+__all__ = ["DiskConflict", "VolumeRestrictions", "VolumeRestrictionsValues"]
+
+REASON_DISK_CONFLICT: Final = "node(s) had no available disk"
+REASON_READ_WRITE_ONCE_POD: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+
+
+class Disk(NamedTuple):
+    """A disk as far as conflicts go."""
+
+    identity: tuple[str, ...]
+    """Kind and name; for rbd pool and image."""
+    read_only: bool
+    monitors: frozenset[str] | None = None
+    """Of rbd: disks with none in common are different ones."""
+
+    def conflicts(self, other: Disk) -> bool:
+        """Whether the two, equal in identity, cannot be mounted together (isVolumeConflict)."""
+        if self.read_only and other.read_only:
+            return False
+        return self.monitors is None or other.monitors is None or not self.monitors.isdisjoint(other.monitors)
+
+
+class DiskUse(NamedTuple):
+    """A disk of a bound pod."""
+
+    disk: Disk
+    pod: int
+    """Index in the table's pods."""
+
+
+class RestrictionState(Struct, frozen=True):
+    """What PreFilter found."""
+
+    disks: tuple[Disk, ...]
+    claims: tuple[str, ...]
+    """The pod's ReadWriteOncePod claims that are in use."""
+
+
+class DiskConflict(Model, frozen=True):
+    """A disk that a pod on the node holds."""
+
+    kind: str
+    disk: str
+    namespace: str
+    pod: str
+
+
+class VolumeRestrictionsValues(Model, frozen=True):
+    """What stands in the way on a node."""
+
+    disks: tuple[DiskConflict, ...]
+    claims: tuple[str, ...]
+    """ReadWriteOncePod claims in use."""
+
+
+class VolumeRestrictions:
+    """The plugin."""
+
+    name = "VolumeRestrictions"
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Find the pod's disks and its claims that are in use."""
+        pod = context.pod
+        disks = tuple(_disks(pod))
+        restricted: dict[str, None] = {}
+        index = storage_index(context)
+        for name in _claim_names(pod):
+            claim = index.claims.get((pod.metadata.namespace, name))
+            if claim is None:
+                text = not_found("persistentvolumeclaim", name)
+                return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                restricted[name] = None
+        used = context.table.derived(_claims_in_use) if restricted else frozenset()
+        claims = tuple(name for name in restricted if (pod.metadata.namespace, name) in used)
+        return PreFilterResult(state=RestrictionState(disks, claims)) if disks or claims else PreFilterResult(SKIP)
+
+    def filter(self, context: CycleContext, state: RestrictionState) -> Verdicts:
+        """Judge every node: disks first, then claims, which rule out all nodes."""
+        table = context.table
+        codes = np.full(len(table), Code.UNSCHEDULABLE if state.claims else Code.SUCCESS, np.int8)
+        taken = np.zeros(len(table), np.bool_)
+        for use in _conflicts(table, state):
+            taken[table.pod_rows[use.pod]] = True
+        codes[taken] = Code.UNSCHEDULABLE
+        return Verdicts(codes, lambda row: (REASON_DISK_CONFLICT if taken[row] else REASON_READ_WRITE_ONCE_POD,))
+
+    def explain(self, context: CycleContext, state: RestrictionState, row: int) -> VolumeRestrictionsValues:
+        """The disks that pods on a node hold, and the claims in use."""
+        table = context.table
+        found = [
+            DiskConflict(
+                kind=use.disk.identity[0],
+                disk="/".join(use.disk.identity[1:]),
+                namespace=table.pods[use.pod].metadata.namespace,
+                pod=table.pods[use.pod].metadata.name,
+            )
+            for use in _conflicts(table, state)
+            if table.pod_rows[use.pod] == row
+        ]
+        return VolumeRestrictionsValues(tuple(found), state.claims)
+
+
+def _conflicts(table: NodeTable, state: RestrictionState) -> Iterator[DiskUse]:
+    if not state.disks:
+        return
+    uses = table.derived(_disk_uses)
+    for disk in state.disks:
+        yield from (use for use in uses.get(disk.identity, ()) if disk.conflicts(use.disk))
+
+
+def _claim_names(pod: Pod) -> Iterator[str]:
+    """Claims that the pod names; the claims of its ephemeral volumes are its own and not looked at."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+
+
+def _disks(pod: Pod) -> Iterator[Disk]:
+    for volume in pod.spec.volumes:
+        yield from _disks_of(volume)
+
+
+def _disks_of(volume: Volume) -> Iterator[Disk]:
+    if (gce := volume.gce_persistent_disk) is not None:
+        yield Disk(("gcePersistentDisk", gce.pd_name), gce.read_only)
+    if (ebs := volume.aws_elastic_block_store) is not None:
+        yield Disk(("awsElasticBlockStore", ebs.volume_id), read_only=False)
+    if (iscsi := volume.iscsi) is not None:
+        yield Disk(("iscsi", iscsi.iqn), iscsi.read_only)
+    if (rbd := volume.rbd) is not None:
+        yield Disk(("rbd", rbd.pool, rbd.image), rbd.read_only, frozenset(rbd.monitors))
+
+
+def _disk_uses(table: NodeTable) -> Mapping[tuple[str, ...], list[DiskUse]]:
+    """Disks of bound pods by identity."""
+    found: dict[tuple[str, ...], list[DiskUse]] = {}
+    for index, pod in enumerate(table.pods):
+        if pod.spec.volumes:
+            for disk in _disks(pod):
+                found.setdefault(disk.identity, []).append(DiskUse(disk, index))
+    return found
+
+
+def _claims_in_use(table: NodeTable) -> frozenset[tuple[str, str]]:
+    """Namespace and name of the claims of bound pods (Snapshot.IsPVCUsedByPods)."""
+    return frozenset(
+        (pod.metadata.namespace, name) for pod in table.pods if pod.spec.volumes for name in _claim_names(pod)
+    )

@@ -1,0 +1,128 @@
+"""What a pod's placement costs on large clusters: tables from JSON, then an answer, for 500 to 15,000 nodes.
+
+Thirty pods a node from 300 templates, a tenth of them with anti-affinity. The pod asked about has hard spread over
+zones, soft spread over nodes, and anti-affinity. No API server: what is measured is the rules.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from podrules.features import REFERENCE
+from podrules.model.decode import from_json, from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.cycle import filter_nodes, score_nodes
+from podrules.scheduler.framework.node_table import NodeTable
+
+__all__ = ["measure_placement"]
+
+SIZES: Final = (500, 1_000, 5_000, 15_000)
+PODS_PER_NODE: Final = 30
+TEMPLATES: Final = 300
+ANSWERS: Final = 20
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST: Final = "kubernetes.io/hostname"
+
+
+def measure_placement() -> None:
+    """Print a line a size, each measured in a process of its own."""
+    root = Path(__file__).resolve().parents[2]
+    for size in SIZES:
+        subprocess.run([sys.executable, "-m", "tests.bench.placement", str(size)], cwd=root, check=True)
+
+
+def _measured(nodes: int) -> None:
+    text = json.dumps(_cluster(nodes)).encode()
+    gc.collect()
+    started = time.perf_counter()
+    snapshot = from_json(text, ClusterSnapshot)
+    decoded = time.perf_counter()
+    table = NodeTable(snapshot.nodes, snapshot.pods)
+    _answer(_pod("a0"), table, snapshot)
+    ready = time.perf_counter()
+    times = []
+    for number in range(ANSWERS):
+        begun = time.perf_counter()
+        fits = _answer(_pod(f"a{10 * number}"), table, snapshot)
+        times.append(time.perf_counter() - begun)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"  {nodes:>6} nodes {nodes * PODS_PER_NODE:>7} pods ({len(text) >> 20} MB): "
+        f"decoded in {decoded - started:.2f} s, tables and first answer {ready - decoded:.2f} s, "
+        f"then {1000 * sorted(times)[ANSWERS // 2]:.1f} ms an answer ({fits} fit), {memory:.0f} MiB at most",
+        flush=True,
+    )
+
+
+def _answer(pod: Pod, table: NodeTable, snapshot: ClusterSnapshot) -> int:
+    filtered = filter_nodes(pod, table, snapshot, features=REFERENCE, args={})
+    if len(filtered.feasible):
+        score_nodes(filtered)
+    return len(filtered.feasible)
+
+
+def _cluster(nodes: int) -> dict[str, Any]:
+    images = [{"names": [f"registry/app-{number}:v1"], "sizeBytes": 50_000_000 + number} for number in range(10)]
+    allocatable = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    templates = [_spec(number) for number in range(TEMPLATES)]
+    return {
+        "nodes": [
+            {
+                "metadata": {"name": f"n{number}", "labels": {HOST: f"n{number}", ZONE: f"z{number % 3}"}},
+                "status": {"allocatable": allocatable, "images": images},
+            }
+            for number in range(nodes)
+        ],
+        "pods": [
+            {
+                "metadata": {
+                    "name": f"p{number}",
+                    "namespace": "default",
+                    "uid": f"u{number}",
+                    "labels": {"app": f"a{number % TEMPLATES}"},
+                },
+                "spec": {**templates[number % TEMPLATES], "nodeName": f"n{number % nodes}"},
+                "status": {"phase": "Running"},
+            }
+            for number in range(nodes * PODS_PER_NODE)
+        ],
+    }
+
+
+def _spec(number: int) -> dict[str, Any]:
+    requests = {"cpu": f"{100 + number % 10 * 50}m", "memory": f"{128 + number % 7 * 64}Mi"}
+    container = {"name": "app", "image": f"registry/app-{number % 40}:v1", "resources": {"requests": requests}}
+    spec: dict[str, Any] = {"containers": [container], "priority": 100}
+    return spec | ({"affinity": _apart(f"a{number}")} if number % 10 == 0 else {})
+
+
+def _apart(app: str) -> Mapping[str, Any]:
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": HOST}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _pod(app: str) -> Pod:
+    selector = {"matchLabels": {"app": app}}
+    hard = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    soft = {"maxSkew": 2, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
+    requests = {"requests": {"cpu": "500m", "memory": "1Gi"}}
+    spec = {
+        "containers": [{"name": "app", "image": "registry/app-1:v1", "resources": requests}],
+        "topologySpreadConstraints": [hard, soft],
+        "affinity": _apart(app),
+    }
+    metadata = {"name": "new", "namespace": "default", "uid": "new", "labels": {"app": app}}
+    return from_object({"metadata": metadata, "spec": spec}, Pod)
+
+
+if __name__ == "__main__":
+    _measured(int(sys.argv[1]))

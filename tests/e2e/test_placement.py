@@ -1,0 +1,269 @@
+"""Where the real scheduler puts pods, one by one, is what the rules answer: among their best nodes, or nowhere.
+
+``PLACEMENT_PODS`` is how many pods are placed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any, Final
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.cluster.client import ClientTransport
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.live import LiveSource
+from podrules.features import Features
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import Code
+from podrules.scheduler.profile import Profile, read_profiles
+from podrules.scheduler.registry import PLUGIN_ARGS
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container
+from tests.e2e.placement_objects import LAST, NAMESPACES, NODES, make_nodes, make_placed_pod, make_surroundings
+
+pytestmark = pytest.mark.controlplane
+
+PODS: Final = int(os.environ.get("PLACEMENT_PODS", "500"))
+SEED: Final = 1
+THREADS: Final = 4
+ALL_NODES: Final[Object] = {
+    "percentageOfNodesToScore": 100,
+    "profiles": [
+        {
+            "pluginConfig": [
+                {
+                    "name": "DefaultPreemption",
+                    "args": {
+                        "apiVersion": "kubescheduler.config.k8s.io/v1",
+                        "kind": "DefaultPreemptionArgs",
+                        "minCandidateNodesPercentage": 100,
+                    },
+                }
+            ]
+        }
+    ],
+}
+"""Nothing is left to chance but the choice among equals."""
+REJECTING: Final = ("NodeResourcesFit", "TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")
+SCORING: Final = (
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+)
+
+
+class Answer(Struct, frozen=True):
+    """What the rules say of one pod, beside what became of it."""
+
+    pod: Object
+    best: frozenset[str]
+    message: str
+    """Why no node fits, with what PostFilter says; empty when one does."""
+    rejected_by: frozenset[str]
+    """Plugins that reject a node."""
+    told_apart_by: frozenset[str]
+    """Plugins whose scores differ among the nodes that fit."""
+    totals: int
+    """How many different totals there are."""
+    real_node: str
+    real_message: str
+    """Why the scheduler found none."""
+
+    def __str__(self) -> str:
+        ours = sorted(self.best) or self.message
+        return f"ours: {ours}\nreal: {self.real_node or self.real_message}\nof: {json.dumps(self.pod)}"
+
+
+class Run(Struct, frozen=True):
+    """All pods' answers, and the cluster after them: as it was kept while they were placed, and as it is read."""
+
+    answers: Sequence[Answer]
+    kept: ClusterSnapshot
+    read: ClusterSnapshot
+
+
+@pytest.fixture(scope="module")
+def run(control_plane_binaries: Binaries) -> Iterator[Run]:
+    """Places all pods."""
+    random = Random(SEED)  # noqa: S311  # the same cluster each time
+    # No controllers: nothing moves but the scheduler.
+    with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=ALL_NODES) as plane:
+        _create_cluster(plane, random)
+        placer = Placer(plane)
+        answers = [placer.place(make_placed_pod(random, number)) for number in range(PODS)]
+        yield Run(answers, placer.snapshot, _read(plane)[0])
+
+
+class Placer:
+    """Places pods one by one and keeps the cluster as it becomes by that."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        """Begin with the cluster as it is."""
+        self._api = plane.api
+        self.snapshot, self._features = _read(plane)
+        configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+        profiles: dict[str, Profile] = read_profiles(configuration | ALL_NODES, PLUGIN_ARGS)
+        self._args = profiles["default-scheduler"].args
+
+    def place(self, written: Object) -> Answer:
+        """Create a pod, ask the rules, and wait for the scheduler."""
+        stored = self._api.create(written)
+        pod = from_object(stored, Pod)
+        table = NodeTable(self.snapshot.nodes, self.snapshot.pods)
+        filtered = filter_nodes(pod, table, self.snapshot, features=self._features, args=self._args)
+        judged = self._settled(stored)
+        node: str = judged["spec"].get("nodeName", "")
+        if node:
+            self.snapshot = replace(self.snapshot, pods=(*self.snapshot.pods, from_object(judged, Pod)))
+        else:
+            # Nothing is to be tried again when later pods come.
+            self._api.delete(judged, grace_period_seconds=0)
+        return _answer(written, filtered, node, _why_not(judged))
+
+    def _settled(self, pod: Object) -> Object:
+        """The pod once the scheduler has bound it or has given up."""
+        deadline = time.monotonic() + 30
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        while time.monotonic() < deadline:
+            now = self._api.get("v1", "Pod", name, namespace)
+            if now["spec"].get("nodeName") or _why_not(now):
+                return now
+            time.sleep(0.004)
+        raise TimeoutError(f"the scheduler did not look at {json.dumps(pod)}")
+
+
+def _create_cluster(plane: ControlPlane, random: Random) -> None:
+    """Returns when the scheduler knows all of it."""
+    for namespace, labels in NAMESPACES.items():
+        plane.create_namespace(namespace, labels)
+    plane.apply(make_surroundings())
+    *most, last = make_nodes(random)
+
+    def create(nodes: Sequence[dict[str, Any]]) -> None:
+        try:
+            for node in nodes:
+                plane.create_node(**node)
+        finally:
+            plane.api.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(create, (most[first::THREADS] for first in range(THREADS))))
+    plane.create_node(**last | {"labels": last["labels"] | LAST, "unschedulable": False, "taints": []})
+    # Nodes come to the scheduler in their order: where the last one is known, all are.
+    metadata = {"name": "first", "namespace": "shop"}
+    spec = {"nodeSelector": LAST, "containers": [container()]}
+    first = plane.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    plane.wait_for(
+        lambda: plane.api.get("v1", "Pod", first["metadata"]["name"], "shop")["spec"].get("nodeName"),
+        "the scheduler knows all nodes",
+    )
+
+
+def _read(plane: ControlPlane) -> tuple[ClusterSnapshot, Features]:
+    """The cluster as the product reads it."""
+    transport = ClientTransport(kubeconfig=str(plane.admin_kubeconfig), request_timeout=20)
+    try:
+        gatherer = Gatherer(LiveSource(transport, namespace=None))
+        snapshot, features = gatherer.snapshot(), gatherer.features
+    finally:
+        transport.close()
+    assert snapshot is not None
+    assert not gatherer.unread
+    return snapshot, features
+
+
+def _why_not(pod: Object) -> str:
+    """The message of a PodScheduled condition that is False; empty when there is none."""
+    for condition in pod["status"].get("conditions", ()):
+        if (condition["type"], condition["status"]) == ("PodScheduled", "False"):
+            message: str = condition["message"]
+            return message if condition["reason"] == "Unschedulable" else f"{condition['reason']}: {message}"
+    return ""
+
+
+def _answer(written: Object, filtered: Filtered, node: str, message: str) -> Answer:
+    rejected_by = frozenset(status.plugin for status in filtered.rejected.values())
+    if not len(filtered.feasible):
+        ours = f"{filtered.message} {_post_filter(filtered)}"
+        return Answer(written, frozenset(), ours, rejected_by, frozenset(), 0, node, message)
+    scored = score_nodes(filtered)
+    names = filtered.context.table.names
+    return Answer(
+        pod=written,
+        best=frozenset(names[row] for row in scored.best),
+        message="",
+        rejected_by=rejected_by,
+        told_apart_by=frozenset(name for name, scores in scored.by_plugin.items() if len(set(scores.tolist())) > 1),
+        totals=len(set(scored.totals.tolist())),
+        real_node=node,
+        real_message=message,
+    )
+
+
+def _post_filter(filtered: Filtered) -> str:
+    """What the plugins of PostFilter say where there are no claims and no pod has a lower priority than another."""
+    context, before = filtered.context, filtered.pre_filter.status
+    if context.pod.spec.preemption_policy == "Never":
+        said = "not eligible due to preemptionPolicy=Never."
+    else:
+        codes = [before.code] * NODES if not before.ok else [status.code for status in filtered.rejected.values()]
+        searched = codes.count(Code.UNSCHEDULABLE)
+        counts = {
+            "No preemption victims found for incoming pod": searched,
+            "Preemption is not helpful for scheduling": NODES - searched,
+        }
+        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items() if count))
+        said = f"0/{NODES} nodes are available: {reasons}."
+    return f"no new claims to deallocate, preemption: {said}"
+
+
+def test_bound_pods_are_on_one_of_the_best_nodes(run: Run) -> None:
+    bound = [answer for answer in run.answers if answer.real_node]
+
+    assert [str(answer) for answer in bound if answer.real_node not in answer.best] == []
+
+
+def test_unschedulable_pods_have_the_same_message(run: Run) -> None:
+    pending = [answer for answer in run.answers if not answer.real_node]
+
+    assert [str(answer) for answer in pending if answer.real_message != answer.message] == []
+
+
+def test_snapshot_is_the_cluster_that_the_pods_made(run: Run) -> None:
+    kept = sorted(run.kept.pods, key=lambda pod: pod.metadata.uid)
+    read = sorted(run.read.pods, key=lambda pod: pod.metadata.uid)
+
+    assert read == kept
+    assert replace(run.read, pods=()) == replace(run.kept, pods=())
+
+
+def test_pods_tried_every_rule(run: Run) -> None:
+    """As shares of the pods, however many there are."""
+    rejecting = Counter(plugin for answer in run.answers for plugin in answer.rejected_by)
+    scoring = Counter(plugin for answer in run.answers for plugin in answer.told_apart_by)
+    unschedulable = sum(not answer.real_node for answer in run.answers)
+    told_apart = sum(answer.totals > 1 for answer in run.answers)
+
+    assert min(unschedulable, told_apart) >= 0.12 * PODS, (unschedulable, told_apart)
+    assert min(rejecting[plugin] for plugin in REJECTING) >= 0.06 * PODS, rejecting
+    assert min(scoring[plugin] for plugin in SCORING) >= 0.06 * PODS, scoring
+    assert {"NodePorts", "NodeUnschedulable"} <= set(rejecting)

@@ -1,0 +1,89 @@
+"""``make parity``: upstream's own code is asked about new random cases, and ours held against its answers.
+
+The oracle (`oracle/`, Go) imports Kubernetes' packages and records what their functions return. It is built once into
+the cache folder (ten minutes cold on two cores). ``N`` cases a suite, ``SEED`` for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tests.controlplane.binaries import Unavailable, cache_folder, find_go, go_environment
+from tests.parity.answer import SUITES
+from tests.parity.grading import differs
+
+ORACLE: Final = Path(__file__).parent / "oracle"
+NOT_THERE: Final = frozenset({"quantity"})
+"""Suites whose recorded cases come from elsewhere."""
+SHOWN: Final = 5
+
+
+def main() -> int:
+    """Print a line a suite; 1 when an answer differs."""
+    parser = argparse.ArgumentParser(prog="make parity", description=__doc__)
+    parser.add_argument("-n", type=int, default=1000, help="cases a suite; 1000")
+    parser.add_argument("--seed", type=int, default=20261121, help="of the random cases")
+    args = parser.parse_args()
+    oracle = _oracle()
+    if isinstance(oracle, Unavailable):
+        print(oracle.reason, file=sys.stderr)
+        return 1
+    wrong = sum(_held(oracle, suite, args.seed, args.n) for suite in SUITES if suite not in NOT_THERE)
+    return 1 if wrong else 0
+
+
+def _oracle() -> Path | Unavailable:
+    """The built oracle, from the cache or built now."""
+    digest = hashlib.sha256()
+    for file in sorted(ORACLE.iterdir()):
+        digest.update(file.read_bytes())
+    path = cache_folder().parent / "oracle" / digest.hexdigest()[:16]
+    if path.is_file():
+        return path
+    go = find_go()
+    if isinstance(go, Unavailable):
+        return go
+    print("building the oracle", flush=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    command = [str(go), "build", "-trimpath", "-o", str(unfinished), "."]
+    subprocess.run(command, cwd=ORACLE, env=go_environment(), check=True)
+    unfinished.replace(path)
+    return path
+
+
+def _held(oracle: Path, suite: str, seed: int, count: int) -> int:
+    """How many answers of a suite differ; prints the first and a summary."""
+    started = time.monotonic()
+    wrong = total = 0
+    for case in _cases(oracle, suite, seed, count):
+        total += 1
+        answer = SUITES[suite]({**case["input"], "expected": case["expected"]})
+        keys = differs(suite, answer, case["expected"])
+        wrong += bool(keys)
+        if keys and wrong <= SHOWN:
+            print(f"  {case['id']}: {', '.join(keys)}")
+    print(f"{suite}: {total - wrong} of {total} equal, {time.monotonic() - started:.0f} s", flush=True)
+    return wrong
+
+
+def _cases(oracle: Path, suite: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
+    command = [str(oracle), "-suite", suite, "-seed", str(seed), "-n", str(count)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        yield from map(json.loads, process.stdout)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Clusters with devices, and what kube-scheduler 1.36.3 said of each: verdicts, scores, and the devices it picked.
+
+Nodes that an earlier plugin rejected are not asked about.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podrules.features import REFERENCE
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.framework.interface import CycleContext
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import Code, Status
+from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState, is_unknown
+from tests.podrules.scheduler.plugins.building_devices import NOW
+
+CASES = Path(__file__).parents[4] / "testdata/conformance/schedule_dra.jsonl.gz"
+PLUGIN = DynamicResources()
+WRAPPED = 'running "DynamicResources" filter plugin: '
+
+JSON = Mapping[str, Any]
+
+
+def recorded() -> Iterator[Any]:
+    with gzip.open(CASES, "rt") as file:
+        for line in file:
+            case = json.loads(line)
+            yield pytest.param(case["input"], case["expected"], id=case["id"])
+
+
+@pytest.mark.parametrize(("given", "expected"), [*recorded()])
+def test_recorded(given: JSON, expected: JSON) -> None:
+    lists = {key: value for key, value in given.items() if isinstance(value, list)}
+    snapshot, pod = from_object(lists, ClusterSnapshot), from_object(given["pod"], Pod)
+    held = PLUGIN.pre_enqueue(pod, snapshot)
+    if "preEnqueue" in expected:
+        assert _plain(held) == (expected["preEnqueue"]["code"], expected["preEnqueue"]["reasons"])
+        return
+    context = CycleContext(pod, NodeTable(snapshot.nodes, snapshot.pods), snapshot, REFERENCE, {}, {}, NOW)
+    found = PLUGIN.pre_filter(context)
+    before = expected["preFilter"]
+    if before.get("plugin") == PLUGIN.name:
+        assert _plain(found.status) == (before["code"], before["reasons"])
+    if found.status.rejected or before["code"] != "Success":
+        return
+    assert (found.status.code is Code.SKIP) == (PLUGIN.name in before.get("skipFilterPlugins", ()))
+    context.states[PLUGIN.name] = found.state
+    if _verdicts_agree(context, found.state, expected):
+        _scores_agree(context, expected)
+
+
+def _verdicts_agree(context: CycleContext, state: DynamicResourcesState | None, expected: JSON) -> bool:
+    """Whether all verdicts could be given; those that could are held against upstream's."""
+    verdicts, known = PLUGIN.filter(context, state), True
+    for row, name in enumerate(context.table.names):
+        code, reasons = Code(int(verdicts.codes[row])), verdicts.reasons(row)
+        theirs = _theirs(name, expected)
+        if is_unknown(code, reasons):
+            known = False
+        elif theirs is not None:
+            assert (str(code), list(reasons)) == theirs, name
+        picked = expected.get("draAllocations", {}).get(name)
+        if picked is not None and state is not None and row in state.allocations:
+            mine = [[(one.request, str(one.id)) for one in claim] for claim in state.allocations[row]]
+            assert mine == [[(one["request"], one["device"]) for one in claim] for claim in picked], name
+    return known
+
+
+def _theirs(node: str, expected: JSON) -> tuple[str, list[str]] | None:
+    """What this plugin said of a node; None where another one had spoken before."""
+    if node in expected["feasible"]:
+        return "Success", []
+    said = expected["rejected"].get(node, {})
+    reasons = said.get("reasons", [""])
+    if said.get("plugin") == PLUGIN.name or reasons[0].startswith(WRAPPED):
+        return said["code"], [reason.removeprefix(WRAPPED) for reason in reasons]
+    return None
+
+
+def _scores_agree(context: CycleContext, expected: JSON) -> None:
+    if PLUGIN.name not in expected.get("scorePlugins", ()):
+        return
+    column = expected["scorePlugins"].index(PLUGIN.name)
+    rows = np.array([context.table.index[name] for name in expected["scores"]], np.int32)
+    mine = PLUGIN.score(context, PLUGIN.pre_score(context, rows).state, rows)
+    assert (mine * 2).tolist() == [row[column] for row in expected["scores"].values()]
+
+
+def _plain(status: Status) -> tuple[str, list[str]]:
+    return str(status.code), list(status.reasons)
