@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
@@ -36,7 +36,9 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
-from podrules.model.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from podrules.model.snapshot import ClusterSnapshot
 
 __all__ = ["Gatherer", "Owner"]
 
@@ -107,6 +109,9 @@ class Gatherer:
 
         Other lists that cannot be read are empty, and noted.
         """
+        # Loaded when a whole cluster is asked for: its many models take time that a single pod's answer does not have.
+        from podrules.model.snapshot import ClusterSnapshot
+
         nodes, pods = self.nodes(), self._try(lambda: self._source.list(PODS), "list", PODS, None)
         if nodes is None or pods is None:
             return None
