@@ -7,7 +7,7 @@ Answers come from caches. What is not cached, or not cached yet, is read live wi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
@@ -102,8 +102,8 @@ class _PodSiblings:
         self._live = live
         self._owner_uid = owner.uid if owner is not None else ""
 
-    def services(self, namespace: str) -> Sequence[CachedService]:
-        return tuple(self._caches.services.in_namespace(namespace).values())
+    def services(self, namespace: str) -> Iterable[CachedService]:
+        return self._caches.services.in_namespace(namespace).values()
 
     def replication_controller(self, namespace: str, name: str) -> CachedReplicationController | None:
         return self._owner(self._caches.replication_controllers, namespace, name)

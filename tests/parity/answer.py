@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -25,14 +25,15 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.model.quantity import Quantity, QuantityError
-from podrules.model.workload import ReplicationController, Service, Workload
+from podrules.model.snapshot import ClusterSnapshot
 from podrules.oom import pod_oom_score_adjs
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
+from podrules.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
 from tests.parity.schedule import answer_schedule
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
-T = TypeVar("T", ReplicationController, Workload)
+_SIBLINGS = frozenset({"services", "replicationControllers", "replicaSets", "statefulSets"})
 
 
 def answer_quantity(case: Case) -> Answer:
@@ -288,35 +289,9 @@ def _config(config: cgroup.ResourceConfig) -> Answer:
     return answer
 
 
-class _CaseSiblings:
-    """The Services and controllers of one case, by namespace and name."""
-
-    def __init__(self, case: Case) -> None:
-        self._services = [from_object(entry, Service) for entry in case.get("services", [])]
-        self._controllers = self._by_name(case, "replicationControllers", ReplicationController)
-        self._replica_sets = self._by_name(case, "replicaSets", Workload)
-        self._stateful_sets = self._by_name(case, "statefulSets", Workload)
-
-    @staticmethod
-    def _by_name(case: Case, key: str, kind: type[T]) -> dict[tuple[str, str], T]:
-        found = (from_object(entry, kind) for entry in case.get(key, []))
-        return {(entry.metadata.namespace, entry.metadata.name): entry for entry in found}
-
-    def services(self, namespace: str) -> Iterable[Service]:
-        return [entry for entry in self._services if entry.metadata.namespace == namespace]
-
-    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
-        return self._controllers.get((namespace, name))
-
-    def replica_set(self, namespace: str, name: str) -> Workload | None:
-        return self._replica_sets.get((namespace, name))
-
-    def stateful_set(self, namespace: str, name: str) -> Workload | None:
-        return self._stateful_sets.get((namespace, name))
-
-
 def answer_spread_defaults(case: Case) -> Answer:
-    selector = default_selector(from_object(case["pod"], Pod), _CaseSiblings(case))
+    snapshot = from_object({name: value for name, value in case.items() if name in _SIBLINGS}, ClusterSnapshot)
+    selector = default_selector(from_object(case["pod"], Pod), SnapshotSiblings(snapshot))
     return {
         "selector": str(selector),
         "empty": selector.empty,
