@@ -163,13 +163,15 @@ def pod_resource_config(
     Args:
         pod: The pod with its allocated resources.
         enforce_cpu_limits: The kubelet's ``cpuCFSQuota``.
-        cpu_period: Its ``cpuCFSQuotaPeriod`` in microseconds.
+        cpu_period: Its ``cpuCFSQuotaPeriod`` in microseconds; a kubelet without the gate CPUCFSQuotaPeriod does not
+            start with another than the default, and would count quotas by the default.
         features: Gates of the cluster's version.
     """
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     requests, limits = pod_requests(pod, options), pod_limits(pod, options)
     shares = milli_cpu_to_shares(requests.get(CPU, ZERO).milli_value)
-    quota = milli_cpu_to_quota(limits.get(CPU, ZERO).milli_value, cpu_period) if enforce_cpu_limits else -1
+    milli_cpu = limits.get(CPU, ZERO).milli_value
+    quota = milli_cpu_to_quota(milli_cpu, _quota_period(cpu_period, features)) if enforce_cpu_limits else -1
     memory = limits.get(MEMORY, ZERO).value
     pages = _huge_page_limits(requests)
     match get_pod_qos(pod, features=features):
@@ -219,7 +221,13 @@ def container_resource_config(
     memory = memory_limit.value
     if not enforce_cpu_limits:
         return ResourceConfig(cpu_shares=shares, memory=memory)
-    return ResourceConfig(shares, milli_cpu_to_quota(cpu_limit.milli_value, cpu_period), cpu_period, memory)
+    period = _quota_period(cpu_period, features)
+    return ResourceConfig(shares, milli_cpu_to_quota(cpu_limit.milli_value, period), period, memory)
+
+
+def _quota_period(cpu_period: int, features: Features) -> int:
+    """The period by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod."""
+    return cpu_period if features.cpu_cfs_quota_period else QUOTA_PERIOD
 
 
 def _container_limit(pod: Pod, own: Quantity, name: str, features: Features) -> Quantity:

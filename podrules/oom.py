@@ -27,8 +27,10 @@ from podrules.priority import is_node_critical_pod
 from podrules.qos import get_pod_qos
 from podrules.resources import MEMORY, aggregate_container_requests, is_pod_level_requests_set
 
-__all__ = ["OOMRule", "OOMScoreAdj", "container_oom_score_adj", "pod_oom_score_adjs"]
+__all__ = ["KUBELET_OOM_SCORE_ADJ", "OOMRule", "OOMScoreAdj", "container_oom_score_adj", "divide", "pod_oom_score_adjs"]
 
+KUBELET_OOM_SCORE_ADJ: Final = -999
+"""Of the kubelet, kube-proxy and the container runtime."""
 GUARANTEED_OOM_SCORE_ADJ: Final = -997
 BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
 MIN_BURSTABLE_OOM_SCORE_ADJ: Final = 1000 + GUARANTEED_OOM_SCORE_ADJ
@@ -138,7 +140,7 @@ def _memory_request(ref: ContainerRef) -> int:
 
 
 def _formula(request: int, capacity: int) -> int:
-    return 1000 - _divide(1000 * request, capacity)
+    return 1000 - divide(1000 * request, capacity)
 
 
 def _pod_level_share(pod: Pod, features: Features) -> int:
@@ -149,10 +151,10 @@ def _pod_level_share(pod: Pod, features: Features) -> int:
     if pod_request.is_zero:
         return 0
     left_over = pod_request.value - aggregate_container_requests(pod).get(MEMORY, ZERO).value
-    return _divide(left_over, len(pod.spec.containers) + len(pod.spec.init_containers))
+    return divide(left_over, len(pod.spec.containers) + len(pod.spec.init_containers))
 
 
-def _divide(dividend: int, divisor: int) -> int:
-    """Integer division towards zero, as Go's; Python's rounds down."""
+def divide(dividend: int, divisor: int) -> int:
+    """Integer division towards zero, as Go's and C's; Python's rounds down."""
     quotient = abs(dividend) // divisor
     return quotient if dividend >= 0 else -quotient

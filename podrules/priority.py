@@ -40,6 +40,7 @@ __all__ = [
     "is_node_critical_pod",
     "is_static_pod",
     "resolve_priority",
+    "static_pod_uid",
     "validate_priority_class",
     "validate_priority_class_update",
 ]
@@ -101,6 +102,11 @@ def is_static_pod(pod: Pod) -> bool:
 def is_mirror_pod(pod: Pod) -> bool:
     """Whether it stands in the API for a static pod (kubetypes.IsMirrorPod)."""
     return _CONFIG_MIRROR in pod.metadata.annotations
+
+
+def static_pod_uid(pod: Pod) -> str:
+    """For a mirror pod the static pod's UID, by which its kubelet knows it (ConfigMirrorAnnotationKey); else empty."""
+    return pod.metadata.annotations.get(_CONFIG_MIRROR, "")
 
 
 def is_critical_pod(pod: Pod) -> bool:

@@ -23,10 +23,11 @@ from msgspec import Struct
 from podrules.model.base import Condition
 from podrules.model.node import Taint
 
-__all__ = ["LEASE_NAMESPACE", "NodeReach", "Reach", "ReachableNode", "node_reach"]
+__all__ = ["LEASE_NAMESPACE", "OUT_OF_SERVICE", "NodeReach", "Reach", "ReachableNode", "node_reach"]
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
-_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+"""Key of the taint by which somebody vouches that a machine is off."""
 _LEASE_DURATION: Final = timedelta(seconds=40)
 
 
@@ -83,7 +84,7 @@ def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | Non
     if node is None:
         return NodeReach(name, Reach.GONE, "metadata.name")
     for index, taint in enumerate(node.spec.taints):
-        if taint.key == _OUT_OF_SERVICE:
+        if taint.key == OUT_OF_SERVICE:
             return NodeReach(name, Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
     ready = node.ready
     if ready is not None and ready.status == "Unknown":

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.features import Features
+from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podrules.model.quantity import MILLI, ZERO, Quantity
@@ -181,13 +181,16 @@ def container_limits(pod: Pod) -> list[ResourceList]:
     return _limits(pod, _DEFAULT_OPTIONS)[1]
 
 
-def allocated_pod(pod: Pod) -> Pod:
+def allocated_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
     """The pod with the resources that its kubelet has granted: those of the spec but for a resize in flight.
 
     OOM scores and cgroups come from these; the scheduler counts the larger of these and the spec. In the status, what
-    is granted are requests; limits are known as far as they are in force (pkg/kubelet/allocation, KEP-1287).
+    is granted are requests; limits are known as far as they are in force. Init containers that end can be resized only
+    under the gate InPlacePodVerticalScalingInitContainers (pkg/kubelet/allocation, IsResizableContainer; KEP-1287).
     """
-    statuses = _statuses(pod)
+    if not features.in_place_pod_vertical_scaling:
+        return pod
+    statuses = _statuses(pod, ending=features.in_place_pod_vertical_scaling_init_containers)
 
     def granted(container: Container) -> Container:
         status = statuses.get(container.name)
@@ -269,11 +272,11 @@ def _aggregate(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> t
     return total, in_force
 
 
-def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
-    """Statuses by container name; init containers that end are left out, for upstream counts their spec alone."""
-    ending = {container.name for container in pod.spec.init_containers if not container.restarts_always}
+def _statuses(pod: Pod, *, ending: bool = False) -> dict[str, ContainerStatus]:
+    """Statuses by container name; without ``ending`` not of init containers that end, whose spec alone is summed up."""
+    left_out = {container.name for container in pod.spec.init_containers if not (ending or container.restarts_always)}
     entries = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return {entry.name: entry for entry in entries if entry.name not in ending}
+    return {entry.name: entry for entry in entries if entry.name not in left_out}
 
 
 def _resize_infeasible(status: PodStatus) -> bool:

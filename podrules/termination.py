@@ -18,6 +18,7 @@ killContainer); pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from typing import Final
 
@@ -38,6 +39,8 @@ __all__ = [
     "before_delete",
     "check_graceful_delete",
     "container_grace_period",
+    "container_stop",
+    "container_stops",
     "effective_grace_period",
     "eviction_stop",
     "kill_timeout",
@@ -117,7 +120,7 @@ class ContainerStop(Struct, frozen=True, rename="camel"):
     pre_stop: str | None
     """``exec``, ``httpGet`` or ``sleep``; None without a hook."""
     sigterm_earliest: int
-    """Seconds: after a preStop sleep, else at once."""
+    """Seconds: after a preStop sleep, and, for a sidecar, after those of the containers before it; else at once."""
     sigterm_latest: int
     """Seconds: when hooks and the containers that go first take all the time there is."""
     sigkill_latest: int
@@ -298,34 +301,65 @@ def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
     return (tuple(entry.name for entry in pod.spec.containers), *sidecars)
 
 
+def container_stops(pod: Pod, seconds: int, idle: Collection[str] = ()) -> tuple[ContainerStop, ...]:
+    """How each container stops when the kubelet stops the pod, in the order in which they are told to.
+
+    A sidecar is told once the containers before it ended, or when the period is over.
+
+    Args:
+        pod: The pod.
+        seconds: The pod worker's grace period, at least 1.
+        idle: Containers that do not run: they are told nothing, and nobody waits for them.
+    """
+    refs = {ref.container.name: ref for ref in pod.containers()}
+    steps: list[ContainerStop] = []
+    before = 0
+    for position, group in enumerate(termination_order(pod)):
+        told = [
+            _container_stop(refs[name].container, refs[name].field, seconds, waits=before if position else None)
+            for name in group
+            if name not in idle
+        ]
+        steps += told
+        # Who obeys and has no hook ends with its signal.
+        before = max((step.sigterm_earliest for step in told), default=before)
+    return tuple(steps)
+
+
+def container_stop(container: Container, field: str, seconds: int) -> ContainerStop:
+    """How one container stops that the kubelet kills alone, as for a failed probe: it waits for no other.
+
+    Args:
+        container: Of a pod that stays.
+        field: Its path.
+        seconds: Its grace period.
+    """
+    return _container_stop(container, field, seconds, waits=None)
+
+
 def stop_plan(pod: Pod, option_seconds: int | None = None) -> StopPlan:
     """What a DELETE does now, with the kubelet answering: who is told when, and killed when at the latest."""
     grace = check_graceful_delete(pod, option_seconds)
     runs = grace.source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
-    seconds = max(grace.seconds, 1)
-    steps: list[ContainerStop] = []
-    if runs:
-        refs = {ref.container.name: ref for ref in pod.containers()}
-        for position, group in enumerate(termination_order(pod)):
-            for name in group:
-                ref = refs[name]
-                steps.append(_container_stop(ref.container, ref.field, seconds, waits=position > 0))
+    steps = container_stops(pod, max(grace.seconds, 1)) if runs else ()
     return StopPlan(
         grace=grace,
         object_removed_at_once=grace.seconds == 0 and not pod.metadata.finalizers,
         processes=runs,
-        containers=tuple(steps),
+        containers=steps,
         sigkill_latest=max((step.sigkill_latest for step in steps), default=0),
     )
 
 
-def _container_stop(container: Container, field: str, seconds: int, *, waits: bool) -> ContainerStop:
+def _container_stop(container: Container, field: str, seconds: int, *, waits: int | None) -> ContainerStop:
+    """One container's stop; ``waits``: a sidecar's turn comes after so many seconds at the earliest."""
     hook, earliest, latest = _pre_stop(container, seconds)
-    latest = seconds if waits else latest
+    if waits is not None:
+        earliest, latest = min(max(earliest, waits), seconds), seconds
     return ContainerStop(
         name=container.name,
         field=field,
-        is_sidecar=waits,
+        is_sidecar=waits is not None,
         pre_stop=hook,
         sigterm_earliest=earliest,
         sigterm_latest=latest,

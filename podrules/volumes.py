@@ -17,7 +17,6 @@ Source: pkg/controller/volume/attachdetach/{attach_detach_controller,util}, pkg/
 
 from __future__ import annotations
 
-import hashlib
 from enum import Enum
 from typing import Final
 
@@ -96,6 +95,9 @@ def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
 
 def attachment_name(source: CSIVolumeSource, node: str) -> str:
     """The name of the VolumeAttachment of a CSI volume on a node (getAttachmentName)."""
+    # Loading it starts OpenSSL, for volumes that few pods have.
+    import hashlib
+
     return "csi-" + hashlib.sha256(f"{source.volume_handle}{source.driver}{node}".encode()).hexdigest()
 
 

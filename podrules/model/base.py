@@ -52,6 +52,11 @@ class ObjectMeta(Model, frozen=True):
     finalizers: tuple[str, ...] = ()
 
     @property
+    def place(self) -> tuple[str, str]:
+        """Namespace and name: no other object of the kind has both."""
+        return self.namespace, self.name
+
+    @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object, if any (metav1.GetControllerOf)."""
         return next((owner for owner in self.owner_references if owner.controller), None)

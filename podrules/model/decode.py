@@ -14,7 +14,7 @@ import msgspec
 
 from podrules.model.quantity import Quantity, QuantityError
 
-__all__ = ["DecodeError", "from_json", "from_object"]
+__all__ = ["DecodeError", "dec_hook", "from_json", "from_object"]
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
         DecodeError: the text is not JSON, or a field has the wrong type.
     """
     try:
-        return msgspec.json.decode(data, type=kind, dec_hook=_dec_hook)
+        return msgspec.json.decode(data, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError:
         return from_object(_plain(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -45,7 +45,7 @@ def from_object(value: Any, kind: type[T]) -> T:
     """
     try:
         value = _without_nulls(value)
-        return msgspec.convert(value, type=kind, dec_hook=_dec_hook)
+        return msgspec.convert(value, type=kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise DecodeError(_worded(error, value)) from error
 
@@ -53,11 +53,16 @@ def from_object(value: Any, kind: type[T]) -> T:
 def _plain(data: bytes | str) -> Any:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"not valid JSON: {error}") from error
 
 
-def _dec_hook(kind: type[Any], value: Any) -> Any:
+def dec_hook(kind: type[Any], value: Any) -> Any:
+    """Values of types that msgspec does not know, for its decoders.
+
+    Raises:
+        NotImplementedError: neither do we.
+    """
     if kind is Quantity:
         return Quantity.from_json(value)
     raise NotImplementedError(kind)

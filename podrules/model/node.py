@@ -40,6 +40,13 @@ class NodeSpec(Model, frozen=True):
     taints: tuple[Taint, ...] = ()
 
 
+class NodeSwapStatus(Model, frozen=True):
+    """``status.nodeInfo.swap``."""
+
+    capacity: int | None = None
+    """Bytes."""
+
+
 class NodeSystemInfo(Model, frozen=True):
     """``status.nodeInfo``."""
 
@@ -48,6 +55,7 @@ class NodeSystemInfo(Model, frozen=True):
     container_runtime_version: str = ""
     os_image: str = ""
     operating_system: str = ""
+    swap: NodeSwapStatus | None = None
 
 
 class ContainerImage(Model, frozen=True):
@@ -66,6 +74,8 @@ class NodeStatus(Model, frozen=True):
     node_info: NodeSystemInfo = field(default_factory=NodeSystemInfo)
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
+    volumes_in_use: tuple[str, ...] = ()
+    """Volumes that the kubelet has mounted, or is about to: not safe to detach."""
 
 
 class Node(KubeObject, frozen=True):

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct, field
 
 from podrules.model.affinity import Affinity, Toleration
-from podrules.model.base import Condition, KubeObject, Model, ResourceList
+from podrules.model.base import Condition, KubeObject, Model, OwnerReference, ResourceList
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Volume
 
 __all__ = [
+    "DEFAULT_SCHEDULER_NAME",
     "Container",
     "ContainerPort",
     "ContainerRef",
@@ -43,6 +45,10 @@ __all__ = [
 ]
 
 
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
+"""``spec.schedulerName`` where nothing is said."""
+
+
 class PodQOSClass(Enum):
     """``status.qosClass``."""
 
@@ -59,9 +65,16 @@ class ResourceRequirements(Model, frozen=True):
 
 
 class Probe(Model, frozen=True):
-    """A probe, as far as it decides how long a container may take to stop."""
+    """A probe, as far as it decides when a container is killed, and how long it may take to stop.
+
+    Absent times are those that the API server fills in.
+    """
 
     termination_grace_period_seconds: int | None = None
+    initial_delay_seconds: int = 0
+    period_seconds: int = 10
+    timeout_seconds: int = 1
+    failure_threshold: int = 3
 
 
 class ExecAction(Model, frozen=True):
@@ -172,6 +185,8 @@ class PodSpec(Model, frozen=True):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     termination_grace_period_seconds: int | None = None
+    restart_policy: str = ""
+    """Always (default), OnFailure or Never."""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     scheduler_name: str = ""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
@@ -192,9 +207,16 @@ class ContainerStateTerminated(Model, frozen=True):
     finished_at: str | None = None
 
 
-class ContainerState(Model, frozen=True):
-    """``state`` or ``lastState``: only an end is of interest."""
+class ContainerStateRunning(Model, frozen=True):
+    """Since when a container runs."""
 
+    started_at: str | None = None
+
+
+class ContainerState(Model, frozen=True):
+    """``state`` or ``lastState``; neither field set: it waits."""
+
+    running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
 
 
@@ -261,6 +283,18 @@ class Pod(KubeObject, frozen=True):
     def finished(self) -> bool:
         """Whether it has ended for good: no process, no resources."""
         return self.status.phase in {"Succeeded", "Failed"}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its Ready condition is True."""
+        ready = self.status.condition("Ready")
+        return ready is not None and ready.status == "True"
+
+    @property
+    def as_controller(self) -> OwnerReference:
+        """How what it controls refers to it."""
+        meta = self.metadata
+        return OwnerReference(api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True)
 
     def containers(self) -> Iterator[ContainerRef]:
         """App containers, then init containers, each with its path; ephemeral ones are left out."""

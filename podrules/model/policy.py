@@ -1,15 +1,24 @@
-"""What a cluster's owner decided for pods: PriorityClasses, LimitRanges, RuntimeClasses.
+"""What a cluster's owner decided for pods: PriorityClasses, LimitRanges, RuntimeClasses, PodDisruptionBudgets.
 
-Source: k8s.io/api/{scheduling,core,node}/v1/types.go at v0.36.3.
+Source: k8s.io/api/{scheduling,core,node,policy}/v1/types.go at v0.36.3.
 """
 
 from __future__ import annotations
 
 from msgspec import field
 
-from podrules.model.base import KubeObject, Model, ResourceList
+from podrules.model.base import Condition, KubeObject, Model, ResourceList
+from podrules.model.selectors import LabelSelector
 
-__all__ = ["LimitRange", "LimitRangeItem", "PriorityClass", "RuntimeClass"]
+__all__ = [
+    "LimitRange",
+    "LimitRangeItem",
+    "PodDisruptionBudget",
+    "PodDisruptionBudgetSpec",
+    "PodDisruptionBudgetStatus",
+    "PriorityClass",
+    "RuntimeClass",
+]
 
 
 class PriorityClass(KubeObject, frozen=True):
@@ -51,3 +60,32 @@ class RuntimeClass(KubeObject, frozen=True):
     """A RuntimeClass, as far as it adds to what a pod asks for."""
 
     overhead: Overhead = field(default_factory=Overhead)
+
+
+class PodDisruptionBudgetSpec(Model, frozen=True):
+    """``spec``."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    """Pods, or a percentage; never with `max_unavailable`."""
+    max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class PodDisruptionBudgetStatus(Model, frozen=True):
+    """``status``."""
+
+    observed_generation: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    disruptions_allowed: int = 0
+    conditions: tuple[Condition, ...] = ()
+    disrupted_pods: dict[str, str] = {}
+    """Pods whose eviction was granted, by name, and when; they are not gone yet."""
+
+
+class PodDisruptionBudget(KubeObject, frozen=True):
+    """A PodDisruptionBudget, as far as it tells which pods may be disrupted now."""
+
+    spec: PodDisruptionBudgetSpec = field(default_factory=PodDisruptionBudgetSpec)
+    status: PodDisruptionBudgetStatus = field(default_factory=PodDisruptionBudgetStatus)

@@ -167,7 +167,9 @@ class Quantity:
 
     def __str__(self) -> str:
         """The text that the API server would store."""
-        return self._text or self._canonical()
+        # Kept, for pods of one template share it and each writes it.
+        self._text = self._text or self._canonical()
+        return self._text
 
     def _scaled(self, exponent: int) -> int:
         shift = self.exponent - exponent

@@ -45,6 +45,8 @@ __all__ = [
     "ResourceClaimConsumerReference",
     "ResourceClaimSpec",
     "ResourceClaimStatus",
+    "ResourceClaimTemplate",
+    "ResourceClaimTemplateSpec",
     "ResourcePool",
     "ResourceSlice",
     "ResourceSliceSpec",
@@ -205,6 +207,18 @@ class ResourceClaim(KubeObject, frozen=True):
     def key(self) -> str:
         """Namespace and name, as messages show them (klog.KObj)."""
         return f"{self.metadata.namespace}/{self.metadata.name}" if self.metadata.namespace else self.metadata.name
+
+
+class ResourceClaimTemplateSpec(KubeObject, frozen=True):
+    """``spec`` of a template: labels and annotations of the claims that are made of it, and their spec."""
+
+    spec: ResourceClaimSpec = field(default_factory=ResourceClaimSpec)
+
+
+class ResourceClaimTemplate(KubeObject, frozen=True):
+    """What claims are made of, one for each pod that names it."""
+
+    spec: ResourceClaimTemplateSpec = field(default_factory=ResourceClaimTemplateSpec)
 
 
 class ResourcePool(Model, frozen=True):

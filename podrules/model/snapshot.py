@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
 from podrules.model.base import KubeObject, Model
 from podrules.model.node import CSINode, Node
 from podrules.model.pod import Pod
-from podrules.model.resource import DeviceClass, ResourceClaim, ResourceSlice
+from podrules.model.policy import PodDisruptionBudget
+from podrules.model.resource import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podrules.model.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -16,7 +20,9 @@ from podrules.model.storage import (
 )
 from podrules.model.workload import ReplicationController, Service, Workload
 
-__all__ = ["ClusterSnapshot"]
+__all__ = ["ClusterSnapshot", "merged"]
+
+T = TypeVar("T", bound=KubeObject)
 
 
 class ClusterSnapshot(Model, frozen=True):
@@ -38,5 +44,14 @@ class ClusterSnapshot(Model, frozen=True):
     csi_storage_capacities: tuple[CSIStorageCapacity, ...] = ()
     volume_attachments: tuple[VolumeAttachment, ...] = ()
     resource_claims: tuple[ResourceClaim, ...] = ()
+    resource_claim_templates: tuple[ResourceClaimTemplate, ...] = ()
     resource_slices: tuple[ResourceSlice, ...] = ()
     device_classes: tuple[DeviceClass, ...] = ()
+    pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
+
+
+def merged(objects: Sequence[T], changed: Iterable[T]) -> tuple[T, ...]:
+    """The objects of a list with some of them changed, each in its place; new ones at the end."""
+    left = {entry.metadata.place: entry for entry in changed}
+    kept = [left.pop(entry.metadata.place, entry) for entry in objects]
+    return (*kept, *left.values())

@@ -5,6 +5,8 @@ Source: k8s.io/api/core/v1/types.go and k8s.io/api/storage/v1/types.go at v0.36.
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import field
 
 from podrules.model.affinity import NodeSelector
@@ -13,6 +15,7 @@ from podrules.model.quantity import Quantity
 from podrules.model.selectors import LabelSelector
 
 __all__ = [
+    "READ_WRITE_ONCE_POD",
     "AWSElasticBlockStoreVolumeSource",
     "AzureDiskVolumeSource",
     "CSIDriver",
@@ -20,6 +23,8 @@ __all__ = [
     "CSIVolumeSource",
     "CinderVolumeSource",
     "Empty",
+    "EmptyDirVolumeSource",
+    "EphemeralVolumeSource",
     "GCEPersistentDiskVolumeSource",
     "ISCSIVolumeSource",
     "PersistentVolume",
@@ -36,6 +41,9 @@ __all__ = [
     "VolumeAttachment",
     "VolumeNodeAffinity",
 ]
+
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+"""The access mode that lets one pod alone use a claim."""
 
 
 class Empty(Model, frozen=True):
@@ -106,23 +114,12 @@ class ImageVolumeSource(Model, frozen=True):
     reference: str = ""
 
 
-class Volume(Model, frozen=True):
-    """``spec.volumes[]`` of a pod: what may outlive it or be shared."""
+class EmptyDirVolumeSource(Model, frozen=True):
+    """``emptyDir``."""
 
-    name: str = ""
-    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-    ephemeral: Empty | None = None
-    """A claim of the pod's own, named ``<pod>-<volume>``."""
-    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
-    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
-    iscsi: ISCSIVolumeSource | None = None
-    rbd: RBDVolumeSource | None = None
-    image: ImageVolumeSource | None = None
-    azure_disk: AzureDiskVolumeSource | None = None
-    azure_file: Empty | None = None
-    cinder: CinderVolumeSource | None = None
-    portworx_volume: PortworxVolumeSource | None = None
-    vsphere_volume: Empty | None = None
+    medium: str = ""
+    """``Memory`` or ``HugePages…``; empty: the node's disk."""
+    size_limit: Quantity | None = None
 
 
 class VolumeResourceRequirements(Model, frozen=True):
@@ -141,6 +138,41 @@ class PersistentVolumeClaimSpec(Model, frozen=True):
     selector: LabelSelector | None = None
     resources: VolumeResourceRequirements = field(default_factory=VolumeResourceRequirements)
     volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimTemplate(Model, frozen=True):
+    """``ephemeral.volumeClaimTemplate``."""
+
+    spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
+
+
+class EphemeralVolumeSource(Model, frozen=True):
+    """``volumes[].ephemeral``."""
+
+    volume_claim_template: PersistentVolumeClaimTemplate | None = None
+
+
+class Volume(Model, frozen=True):
+    """``spec.volumes[]`` of a pod: what may outlive it or be shared."""
+
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    """A claim of the pod's own, named ``<pod>-<volume>``."""
+    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
+    iscsi: ISCSIVolumeSource | None = None
+    rbd: RBDVolumeSource | None = None
+    image: ImageVolumeSource | None = None
+    azure_disk: AzureDiskVolumeSource | None = None
+    azure_file: Empty | None = None
+    cinder: CinderVolumeSource | None = None
+    portworx_volume: PortworxVolumeSource | None = None
+    vsphere_volume: Empty | None = None
+    empty_dir: EmptyDirVolumeSource | None = None
+    host_path: Empty | None = None
+    config_map: Empty | None = None
+    git_repo: Empty | None = None
 
 
 class PersistentVolumeClaimStatus(Model, frozen=True):
@@ -253,10 +285,19 @@ class VolumeAttachmentSpec(Model, frozen=True):
     source: VolumeAttachmentSource = field(default_factory=VolumeAttachmentSource)
 
 
+class VolumeError(Model, frozen=True):
+    """What a driver said when it could not attach or detach."""
+
+    message: str = ""
+    time: str | None = None
+
+
 class VolumeAttachmentStatus(Model, frozen=True):
     """``status``."""
 
     attached: bool = False
+    attach_error: VolumeError | None = None
+    detach_error: VolumeError | None = None
 
 
 class VolumeAttachment(KubeObject, frozen=True):
@@ -270,6 +311,7 @@ class CSIDriverSpec(Model, frozen=True):
     """``spec``."""
 
     storage_capacity: bool | None = None
+    attach_required: bool | None = None
 
 
 class CSIDriver(KubeObject, frozen=True):

@@ -10,8 +10,31 @@ from msgspec import field
 from podrules.model.base import KubeObject, Model
 from podrules.model.pod import PodTemplateSpec
 from podrules.model.selectors import LabelSelector
+from podrules.model.storage import Empty, PersistentVolumeClaim
 
 __all__ = ["ReplicationController", "Service", "Workload"]
+
+
+class RollingUpdate(Model, frozen=True):
+    """``updateStrategy.rollingUpdate``."""
+
+    max_surge: int | str | None = None
+    """Pods, or a percentage."""
+    max_unavailable: int | str | None = None
+
+
+class UpdateStrategy(Model, frozen=True):
+    """``updateStrategy``, and ``strategy`` of a Deployment."""
+
+    type: str = ""
+    """RollingUpdate (default), Recreate or OnDelete."""
+    rolling_update: RollingUpdate | None = None
+
+
+class StatefulSetOrdinals(Model, frozen=True):
+    """``spec.ordinals`` of a StatefulSet."""
+
+    start: int = 0
 
 
 class WorkloadSpec(Model, frozen=True):
@@ -20,6 +43,24 @@ class WorkloadSpec(Model, frozen=True):
     replicas: int | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = field(default_factory=PodTemplateSpec)
+    parallelism: int | None = None
+    """Of a Job."""
+    completions: int | None = None
+    """Of a Job: how many pods have to succeed; None: any one of them."""
+    ordinals: StatefulSetOrdinals = field(default_factory=StatefulSetOrdinals)
+    """Of a StatefulSet."""
+    volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    """Of a StatefulSet."""
+    pod_management_policy: str = ""
+    """Of a StatefulSet: OrderedReady (default) or Parallel."""
+    pod_replacement_policy: str = ""
+    """Of a Job: TerminatingOrFailed, or Failed, which is the default with a podFailurePolicy."""
+    pod_failure_policy: Empty | None = None
+    """Of a Job."""
+    update_strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
+    """Of a DaemonSet."""
+    strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
+    """Of a Deployment."""
 
 
 class Workload(KubeObject, frozen=True):

@@ -1,15 +1,18 @@
 """One scheduling cycle, up to the choice: every node's verdict, every plugin's score, the best nodes.
 
+The plugins are those of a profile (`podrules.scheduler.runtime`).
+
     PreEnqueue   a pod that is held back goes no further
     PreFilter    each plugin in order: Skip leaves its Filter out; UnschedulableAndUnresolvable ends the cycle for all
                  nodes; Unschedulable does so after the others have run; node names narrow the nodes
     Filter       each plugin in order; a node's first rejection counts. A node with nominated pods of the same or a
                  higher priority is judged with them and then without them: it has to pass both
     PreScore,    each plugin in order; Skip leaves its Score out; weighted scores add up; of the best nodes any may be
-    Score        chosen. The pod's own nominated node is tried first, and taken when it fits
+    Score        chosen, and any at all where no plugin scores. The pod's own nominated node is tried first, and taken
+                 when it fits
 
-kube-scheduler itself stops after enough feasible nodes on large clusters (percentageOfNodesToScore): it chooses among
-those that it has looked at. Here all nodes are judged.
+kube-scheduler itself stops after enough feasible nodes on large clusters (`podrules.scheduler.sampling`): it chooses
+among those that it has looked at. Here all nodes are judged.
 
 Source, at v1.36.3: pkg/scheduler/schedule_one.go (findNodesThatFitPod, prioritizeNodes); FitError in
 pkg/scheduler/framework/types.go; RunPreFilterPlugins, RunFilterPluginsWithNominatedPods, RunScorePlugins in
@@ -22,6 +25,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,15 +33,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.features import Features
+from podrules.features import REFERENCE, Features
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.framework.interface import CycleContext, FilterPlugin, PreFilterResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
 from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
-from podrules.scheduler.registry import FILTER_PLUGINS, PRE_ENQUEUE_PLUGINS, SCORE_PLUGINS
+from podrules.scheduler.runtime import Framework, ScoreError
 
-__all__ = ["Filtered", "PreFiltered", "Scored", "filter_nodes", "pre_enqueue", "score_nodes"]
+__all__ = [
+    "Filtered",
+    "PreFiltered",
+    "Scored",
+    "filter_nodes",
+    "fit_error",
+    "nominated_rows",
+    "pre_enqueue",
+    "score_nodes",
+]
 
 
 class PreFiltered(Struct, frozen=True):
@@ -56,21 +70,31 @@ class Filtered:
     """Every node's verdict."""
 
     def __init__(
-        self, context: CycleContext, pre_filter: PreFiltered, plugins: Sequence[str], verdicts: Sequence[Verdicts]
+        self,
+        framework: Framework,
+        context: CycleContext,
+        pre_filter: PreFiltered,
+        plugins: Sequence[str],
+        verdicts: Sequence[Verdicts],
+        *,
+        crowded: Mapping[int, Filtered] = MappingProxyType({}),
     ) -> None:
         """Put the verdicts of the Filter plugins together.
 
         Args:
+            framework: The profile's plugins.
             context: The cycle.
             pre_filter: What came before.
             plugins: Names of the Filter plugins that ran, in order.
             verdicts: Theirs, in the same order.
+            crowded: For rows that are rejected because of the pods nominated to them: the verdicts with these pods.
         """
+        self.framework = framework
         self.context = context
         self.pre_filter = pre_filter
         self._plugins = tuple(plugins)
         self._verdicts = tuple(verdicts)
-        self._overruled: dict[int, Status] = {}
+        self._crowded = crowded
 
     @cached_property
     def _first(self) -> NDArray[np.int16]:
@@ -88,37 +112,63 @@ class Filtered:
             return np.full(len(self.context.table), self.pre_filter.status.ok)
         return np.fromiter((name in names for name in self.context.table.names), np.bool_, len(self.context.table))
 
-    @property
+    @cached_property
+    def codes(self) -> NDArray[np.int8]:
+        """Each considered row's verdict as a `Code`; 0 also where PreFilter has left a row out."""
+        codes = np.full(len(self.context.table), Code.SUCCESS, np.int8)
+        for verdicts in reversed(self._verdicts):
+            np.copyto(codes, verdicts.codes, where=verdicts.codes != Code.SUCCESS)
+        for row, crowded in self._crowded.items():
+            codes[row] = crowded.codes[row]
+        return codes * self.considered
+
+    @cached_property
     def feasible(self) -> NDArray[np.int32]:
         """Rows of the nodes that fit."""
-        fits = self.considered & (self._first < 0)
-        for row in self._overruled:
-            fits[row] = False
-        return np.flatnonzero(fits).astype(np.int32)
+        return np.flatnonzero(self.considered & (self.codes == Code.SUCCESS)).astype(np.int32)
 
-    def overrule(self, row: int, status: Status) -> None:
-        """Reject a row for what would be on it if nominated pods were."""
-        self._overruled[row] = status
+    def overruled(self, crowded: Mapping[int, Filtered]) -> Filtered:
+        """The same, where some rows are rejected because they would be with the pods that are nominated to them."""
+        return Filtered(self.framework, self.context, self.pre_filter, self._plugins, self._verdicts, crowded=crowded)
+
+    def judged(self, row: int) -> Filtered:
+        """The verdicts that decided on a row: these, or those with its nominated pods."""
+        return self._crowded.get(row, self)
 
     def status(self, row: int) -> Status:
         """A considered row's verdict, with the plugin that rejected it."""
-        if row in self._overruled:
-            return self._overruled[row]
+        if row in self._crowded:
+            return self._crowded[row].status(row)
         index = int(self._first[row])
-        if index < 0:
+        return SUCCESS if index < 0 else self.verdict(self._plugins[index], row)
+
+    def verdict(self, plugin: str, row: int) -> Status:
+        """What one of the Filter plugins that ran says of a row, whatever others say."""
+        verdicts = self._verdicts[self._plugins.index(plugin)]
+        code = Code(int(verdicts.codes[row]))
+        if code is Code.SUCCESS:
             return SUCCESS
-        verdicts, plugin = self._verdicts[index], self._plugins[index]
-        code, reasons = Code(int(verdicts.codes[row])), verdicts.reasons(row)
+        reasons = verdicts.reasons(row)
         if code is Code.ERROR:
             reasons = tuple(f'running "{plugin}" filter plugin: {reason}' for reason in reasons)
         return Status(code, reasons, plugin)
 
+    def fits(self, row: int) -> bool:
+        """Whether a row's node is feasible."""
+        return bool(self.considered[row]) and self.status(row).ok
+
+    def rejecting(self, row: int) -> tuple[str, ...]:
+        """All plugins that reject a considered row, in order; upstream stops at the first."""
+        if row in self._crowded:
+            return self._crowded[row].rejecting(row)
+        found = zip(self._plugins, self._verdicts, strict=True)
+        return tuple(plugin for plugin, verdicts in found if verdicts.codes[row] != Code.SUCCESS)
+
     @cached_property
     def rejected(self) -> Mapping[str, Status]:
         """Each considered node that does not fit, by name, with its verdict."""
-        fits = frozenset(self.feasible.tolist())
-        rows = (int(row) for row in np.flatnonzero(self.considered) if int(row) not in fits)
-        return {self.context.table.names[row]: self.status(row) for row in rows}
+        names = self.context.table.names
+        return {names[row]: self.status(row) for row in np.flatnonzero(self.codes).tolist()}
 
     @property
     def error(self) -> str:
@@ -126,8 +176,8 @@ class Filtered:
 
         Upstream gives the error of whichever node met one first; here it is the first node's.
         """
-        errors = (status for status in self.rejected.values() if status.code is Code.ERROR)
-        return next((" ".join(status.reasons) for status in errors), "")
+        rows = np.flatnonzero(self.codes == Code.ERROR)
+        return " ".join(self.status(int(rows[0])).reasons) if len(rows) else ""
 
     @property
     def unschedulable_plugins(self) -> frozenset[str]:
@@ -141,17 +191,25 @@ class Filtered:
     def message(self) -> str:
         """What the PodScheduled condition says when no node fits, without what PostFilter adds (FitError.Error)."""
         table = self.context.table
-        text = f"0/{len(table)} nodes are available:"
         if not self.pre_filter.status.ok:
-            return f"{text} {', '.join(self.pre_filter.status.reasons)}."
+            return f"{_none_available(len(table))} {', '.join(self.pre_filter.status.reasons)}."
         counts: Counter[str] = Counter()
         for status in self.rejected.values():
             counts.update(status.reasons)
         absent = len(table) - len(self.rejected)
         if absent and self.pre_filter.node_names is not None:
             counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.pre_filter.narrowed_by))}]"] += absent
-        histogram = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-        return f"{text} {histogram}." if histogram else text
+        return fit_error(len(table), counts)
+
+
+def fit_error(nodes: int, reasons: Mapping[str, int]) -> str:
+    """No node fits, and how many there are for each reason (FitError.Error)."""
+    histogram = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+    return f"{_none_available(nodes)} {histogram}." if histogram else _none_available(nodes)
+
+
+def _none_available(nodes: int) -> str:
+    return f"0/{nodes} nodes are available:"
 
 
 class Scored(Struct, frozen=True):
@@ -162,18 +220,22 @@ class Scored(Struct, frozen=True):
     """Weighted scores of the feasible rows, in their order; plugins that skipped are left out."""
     skipped: frozenset[str]
     totals: NDArray[np.int64]
+    error: str = ""
+    """Why the cycle as a whole fails; empty: it does not."""
 
     @property
     def best(self) -> NDArray[np.int32]:
-        """Rows of the nodes with the highest total."""
+        """Rows of the nodes with the highest total; none when the cycle fails."""
+        if self.error:
+            return self.feasible[:0]
         rows: NDArray[np.int32] = self.feasible[self.totals == self.totals.max()]
         return rows
 
 
-def pre_enqueue(pod: Pod, snapshot: ClusterSnapshot) -> Status:
+def pre_enqueue(pod: Pod, snapshot: ClusterSnapshot, framework: Framework, *, features: Features = REFERENCE) -> Status:
     """Success, or why the pod is not even queued."""
-    for plugin in PRE_ENQUEUE_PLUGINS:
-        status = plugin.pre_enqueue(pod, snapshot)
+    for plugin in framework.pre_enqueue:
+        status = plugin.pre_enqueue(pod, snapshot, features)
         if not status.ok:
             return replace(status, plugin=plugin.name)
     return SUCCESS
@@ -185,7 +247,7 @@ def filter_nodes(
     snapshot: ClusterSnapshot,
     *,
     features: Features,
-    args: Mapping[str, Any],
+    framework: Framework,
     now: datetime | None = None,
 ) -> Filtered:
     """Judge every node for a pod.
@@ -195,43 +257,53 @@ def filter_nodes(
         table: Nodes with their pods.
         snapshot: The rest of the cluster; its pods without a node may be nominated.
         features: The gates.
-        args: Plugin arguments by plugin name.
+        framework: The plugins of the pod's profile, with their arguments.
         now: The present, for what runs out; None when it is not known.
     """
-    context = CycleContext(pod, table, snapshot, features, args, {}, now)
-    pre_filter = _run_pre_filter(context)
+    context = CycleContext(pod, table, snapshot, features, framework.args, {}, now)
+    pre_filter = _run_pre_filter(framework, context)
     if not pre_filter.status.ok:
-        return Filtered(context, pre_filter, (), ())
-    filtered = _run_filter(context, pre_filter)
-    for row, nominated in _nominated_rows(context):
-        status = _with_nominated(context, pre_filter, row, nominated)
-        if not status.ok:
-            filtered.overrule(row, status)
-    return filtered
+        return Filtered(framework, context, pre_filter, (), ())
+    filtered = _run_filter(framework, context, pre_filter)
+    crowded = {row: _with_nominated(filtered, row, pods) for row, pods in nominated_rows(context).items()}
+    return filtered.overruled({row: found for row, found in crowded.items() if not found.status(row).ok})
 
 
 def score_nodes(filtered: Filtered) -> Scored:
     """Score the nodes that fit; at least one must."""
-    context, feasible = filtered.context, filtered.feasible
-    by_plugin: dict[str, NDArray[np.int64]] = {}
+    framework, context, feasible = filtered.framework, filtered.context, filtered.feasible
+    states: dict[str, Any] = {}
     skipped: set[str] = set()
-    totals = np.zeros(len(feasible), np.int64)
-    for plugin, weight in SCORE_PLUGINS:
+    for plugin in framework.pre_score:
         found = plugin.pre_score(context, feasible)
         if found.status.code is Code.SKIP:
             skipped.add(plugin.name)
-            continue
-        by_plugin[plugin.name] = weight * plugin.score(context, found.state, feasible)
-        totals += by_plugin[plugin.name]
+        elif not found.status.ok:
+            return _unscored(feasible, f'running PreScore plugin "{plugin.name}": {" ".join(found.status.reasons)}')
+        states[plugin.name] = found.state
+    by_plugin: dict[str, NDArray[np.int64]] = {}
+    totals = np.full(len(feasible), 0 if framework.score else 1, np.int64)
+    for plugin, weight in framework.score:
+        if plugin.name not in skipped:
+            try:
+                scores = plugin.score(context, states.get(plugin.name), feasible)
+            except ScoreError as error:
+                return _unscored(feasible, f'running Score plugins: plugin "{plugin.name}" failed with: {error}')
+            by_plugin[plugin.name] = weight * scores
+            totals += by_plugin[plugin.name]
     return Scored(feasible, by_plugin, frozenset(skipped), totals)
 
 
-def _run_pre_filter(context: CycleContext) -> PreFiltered:
+def _unscored(feasible: NDArray[np.int32], error: str) -> Scored:
+    return Scored(feasible, {}, frozenset(), np.zeros(len(feasible), np.int64), error)
+
+
+def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFiltered:
     skipped: set[str] = set()
     narrowed_by: set[str] = set()
     names: frozenset[str] | None = None
     failed = SUCCESS
-    for plugin in FILTER_PLUGINS:
+    for plugin in framework.pre_filter:
         found: PreFilterResult = plugin.pre_filter(context)
         context.states[plugin.name] = found.state
         status = replace(found.status, plugin=plugin.name) if not found.status.ok else found.status
@@ -256,30 +328,35 @@ def _nothing_left(plugins: set[str]) -> str:
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
 
 
-def _run_filter(context: CycleContext, pre_filter: PreFiltered) -> Filtered:
-    plugins: list[FilterPlugin] = [plugin for plugin in FILTER_PLUGINS if plugin.name not in pre_filter.skipped]
-    verdicts = [plugin.filter(context, context.states[plugin.name]) for plugin in plugins]
-    return Filtered(context, pre_filter, [plugin.name for plugin in plugins], verdicts)
+def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFiltered) -> Filtered:
+    plugins = [plugin for plugin in framework.filter if plugin.name not in pre_filter.skipped]
+    verdicts = [plugin.filter(context, context.states.setdefault(plugin.name)) for plugin in plugins]
+    return Filtered(framework, context, pre_filter, [plugin.name for plugin in plugins], verdicts)
 
 
-def _nominated_rows(context: CycleContext) -> Sequence[tuple[int, tuple[Pod, ...]]]:
+def nominated_rows(context: CycleContext) -> Mapping[int, Sequence[Pod]]:
     """Rows with pods that were nominated to them and that this pod must yield to."""
     own = context.pod
     by_row: dict[int, list[Pod]] = {}
-    for pod in context.snapshot.pods:
-        row = context.table.index.get(pod.status.nominated_node_name)
-        if row is None or pod.spec.node_name or pod.metadata.uid == own.metadata.uid:
-            continue
-        if (pod.spec.priority or 0) >= (own.spec.priority or 0):
+    for row, pod in context.table.nodes.beside(context.snapshot, _nominated):
+        if pod.metadata.uid != own.metadata.uid and (pod.spec.priority or 0) >= (own.spec.priority or 0):
             by_row.setdefault(row, []).append(pod)
-    return [(row, tuple(pods)) for row, pods in by_row.items()]
+    return by_row
 
 
-def _with_nominated(context: CycleContext, pre_filter: PreFiltered, row: int, nominated: Sequence[Pod]) -> Status:
-    """The row's verdict if the pods that were nominated to it were there."""
+def _nominated(nodes: Nodes, snapshot: ClusterSnapshot) -> Sequence[tuple[int, Pod]]:
+    """All pods that wait for a node and are nominated to one, with its row."""
+    waiting = (pod for pod in snapshot.pods if not pod.spec.node_name)
+    named = ((nodes.rows.get(pod.status.nominated_node_name), pod) for pod in waiting)
+    return [(row, pod) for row, pod in named if row is not None]
+
+
+def _with_nominated(filtered: Filtered, row: int, nominated: Sequence[Pod]) -> Filtered:
+    """The verdicts if the pods that were nominated to a row were there."""
+    context, framework = filtered.context, filtered.framework
     name = context.table.names[row]
     table = context.table.with_pods((pod, name) for pod in nominated)
     crowded = replace(context, table=table, states={})
-    for plugin in FILTER_PLUGINS:
+    for plugin in framework.pre_filter:
         crowded.states[plugin.name] = plugin.pre_filter(crowded).state
-    return _run_filter(crowded, pre_filter).status(row)
+    return _run_filter(framework, crowded, filtered.pre_filter)

@@ -1,14 +1,18 @@
-"""KubeSchedulerConfiguration: the profiles of a scheduler and the arguments of their plugins.
+"""KubeSchedulerConfiguration: the profiles of a scheduler, their plugins and the arguments of these.
 
     a pod's spec.schedulerName names its profile; the only profile may go without a name, and a configuration without
     profiles: that is default-scheduler's. A plugin without pluginConfig has its default arguments.
+    percentageOfNodesToScore: the profile's, else that of the configuration, else 0.
 
-Source: k8s.io/kube-scheduler/config/v1/types.go at v0.36.3, pkg/scheduler/apis/config/v1/defaults.go at v1.36.3.
+Which plugins a profile runs is `podrules.scheduler.plugin_set`'s business.
+
+Source: k8s.io/kube-scheduler/config/v1/types.go at v0.36.3; pkg/scheduler/apis/config/v1/defaults.go and
+pkg/scheduler/apis/config/validation/validation.go at v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -17,7 +21,15 @@ from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
-from podrules.model.pod import TopologySpreadConstraint
+from podrules.model.pod import DEFAULT_SCHEDULER_NAME, TopologySpreadConstraint
+from podrules.scheduler.plugin_set import (
+    REMOVED_PLUGINS,
+    ExtensionPoint,
+    Plugins,
+    enabled_plugins,
+    plugin_problems,
+)
+from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
@@ -26,10 +38,10 @@ from podrules.scheduler.plugins.pod_topology_spread.args import (
 
 __all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Profile", "read_profiles"]
 
-DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 _API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 _KIND: Final = "KubeSchedulerConfiguration"
 _SPREAD: Final = "PodTopologySpread"
+_DEFAULT_PLUGINS: Final = Plugins()
 
 
 class ConfigurationError(ValueError):
@@ -37,11 +49,17 @@ class ConfigurationError(ValueError):
 
 
 class Profile(Struct, frozen=True):
-    """One scheduler name and its plugins' arguments."""
+    """One scheduler name, its plugins and their arguments."""
 
     scheduler_name: str
-    args: Mapping[str, Any]
+    args: Mapping[str, Any] = {}
     """By plugin name; a plugin without an entry has its defaults."""
+    plugins: Plugins = _DEFAULT_PLUGINS
+    """What it changes in the default plugins; `enabled_plugins` tells what runs."""
+    percentage_of_nodes_to_score: int = 0
+    """Of all nodes, how many feasible ones are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
+    extenders: tuple[str, ...] = ()
+    """URLs of services that filter and score too: they cannot be asked from here."""
 
     @property
     def pod_topology_spread(self) -> PodTopologySpreadArgs:
@@ -50,20 +68,32 @@ class Profile(Struct, frozen=True):
         return found
 
 
-class _PluginConfig(Model, frozen=True):
+class _PluginConfig(Model, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     args: dict[str, Any] = {}
 
 
-class _Profile(Model, frozen=True):
+class _Profile(Model, frozen=True, forbid_unknown_fields=True):
     scheduler_name: str | None = None
+    percentage_of_nodes_to_score: int | None = None
+    plugins: Plugins = _DEFAULT_PLUGINS
     plugin_config: tuple[_PluginConfig, ...] = ()
+
+    def args_of(self, plugin: str) -> Mapping[str, Any] | None:
+        """A plugin's arguments as they are written."""
+        return next((config.args for config in self.plugin_config if config.name == plugin), None)
+
+
+class _Extender(Model, frozen=True):
+    url_prefix: str = ""
 
 
 class _Configuration(Model, frozen=True):
     api_version: str = ""
     kind: str = ""
+    percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
+    extenders: tuple[_Extender, ...] = ()
 
 
 class _SpreadConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
@@ -93,13 +123,13 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
         kinds: Whose arguments are read, and how: by plugin name. All others are passed over.
 
     Raises:
-        ConfigurationError: it is not one, or an argument is not valid.
+        ConfigurationError: it is not one, or kube-scheduler would refuse it.
     """
     decoded = _decoded(configuration, _Configuration, "")
     if (decoded.api_version, decoded.kind) != (_API_VERSION, _KIND):
         given = f"{decoded.api_version} {decoded.kind}".strip() or "nothing"
         raise ConfigurationError(f"apiVersion and kind: {given}: write {_API_VERSION} {_KIND}")
-    errors: list[str] = []
+    errors = list(_percentage_problems(decoded.percentage_of_nodes_to_score, ""))
     profiles: dict[str, Profile] = {}
     entries = decoded.profiles or (_Profile(),)
     for index, entry in enumerate(entries):
@@ -109,10 +139,45 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             errors.append(f"{path}.schedulerName: Required value: each of several profiles needs one")
         elif name in profiles:
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
-        profiles[name or ""] = Profile(name or "", _plugin_args(entry, kinds, path, errors))
+        errors += _percentage_problems(entry.percentage_of_nodes_to_score, f"{path}.")
+        errors += plugin_problems(entry.plugins, f"{path}.plugins")
+        profiles[name or ""] = Profile(
+            scheduler_name=name or "",
+            args=_plugin_args(entry, kinds, path, errors),
+            plugins=entry.plugins,
+            extenders=tuple(extender.url_prefix for extender in decoded.extenders),
+            percentage_of_nodes_to_score=_first(
+                entry.percentage_of_nodes_to_score, decoded.percentage_of_nodes_to_score
+            ),
+        )
+    errors = errors or list(_queue_sort_problems(entries))
     if errors:
         raise ConfigurationError("; ".join(errors))
     return profiles
+
+
+def _first(*percentages: int | None) -> int:
+    return next((percentage for percentage in percentages if percentage is not None), 0)
+
+
+def _percentage_problems(percentage: int | None, path: str) -> Iterator[str]:
+    if percentage is not None and not 0 <= percentage <= 100:
+        problem = "not in valid range [0-100]: write 0 to go by the number of nodes"
+        yield f"{path}percentageOfNodesToScore: Invalid value: {percentage}: {problem}"
+
+
+def _queue_sort_problems(profiles: Sequence[_Profile]) -> Iterator[str]:
+    """All profiles share one queue, and so the plugin that sorts it, with its arguments."""
+    first, *others = profiles
+    sorting = enabled_plugins(first.plugins).at[ExtensionPoint.QUEUE_SORT]
+    for index, profile in enumerate(others, start=1):
+        path = f"profiles[{index}]"
+        its = enabled_plugins(profile.plugins).at[ExtensionPoint.QUEUE_SORT]
+        if (its, profile.plugins.queue_sort) != (sorting, first.plugins.queue_sort):
+            shown = ", ".join(its) or "unknown"
+            yield f"{path}.plugins.queueSort: Invalid value: {shown}: must be the same for all profiles"
+        elif any(profile.args_of(name) != first.args_of(name) for name in sorting):
+            yield f"{path}.pluginConfig: Invalid value: args of {sorting[0]}: must be the same for all profiles"
 
 
 def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str, errors: list[str]) -> dict[str, Any]:
@@ -122,6 +187,8 @@ def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str,
         place = f"{path}.pluginConfig[{index}]"
         if plugin.name in seen:
             errors.append(f'{place}: Duplicate value: "{plugin.name}"')
+        elif plugin.name in REMOVED_PLUGINS:
+            errors.append(f'{place}: Invalid value: "{plugin.name}": there is no such plugin any more; remove it')
         elif plugin.name in kinds:
             args[plugin.name] = _valid_args(plugin, kinds[plugin.name], f"{place}.args", errors)
         seen.add(plugin.name)
@@ -136,6 +203,8 @@ def _valid_args(plugin: _PluginConfig, kind: type[Model], path: str, errors: lis
     if isinstance(args, PodTopologySpreadArgs):
         args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
         errors += validate_pod_topology_spread_args(args, path)
+    elif isinstance(args, DefaultPreemptionArgs):
+        errors += validate_default_preemption_args(args, path)
     return args
 
 

@@ -1,6 +1,8 @@
-"""The plugins of the default profile, in the order in which they run, with the weights of their scores.
+"""The plugins by extension point, and how their arguments are read.
 
-Source: pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
+Which of them a profile runs, and in which order, is `podrules.scheduler.plugin_set`'s business.
+
+Source: pkg/scheduler/framework/plugins/registry.go at v1.36.3.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Final
 
 from podrules.model.base import Model
 from podrules.scheduler.framework.interface import FilterPlugin, PreEnqueuePlugin, ScorePlugin
+from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources
 from podrules.scheduler.plugins.image_locality import ImageLocality
 from podrules.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
@@ -58,21 +61,22 @@ FILTER_PLUGINS: Final[tuple[FilterPlugin, ...]] = (
     _DYNAMIC_RESOURCES,
     NodeDeclaredFeatures(),
 )
-"""In Filter's order, in which PreFilter's is contained."""
-SCORE_PLUGINS: Final[tuple[tuple[ScorePlugin, int], ...]] = (
-    (_TAINT_TOLERATION, 3),
-    (_NODE_AFFINITY, 2),
-    (_NODE_RESOURCES_FIT, 1),
-    (_VOLUME_BINDING, 1),
-    (_POD_TOPOLOGY_SPREAD, 2),
-    (_INTER_POD_AFFINITY, 2),
-    (_DYNAMIC_RESOURCES, 2),
-    (NodeResourcesBalancedAllocation(), 1),
-    (ImageLocality(), 1),
+"""With PreFilter or Filter."""
+SCORE_PLUGINS: Final[tuple[ScorePlugin, ...]] = (
+    _TAINT_TOLERATION,
+    _NODE_AFFINITY,
+    _NODE_RESOURCES_FIT,
+    _VOLUME_BINDING,
+    _POD_TOPOLOGY_SPREAD,
+    _INTER_POD_AFFINITY,
+    _DYNAMIC_RESOURCES,
+    NodeResourcesBalancedAllocation(),
+    ImageLocality(),
 )
-"""With their weights."""
+"""With PreScore or Score."""
 PLUGIN_ARGS: Final[Mapping[str, type[Model]]] = {
     **SPREAD_ARGS,
+    "DefaultPreemption": DefaultPreemptionArgs,
     "InterPodAffinity": InterPodAffinityArgs,
     "NodeAffinity": NodeAffinityArgs,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,

@@ -2,6 +2,11 @@
 
     status      codes and reasons
     node_table  the nodes with their pods, in columns: a plugin judges all nodes at once
+    nodes       the nodes alone
+    bound_pods  the pods alone, and how what is derived from them follows when pods come or go
+    pod_kinds   pods counted by namespace and labels
+    pod_list    long lists of pods that share what they have in common
+    columns     what is derived, kept next to what it is derived from
     interface   one Protocol for each extension point
 
 Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.

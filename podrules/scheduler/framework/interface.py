@@ -94,7 +94,7 @@ class PreEnqueuePlugin(Protocol):
         """Upstream's name."""
         ...
 
-    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot) -> Status:
+    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:
         """Success, or why the pod waits."""
         ...
 

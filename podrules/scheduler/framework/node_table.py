@@ -1,92 +1,90 @@
-"""The nodes and the pods on them, in columns: one array entry a node, in the order of the snapshot.
+"""The nodes and the pods on them, in columns: a plugin judges all nodes at once.
 
-A column is computed when it is first asked for and kept with the table: label values as small integers, and whatever
-else a plugin derives from nodes and pods alone (`NodeTable.derived`). The table itself never changes; `with_pods` and
-`without_pods` make others.
+    table.nodes.derived(build)           what a function makes of the nodes: labels, taints, room
+    table.pods.derived(build)            of the pods and their rows: what is in use
+    table.nodes.beside(snapshot, build)  of the nodes and a snapshot's other objects
+    table.beside(snapshot, build)        of all of these
+
+A table never changes; `with_pods`, `without_pods` and `with_nodes` make others, which share all that the change leaves
+as it is. That is why a function is handed only the part that it is asked of: it cannot read what would not be
+looked at again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.scheduler.framework.bound_pods import BoundPods
+from podrules.scheduler.framework.columns import Columns
+from podrules.scheduler.framework.nodes import ABSENT, LabelColumn, Nodes
 
 __all__ = ["ABSENT", "LabelColumn", "NodeTable"]
 
-T = TypeVar("T")
 
-ABSENT: Final = -1
-"""The code of a node that lacks the label."""
-
-
-class LabelColumn(Struct, frozen=True):
-    """One label of all nodes."""
-
-    codes: NDArray[np.int32]
-    """For each node the index of its value in ``values``, or `ABSENT`."""
-    values: tuple[str, ...]
-    """Distinct values, in the order in which nodes first have them."""
-
-
-class NodeTable:
+class NodeTable(Columns):
     """Nodes with their pods. Pods on nodes that are not in the table are left out, as upstream's snapshot does."""
+
+    nodes: Nodes
+    pods: BoundPods
+    """Bound pods that have not finished, in the order given."""
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
         """Index the nodes; assign each bound pod to its node."""
-        self.nodes = tuple(nodes)
-        self.names = tuple(node.metadata.name for node in self.nodes)
-        self.index: Mapping[str, int] = {name: row for row, name in enumerate(self.names)}
-        placed = [(pod, self.index[pod.spec.node_name]) for pod in pods if pod.spec.node_name in self.index]
-        self.pods: tuple[Pod, ...] = tuple(pod for pod, _ in placed)
-        """Bound pods that have not finished, in the order given."""
-        self.pod_rows: NDArray[np.int32] = np.fromiter((row for _, row in placed), np.int32, len(placed))
-        """For each of ``pods`` the row of its node."""
-        self._labels: dict[str, LabelColumn] = {}
-        self._derived: dict[Callable[[NodeTable], Any], Any] = {}
+        super().__init__()
+        self.nodes = Nodes(nodes)
+        known = self.nodes.rows
+        placed = [pod for pod in pods if pod.spec.node_name in known]
+        rows = np.fromiter((known[pod.spec.node_name] for pod in placed), np.int32, len(placed))
+        self.pods = BoundPods(placed, rows, len(self.nodes))
 
     def __len__(self) -> int:
         return len(self.nodes)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the nodes."""
+        return self.nodes.names
+
+    @property
+    def index(self) -> Mapping[str, int]:
+        """Name of a node to its row."""
+        return self.nodes.rows
+
+    @property
+    def pod_rows(self) -> NDArray[np.int32]:
+        """For each of ``pods`` the row of its node."""
+        return self.pods.rows
+
     def label(self, key: str) -> LabelColumn:
-        """A label's column."""
-        if key not in self._labels:
-            codes = np.full(len(self), ABSENT, np.int32)
-            values: dict[str, int] = {}
-            for row, node in enumerate(self.nodes):
-                value = node.metadata.labels.get(key)
-                if value is not None:
-                    codes[row] = values.setdefault(value, len(values))
-            self._labels[key] = LabelColumn(codes, tuple(values))
-        return self._labels[key]
-
-    def derived(self, build: Callable[[NodeTable], T]) -> T:
-        """What a function makes of this table, made once; the function itself, defined at module level, is the key."""
-        if build not in self._derived:
-            self._derived[build] = build(self)
-        found: T = self._derived[build]
-        return found
-
-    @cached_property
-    def pods_by_row(self) -> Sequence[Sequence[Pod]]:
-        """For each node its pods, in the order given."""
-        found: list[list[Pod]] = [[] for _ in self.nodes]
-        for pod, row in zip(self.pods, self.pod_rows, strict=True):
-            found[row].append(pod)
-        return found
+        """A label of the nodes."""
+        return self.nodes.label(key)
 
     def with_pods(self, pods: Iterable[tuple[Pod, str]]) -> NodeTable:
         """The same nodes with more pods, each with the name of its node."""
-        more = (replace(pod, spec=replace(pod.spec, node_name=name)) for pod, name in pods)
-        return NodeTable(self.nodes, (*self.pods, *more))
+        more = [(pod, name) for pod, name in pods if name in self.index]
+        bound = [replace(pod, spec=replace(pod.spec, node_name=name)) for pod, name in more]
+        return self._changed(self.nodes, self.pods.adding(bound, [self.index[name] for _, name in more]))
 
     def without_pods(self, uids: frozenset[str]) -> NodeTable:
         """The same nodes without some pods, by uid."""
-        return NodeTable(self.nodes, (pod for pod in self.pods if pod.metadata.uid not in uids))
+        return self._changed(self.nodes, self.pods.removing(uids))
+
+    def with_nodes(self, changed: Mapping[str, Node]) -> NodeTable:
+        """The same pods, where some nodes, by name, are other than they are.
+
+        Raises:
+            KeyError: a name is nobody's, or a node has another name than it goes by.
+        """
+        return self._changed(self.nodes.replacing(changed), self.pods)
+
+    def _changed(self, nodes: Nodes, pods: BoundPods) -> NodeTable:
+        table = NodeTable.__new__(NodeTable)
+        Columns.__init__(table)
+        table.nodes, table.pods = nodes, pods
+        return table

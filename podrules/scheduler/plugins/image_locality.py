@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext, PreScoreResult
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 
 __all__ = ["ImageLocality", "ImagesFound", "PresentImage", "normalized_image_name"]
 
@@ -78,7 +78,7 @@ class ImageLocality:
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:  # noqa: ARG002
         """Larger images that are there already are better."""
         total = len(context.table)
-        states = context.table.derived(image_states)
+        states = context.table.nodes.derived(image_states)
         sums = np.zeros(total, np.int64)
         for image in _images(context.pod):
             if image in states:
@@ -91,7 +91,7 @@ class ImageLocality:
     def explain(self, context: CycleContext, state: Any, row: int) -> ImagesFound:  # noqa: ARG002 - needs none
         """The pod's images on a row's node."""
         total = len(context.table)
-        states = context.table.derived(image_states)
+        states = context.table.nodes.derived(image_states)
         present = tuple(
             PresentImage(image, states[image].size, len(states[image].rows), states[image].scaled_score(total))
             for image in _images(context.pod)
@@ -106,11 +106,11 @@ def normalized_image_name(name: str) -> str:
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
-def image_states(table: NodeTable) -> Mapping[str, ImageState]:
-    """The images of a table by name: a column (`NodeTable.derived`)."""
+def image_states(nodes: Nodes) -> Mapping[str, ImageState]:
+    """The images of nodes by name: a column (`Nodes.derived`)."""
     sizes: dict[str, int] = {}
     rows: dict[str, list[int]] = {}
-    for row, node in enumerate(table.nodes):
+    for row, node in enumerate(nodes):
         for image in node.status.images:
             for name in image.names:
                 sizes.setdefault(name, image.size_bytes)

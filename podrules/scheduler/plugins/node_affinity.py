@@ -25,10 +25,9 @@ from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeS
 from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.node_selector import (
-    NAME_FIELD,
     match_field,
     match_label,
     match_node_selector,
@@ -36,7 +35,7 @@ from podrules.scheduler.plugins.node_selector import (
     pod_matches_node_affinity,
     required_node_selector,
 )
-from podrules.scheduler.plugins.node_selector_problems import aggregate, preferred_problems, term_problems
+from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, aggregate, preferred_problems, term_problems
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
 
 __all__ = [
@@ -119,24 +118,24 @@ class NodeAffinity:
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - needs none
         """UnschedulableAndUnresolvable where the added affinity or the pod's own does not match."""
-        matched = pod_matches_node_affinity(context.table, context.pod)
+        matched = pod_matches_node_affinity(context.table.nodes, context.pod)
         added = self._added_selector(context)
-        enforced = np.ones_like(matched) if added is None else match_node_selector(context.table, added)
+        enforced = np.ones_like(matched) if added is None else match_node_selector(context.table.nodes, added)
         codes = np.where(matched & enforced, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
         return Verdicts(codes, lambda row: (ERR_REASON_POD if enforced[row] else ERR_REASON_ENFORCED,))
 
     def explain(self, context: CycleContext, state: Any, row: int) -> NodeAffinityMismatch:  # noqa: ARG002 - needs none
         """What a row's node lacks."""
-        table, labels = context.table, context.table.nodes[row].metadata.labels
+        nodes, labels = context.table.nodes, context.table.nodes[row].metadata.labels
         required = required_node_selector(context.pod)
         return NodeAffinityMismatch(
-            enforced=_failed_terms(table, self._added_selector(context), row),
+            enforced=_failed_terms(nodes, self._added_selector(context), row),
             node_selector=tuple(
                 Unmet(key, "In", (value,), labels.get(key))
                 for key, value in context.pod.spec.node_selector.items()
                 if labels.get(key) != value
             ),
-            required=_failed_terms(table, required, row),
+            required=_failed_terms(nodes, required, row),
             none_required=required is not None and not required.node_selector_terms,
         )
 
@@ -156,7 +155,7 @@ class NodeAffinity:
         """More preferred terms that match, by weight, are better."""
         sums = np.zeros(len(context.table), np.int64)
         for term in state.preferred:
-            sums += term.weight * match_node_selector_term(context.table, term.preference)
+            sums += term.weight * match_node_selector_term(context.table.nodes, term.preference)
         return default_normalize_score(sums[feasible], reverse=False)
 
     def _added(self, context: CycleContext) -> api.NodeAffinity:
@@ -191,27 +190,27 @@ def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     return named
 
 
-def _failed_terms(table: NodeTable, selector: NodeSelector | None, row: int) -> tuple[FailedTerm, ...]:
+def _failed_terms(nodes: Nodes, selector: NodeSelector | None, row: int) -> tuple[FailedTerm, ...]:
     """Why no term of a selector matches a row's node; empty when one does."""
-    if selector is None or match_node_selector(table, selector)[row]:
+    if selector is None or match_node_selector(nodes, selector)[row]:
         return ()
-    return tuple(_failed_term(table, term, index, row) for index, term in enumerate(selector.node_selector_terms))
+    return tuple(_failed_term(nodes, term, index, row) for index, term in enumerate(selector.node_selector_terms))
 
 
-def _failed_term(table: NodeTable, term: NodeSelectorTerm, index: int, row: int) -> FailedTerm:
+def _failed_term(nodes: Nodes, term: NodeSelectorTerm, index: int, row: int) -> FailedTerm:
     problems = term_problems(term, f"nodeSelectorTerms[{index}]")
     if problems:
         return FailedTerm(index, (), problems)
-    node = table.nodes[row]
+    node = nodes[row]
     unmet = [
         _unmet(expression, node.metadata.labels.get(expression.key))
         for expression in term.match_expressions
-        if not match_label(table, expression)[row]
+        if not match_label(nodes, expression)[row]
     ]
     unmet += [
         _unmet(field, node.metadata.name if field.key == NAME_FIELD else None)
         for field in term.match_fields
-        if not match_field(table, field)[row]
+        if not match_field(nodes, field)[row]
     ]
     return FailedTerm(index, tuple(unmet), ())
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, Code
 
 __all__ = ["ERR_REASON", "MissingFeatures", "NodeDeclaredFeatures", "NodeDeclaredFeaturesState", "required_features"]
@@ -73,14 +73,14 @@ class NodeDeclaredFeatures:
 
     def filter(self, context: CycleContext, state: NodeDeclaredFeaturesState) -> Verdicts:
         """UnschedulableAndUnresolvable for each node that does not declare all of it."""
-        column = context.table.derived(feature_column)
+        column = context.table.nodes.derived(feature_column)
         fits = np.fromiter((state.required <= declared for declared in column.sets), np.bool_, len(column.sets))
         codes = np.where(fits, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
         return Verdicts(codes[column.codes], lambda _: (ERR_REASON,))
 
     def explain(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> MissingFeatures:
         """What a row's node lacks."""
-        column = context.table.derived(feature_column)
+        column = context.table.nodes.derived(feature_column)
         declared = column.sets[column.codes[row]]
         return MissingFeatures(tuple(sorted(state.required)), tuple(sorted(state.required - declared)))
 
@@ -97,11 +97,11 @@ def required_features(pod: Pod) -> frozenset[str]:
     return frozenset(required)
 
 
-def feature_column(table: NodeTable) -> FeatureColumn:
-    """The features of a table's nodes: a column (`NodeTable.derived`)."""
+def feature_column(nodes: Nodes) -> FeatureColumn:
+    """The features of nodes: a column (`Nodes.derived`)."""
     known: dict[tuple[str, ...], int] = {}
     codes = np.fromiter(
-        (known.setdefault(node.status.declared_features, len(known)) for node in table.nodes), np.int32, len(table)
+        (known.setdefault(node.status.declared_features, len(known)) for node in nodes), np.int32, len(nodes)
     )
     return FeatureColumn(codes, tuple(_try_map(declared) for declared in known))
 

@@ -12,7 +12,7 @@ v1.36.3; k8s.io/kube-scheduler/framework/types.go (HostPortInfo) at v0.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,9 +20,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.model.pod import ContainerPort, Pod
+from podrules.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.status import SKIP, Code
+from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 
 __all__ = ["ERR_REASON", "HostPort", "NodePorts", "NodePortsState", "PortConflict", "host_ports"]
 
@@ -62,7 +62,7 @@ class PortColumns(Struct, frozen=True):
 
     rows: NDArray[np.int32]
     pods: NDArray[np.int32]
-    """Index in the table's ``pods``."""
+    """Index among the pods that have host ports."""
     codes: NDArray[np.int32]
     """Index in ``distinct``."""
     distinct: tuple[HostPort, ...]
@@ -80,7 +80,7 @@ class NodePorts:
 
     def filter(self, context: CycleContext, state: NodePortsState) -> Verdicts:
         """Unschedulable for each node with a pod that has one of the ports."""
-        columns = context.table.derived(port_columns)
+        columns = context.table.pods.only(has_host_ports).derived(port_columns)
         taken = np.zeros(len(context.table), np.bool_)
         for wanted in state.wanted:
             taken[columns.rows[_conflicting(columns, wanted)]] = True
@@ -89,13 +89,49 @@ class NodePorts:
 
     def explain(self, context: CycleContext, state: NodePortsState, row: int) -> tuple[PortConflict, ...]:
         """Which pods of a row's node have which of the ports."""
-        table = context.table
-        columns = table.derived(port_columns)
+        holders = context.table.pods.only(has_host_ports)
+        columns = holders.derived(port_columns)
         return tuple(
-            PortConflict(wanted, columns.distinct[columns.codes[entry]], table.pods[columns.pods[entry]])
+            PortConflict(wanted, columns.distinct[columns.codes[entry]], holders[columns.pods[entry]])
             for wanted in state.wanted
             for entry in np.flatnonzero(_conflicting(columns, wanted) & (columns.rows == row))
         )
+
+    def on_node(
+        self,
+        context: CycleContext,  # noqa: ARG002 - Protocol
+        state: NodePortsState,
+        row: int,  # noqa: ARG002 - its pods say all
+        pods: Sequence[Pod],
+    ) -> PortsOnNode:
+        """The ports of a row's node."""
+        return PortsOnNode(state.wanted, frozenset(port for pod in pods for port in host_ports(pod)))
+
+
+class PortsOnNode(Struct, frozen=True):
+    """The ports that the pods of one node have.
+
+    As upstream's a set: a pod that goes frees its ports, though another pod may have the same ones.
+    """
+
+    wanted: tuple[HostPort, ...]
+    used: frozenset[HostPort]
+
+    def add_pod(self, pod: Pod) -> PortsOnNode:
+        """With the pod's ports."""
+        ports = frozenset(host_ports(pod))
+        return PortsOnNode(self.wanted, self.used | ports) if ports else self
+
+    def remove_pod(self, pod: Pod) -> PortsOnNode:
+        """Without the pod's ports."""
+        ports = frozenset(host_ports(pod))
+        return PortsOnNode(self.wanted, self.used - ports) if ports else self
+
+    def status(self) -> Status:
+        """Whether all wanted ports are free."""
+        if any(wanted.conflicts(port) for wanted in self.wanted for port in self.used):
+            return Status(Code.UNSCHEDULABLE, (ERR_REASON,))
+        return SUCCESS
 
 
 def host_ports(pod: Pod) -> Iterator[HostPort]:
@@ -107,17 +143,22 @@ def host_ports(pod: Pod) -> Iterator[HostPort]:
         yield from (_host_port(port) for port in container.ports if port.host_port > 0)
 
 
-def port_columns(table: NodeTable) -> PortColumns:
-    """The host ports of a table: a column (`NodeTable.derived`)."""
+def has_host_ports(pod: Pod) -> bool:
+    """Whether a pod asks for any."""
+    return any(True for _ in host_ports(pod))
+
+
+def port_columns(bound: BoundPods) -> PortColumns:
+    """The host ports of pods: a column (`BoundPods.derived`)."""
     distinct: dict[HostPort, int] = {}
     pods: list[int] = []
     codes: list[int] = []
-    for index, pod in enumerate(table.pods):
+    for index, pod in enumerate(bound):
         for port in host_ports(pod):
             pods.append(index)
             codes.append(distinct.setdefault(port, len(distinct)))
     holders = np.array(pods, np.int32)
-    return PortColumns(table.pod_rows[holders], holders, np.array(codes, np.int32), tuple(distinct))
+    return PortColumns(bound.rows[holders], holders, np.array(codes, np.int32), tuple(distinct))
 
 
 def _conflicting(columns: PortColumns, wanted: HostPort) -> NDArray[np.bool_]:

@@ -16,18 +16,18 @@ k8s.io/apimachinery/pkg/labels/selector.go at v0.36.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.model.pod import Pod
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.plugins.node_selector_problems import int64_of, term_problems
+from podrules.scheduler.framework.columns import frozen
+from podrules.scheduler.framework.nodes import Nodes
+from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, int64_of, term_problems
 
 __all__ = [
-    "NAME_FIELD",
     "match_field",
     "match_label",
     "match_labels",
@@ -37,42 +37,48 @@ __all__ = [
     "required_node_selector",
 ]
 
-NAME_FIELD: Final = "metadata.name"
-"""The only field that nodes have for matchFields."""
-
 Mask = NDArray[np.bool_]
 
 
-def match_node_selector(table: NodeTable, selector: NodeSelector) -> Mask:
+def match_node_selector(nodes: Nodes, selector: NodeSelector) -> Mask:
     """For each node whether one of the selector's terms matches it (LazyErrorNodeSelector.Match)."""
-    matched = np.zeros(len(table), np.bool_)
+    matched = np.zeros(len(nodes), np.bool_)
     for term in selector.node_selector_terms:
-        matched |= match_node_selector_term(table, term)
+        matched |= match_node_selector_term(nodes, term)
     return matched
 
 
-def match_node_selector_term(table: NodeTable, term: NodeSelectorTerm) -> Mask:
+def match_node_selector_term(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
     """For each node whether all of the term's requirements hold (nodeSelectorTerm.match)."""
     if not (term.match_expressions or term.match_fields) or term_problems(term, ""):
-        return np.zeros(len(table), np.bool_)
-    matched = np.ones(len(table), np.bool_)
+        return np.zeros(len(nodes), np.bool_)
+    matched = np.ones(len(nodes), np.bool_)
     for expression in term.match_expressions:
-        matched &= match_label(table, expression)
+        matched &= match_label(nodes, expression)
     for field in term.match_fields:
-        matched &= match_field(table, field)
+        matched &= match_field(nodes, field)
     return matched
 
 
-def pod_matches_node_affinity(table: NodeTable, pod: Pod) -> Mask:
+def pod_matches_node_affinity(nodes: Nodes, pod: Pod) -> Mask:
     """For each node whether it has the labels of nodeSelector and fits the required node affinity.
 
     (GetRequiredNodeAffinity and RequiredNodeAffinity.Match; errors in terms are passed over, as all callers do.)
     """
-    matched = match_labels(table, pod.spec.node_selector)
-    required = required_node_selector(pod)
-    if required is not None:
-        matched &= match_node_selector(table, required)
-    return matched
+    return nodes.derived(_Required(tuple(pod.spec.node_selector.items()), required_node_selector(pod)))
+
+
+class _Required(Struct, frozen=True):
+    """What a pod requires of nodes: several plugins ask, and replicas ask for the same."""
+
+    node_selector: tuple[tuple[str, str], ...]
+    affinity: NodeSelector | None
+
+    def __call__(self, nodes: Nodes) -> Mask:
+        matched = match_labels(nodes, dict(self.node_selector))
+        if self.affinity is not None:
+            matched &= match_node_selector(nodes, self.affinity)
+        return frozen(matched)
 
 
 def required_node_selector(pod: Pod) -> NodeSelector | None:
@@ -83,35 +89,35 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
     return affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
-def match_labels(table: NodeTable, labels: Mapping[str, str]) -> Mask:
+def match_labels(nodes: Nodes, labels: Mapping[str, str]) -> Mask:
     """For each node whether it has all these labels (labels.SelectorFromSet)."""
-    matched = np.ones(len(table), np.bool_)
+    matched = np.ones(len(nodes), np.bool_)
     for key, value in labels.items():
-        matched &= _judge_values(table, key, value.__eq__, absent=False)
+        matched &= _judge_values(nodes, key, value.__eq__, absent=False)
     return matched
 
 
-def match_label(table: NodeTable, requirement: NodeSelectorRequirement) -> Mask:
+def match_label(nodes: Nodes, requirement: NodeSelectorRequirement) -> Mask:
     """For each node whether a valid requirement on a label holds (Requirement.Matches)."""
     absent = requirement.operator in {"NotIn", "DoesNotExist"}
-    return _judge_values(table, requirement.key, _predicate(requirement), absent=absent)
+    return _judge_values(nodes, requirement.key, _predicate(requirement), absent=absent)
 
 
-def match_field(table: NodeTable, requirement: NodeSelectorRequirement) -> Mask:
+def match_field(nodes: Nodes, requirement: NodeSelectorRequirement) -> Mask:
     """For each node whether a valid requirement on a field holds.
 
     Every field but the name reads as empty; a node without a name is not asked (nodeSelectorTerm.match).
     """
-    names = table.derived(_names)
+    names = nodes.derived(_names)
     value = requirement.values[0]
-    equal = names == value if requirement.key == NAME_FIELD else np.full(len(table), not value)
+    equal = names == value if requirement.key == NAME_FIELD else np.full(len(nodes), not value)
     wanted = requirement.operator == "In"
     return np.asarray((equal == wanted) | (names == ""), np.bool_)
 
 
-def _judge_values(table: NodeTable, key: str, holds: Callable[[str], bool], *, absent: bool) -> Mask:
+def _judge_values(nodes: Nodes, key: str, holds: Callable[[str], bool], *, absent: bool) -> Mask:
     """A predicate judged once for each distinct value; `ABSENT`, -1, takes the last entry."""
-    column = table.label(key)
+    column = nodes.label(key)
     answers = np.fromiter((*map(holds, column.values), absent), np.bool_, len(column.values) + 1)
     return answers[column.codes]
 
@@ -132,5 +138,5 @@ def _predicate(requirement: NodeSelectorRequirement) -> Callable[[str], bool]:
             return lambda _: operator == "Exists"
 
 
-def _names(table: NodeTable) -> NDArray[np.object_]:
-    return np.array(table.names, np.object_)
+def _names(nodes: Nodes) -> NDArray[np.object_]:
+    return np.array(nodes.names, np.object_)

@@ -4,8 +4,8 @@
                        whole number of 64 bits; each value: a label value
     matchFields        In or NotIn, with one value
 
-The API server refuses such pods; schedulers meet them only where something else wrote them. Filter then takes the term
-for one that matches no node; PreScore ends the cycle with the error.
+The API server refuses such pods, but for Gt and Lt of no number and, in preferred terms, values that no label has.
+Filter takes such a term for one that matches no node; PreScore ends the cycle with the error.
 
 Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go at v0.36.3 and, in k8s.io/apimachinery
 at v0.36.3, pkg/labels/selector.go (NewRequirement), pkg/api/validate/content/kube.go and
@@ -22,8 +22,10 @@ from typing import Final
 
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 
-__all__ = ["aggregate", "int64_of", "node_selector_problems", "preferred_problems", "term_problems"]
+__all__ = ["NAME_FIELD", "aggregate", "int64_of", "node_selector_problems", "preferred_problems", "term_problems"]
 
+NAME_FIELD: Final = "metadata.name"
+"""The only field that nodes have for matchFields."""
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from podrules.model.node import Taint
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.taints import NO_SCHEDULE, tolerations_tolerate_taint
 
@@ -37,10 +37,10 @@ class NodeUnschedulable:
         """UnschedulableAndUnresolvable for each cordoned node, unless the pod tolerates that."""
         if tolerations_tolerate_taint(context.pod.spec.tolerations, TAINT_NODE_UNSCHEDULABLE):
             return all_fit(context.table)
-        cordoned = context.table.derived(_unschedulable)
+        cordoned = context.table.nodes.derived(_unschedulable)
         codes = np.where(cordoned, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (ERR_REASON_UNSCHEDULABLE,))
 
 
-def _unschedulable(table: NodeTable) -> NDArray[np.bool_]:
-    return np.fromiter((node.spec.unschedulable for node in table.nodes), np.bool_, len(table))
+def _unschedulable(nodes: Nodes) -> NDArray[np.bool_]:
+    return np.fromiter((node.spec.unschedulable for node in nodes), np.bool_, len(nodes))

@@ -16,18 +16,22 @@ Source: pkg/scheduler/framework/plugins/nodevolumelimits/{csi,utils}.go at v1.36
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model.base import Model
 from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim, Volume
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
-from podrules.scheduler.framework.status import SKIP, Code
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.csi_translation import (
     MIGRATED_PROVISIONERS,
     NOT_SWITCHED_ON_PROVISIONERS,
@@ -92,10 +96,7 @@ class NodeVolumeLimits:
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Skip pods whose volumes cannot be a CSI driver's."""
-        pod = context.pod
-        if any(claim_reference(pod, volume) or is_inline_migratable(volume) for volume in pod.spec.volumes):
-            return PreFilterResult()
-        return PreFilterResult(SKIP)
+        return PreFilterResult() if may_have_csi_volumes(context.pod) else PreFilterResult(SKIP)
 
     def filter(self, context: CycleContext, state: None) -> Verdicts:
         """Judge nodes with a CSINode, and the others, where in-tree volumes have not moved."""
@@ -113,7 +114,7 @@ class NodeVolumeLimits:
                 texts |= dict.fromkeys(np.flatnonzero(rows).tolist(), str(error))
                 continue
             if new and migrated:
-                self._judge_limits(index, new, codes, texts)
+                self._judge_limits(context, new, codes, texts)
         if not codes.any():
             return all_fit(table)
         return Verdicts(codes, lambda row: (texts.get(row, REASON_MAX_VOLUME_COUNT_EXCEEDED),))
@@ -123,25 +124,44 @@ class NodeVolumeLimits:
         del state
         index = storage_index(context)
         new = _pod_volumes(index, context.pod, migrated=row in index.csi_nodes, must_exist=True)
-        limits, attached = index.derived(_limits), index.derived(attached_volumes)
+        limits, attached = index.derived(_limits), _attached(context)
         nothing = np.zeros(len(context.table), np.int64)
         return tuple(
             DriverVolumes(
                 driver=driver,
                 limit=int(limits[driver][row]),
                 attached=int(attached.counts.get(driver, nothing)[row]),
-                added=int(_added(index, new, driver)[row]),
+                added=int(_added(attached, new, driver, len(context.table))[row]),
             )
             for driver in dict.fromkeys(new.values())
             if driver in limits and limits[driver][row] != _NO_LIMIT
         )
 
-    def _judge_limits(self, index: StorageIndex, new: Volumes, codes: NDArray[np.int8], texts: dict[int, str]) -> None:
-        limits, attached = index.derived(_limits), index.derived(attached_volumes)
+    def on_node(self, context: CycleContext, state: None, row: int, pods: Sequence[Pod]) -> VolumesOnNode:
+        """The volumes of a row's node."""
+        del state
+        index = storage_index(context)
+        limits = {
+            driver: int(limit[row]) for driver, limit in index.derived(_limits).items() if limit[row] != _NO_LIMIT
+        }
+        found = VolumesOnNode(index, limits, index.derived(_attachments_by_row).get(row, {}))
+        try:
+            new = _pod_volumes(index, context.pod, migrated=row in index.csi_nodes, must_exist=True)
+        except _VolumesError as error:
+            return replace(found, rejection=Status(error.code, (str(error),)))
+        if not (new and limits):
+            return found
+        volumes = tuple(_volumes_or_problem(index, pod) for pod in pods if pod.spec.volumes)
+        return replace(found, new=new, pods=volumes)
+
+    def _judge_limits(
+        self, context: CycleContext, new: Volumes, codes: NDArray[np.int8], texts: dict[int, str]
+    ) -> None:
+        limits, attached = storage_index(context).derived(_limits), _attached(context)
         nothing = np.zeros(len(codes), np.int64)
         for driver in dict.fromkeys(new.values()):
             if driver in limits:
-                added = _added(index, new, driver)
+                added = _added(attached, new, driver, len(codes))
                 total = attached.counts.get(driver, nothing) + added
                 exceeded = (limits[driver] != _NO_LIMIT) & (added > 0) & (total > limits[driver])
                 codes[exceeded] = Code.UNSCHEDULABLE
@@ -153,14 +173,73 @@ class NodeVolumeLimits:
 _NO_LIMIT: Final = -1
 
 
-def _added(index: StorageIndex, new: Volumes, driver: str) -> NDArray[np.int64]:
+class VolumesOnNode(Struct, frozen=True):
+    """The volumes of one node's pods, which count where the pod has new ones and the node has limits."""
+
+    index: StorageIndex
+    limits: Mapping[str, int]
+    """By driver."""
+    attachments: Volumes
+    """What is attached, with or without a pod."""
+    new: Volumes = {}
+    """The pod's."""
+    pods: tuple[Volumes | str, ...] = ()
+    """Of each pod with volumes those of drivers, or why they cannot be told."""
+    rejection: Status = SUCCESS
+    """The pod's own volumes cannot be told."""
+
+    def add_pod(self, pod: Pod) -> VolumesOnNode:
+        """With the pod's volumes."""
+        if not (self.new and pod.spec.volumes):
+            return self
+        return replace(self, pods=(*self.pods, _volumes_or_problem(self.index, pod)))
+
+    def remove_pod(self, pod: Pod) -> VolumesOnNode:
+        """Without the pod's volumes."""
+        if not (self.new and pod.spec.volumes):
+            return self
+        pods = list(self.pods)
+        pods.remove(_volumes_or_problem(self.index, pod))
+        return replace(self, pods=tuple(pods))
+
+    def status(self) -> Status:
+        """Whether the new volumes keep within the limits."""
+        if not self.rejection.ok or not self.new:
+            return self.rejection
+        used: dict[str, str] = {}
+        for volumes in self.pods:
+            if isinstance(volumes, str):
+                return Status(Code.ERROR, (volumes,))
+            used |= volumes
+        attached = Counter({**self.attachments, **used}.values())
+        added = Counter(driver for name, driver in self.new.items() if name not in used)
+        exceeded = (attached[driver] + added[driver] > limit for driver, limit in self.limits.items() if added[driver])
+        return Status(Code.UNSCHEDULABLE, (REASON_MAX_VOLUME_COUNT_EXCEEDED,)) if any(exceeded) else SUCCESS
+
+
+def _volumes_or_problem(index: StorageIndex, pod: Pod) -> Volumes | str:
+    try:
+        return _pod_volumes(index, pod, migrated=True, must_exist=False)
+    except _VolumesError as error:
+        return str(error)
+
+
+def may_have_csi_volumes(pod: Pod) -> bool:
+    """Whether a pod has volumes that can be a CSI driver's."""
+    return any(claim_reference(pod, volume) or is_inline_migratable(volume) for volume in pod.spec.volumes)
+
+
+def _attached(context: CycleContext) -> Attached:
+    return context.table.beside(context.snapshot, attached_volumes)
+
+
+def _added(attached: Attached, new: Volumes, driver: str, size: int) -> NDArray[np.int64]:
     """For each row the pod's volumes of a driver that no pod there uses yet."""
     names = [name for name, owner in new.items() if owner == driver]
-    added = np.full(len(index.table), len(names), np.int64)
-    used = index.derived(attached_volumes).rows
+    added = np.full(size, len(names), np.int64)
     for name in names:
-        if name in used:
-            added[used[name]] -= 1
+        if name in attached.rows:
+            added[attached.rows[name]] -= 1
     return added
 
 
@@ -170,17 +249,19 @@ def _limits(index: StorageIndex) -> Mapping[str, NDArray[np.int64]]:
     for row, node in index.csi_nodes.items():
         for driver in node.spec.drivers:
             if driver.allocatable is not None and driver.allocatable.count is not None:
-                limit = limits.setdefault(driver.name, np.full(len(index.table), _NO_LIMIT, np.int64))
+                limit = limits.setdefault(driver.name, np.full(len(index.nodes), _NO_LIMIT, np.int64))
                 limit[row] = driver.allocatable.count
     return limits
 
 
-def attached_volumes(index: StorageIndex) -> Attached:
-    """What is in use by bound pods, or attached: ask by `StorageIndex.derived`."""
+def attached_volumes(table: NodeTable, snapshot: ClusterSnapshot) -> Attached:
+    """What is in use by bound pods, or attached: ask by `NodeTable.beside`."""
+    index = table.nodes.beside(snapshot, StorageIndex)
+    holders = table.pods.only(may_have_csi_volumes)
     used: dict[tuple[int, str], str] = {}
     problems: dict[int, str] = {}
-    for pod, row in zip(index.table.pods, index.table.pod_rows.tolist(), strict=True):
-        if not pod.spec.volumes or row not in index.csi_nodes:
+    for pod, row in zip(holders, holders.rows.tolist(), strict=True):
+        if row not in index.csi_nodes:
             continue
         try:
             volumes = _pod_volumes(index, pod, migrated=True, must_exist=False)
@@ -196,7 +277,7 @@ def attached_volumes(index: StorageIndex) -> Attached:
     for (row, _), driver in ({**_attachments(index), **used}).items():
         by_driver.setdefault(driver, []).append(row)
     return Attached(
-        {driver: np.bincount(found, minlength=len(index.table)) for driver, found in by_driver.items()},
+        {driver: np.bincount(found, minlength=len(table)) for driver, found in by_driver.items()},
         {name: np.array(found, np.int32) for name, found in rows.items()},
         problems,
     )
@@ -208,9 +289,16 @@ def _attachments(index: StorageIndex) -> dict[tuple[int, str], str]:
     for attachment in index.attachments:
         spec = attachment.spec
         volume = index.volumes.get(spec.source.persistent_volume_name or "")
-        row = index.table.index.get(spec.node_name)
+        row = index.nodes.rows.get(spec.node_name)
         if spec.attacher and volume is not None and volume.spec.csi is not None and row is not None:
             found[row, _unique(spec.attacher, volume.spec.csi.volume_handle)] = spec.attacher
+    return found
+
+
+def _attachments_by_row(index: StorageIndex) -> Mapping[int, Volumes]:
+    found: dict[int, dict[str, str]] = {}
+    for (row, name), driver in _attachments(index).items():
+        found.setdefault(row, {})[name] = driver
     return found
 
 

@@ -5,6 +5,7 @@ Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go at v
 
 from __future__ import annotations
 
+from podrules.features import Features
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
@@ -17,7 +18,7 @@ class SchedulingGates:
 
     name = "SchedulingGates"
 
-    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot) -> Status:  # noqa: ARG002 - the interface's
+    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:  # noqa: ARG002 - the interface's
         """Success without gates; else the gates in the order of the spec."""
         gates = pod.spec.scheduling_gates
         if not gates:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
-from podrules.scheduler.framework.node_table import ABSENT
+from podrules.scheduler.framework.nodes import ABSENT
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduler.plugins.taints import (
@@ -60,7 +60,7 @@ class TaintToleration:
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
         """UnschedulableAndUnresolvable for each node with an untolerated NoSchedule or NoExecute taint."""
-        found = untolerated_taint_codes(context.table, context.pod.spec.tolerations, DO_NOT_SCHEDULE)
+        found = untolerated_taint_codes(context.table.nodes, context.pod.spec.tolerations, DO_NOT_SCHEDULE)
         codes = np.where(found == ABSENT, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
         return Verdicts(codes, lambda _: (ERR_REASON,))
 
@@ -91,7 +91,7 @@ class TaintToleration:
     ) -> NDArray[np.int64]:
         """Fewer untolerated PreferNoSchedule taints are better."""
         tolerations = state.tolerations_prefer_no_schedule
-        counts = count_untolerated_taints(context.table, tolerations, (PREFER_NO_SCHEDULE,))
+        counts = count_untolerated_taints(context.table.nodes, tolerations, (PREFER_NO_SCHEDULE,))
         return default_normalize_score(counts[feasible], reverse=True)
 
 

@@ -1,16 +1,7 @@
-"""Which taints a pod's tolerations leave untolerated, over a whole table.
+"""Which taints a pod's tolerations leave untolerated, over a whole table. What tolerates what is `tolerations`' rule.
 
-A toleration tolerates a taint when
-
-    its effect is empty or the taint's, and its key is empty or the taint's, and
-    its operator is Exists, or Equal (also when empty) and the values are the same
-
-The operators Gt and Lt are behind the gate TaintTolerationComparisonOperators, off by default in 1.36, and tolerate
-nothing without it.
-
-Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers/scheduling/corev1/helpers.go
-(TolerationsTolerateTaint, FindMatchingUntoleratedTaint) at v0.36.3; pkg/scheduler/framework/plugins/helper/taint.go at
-v1.36.3; KEP-5471.
+Source: k8s.io/component-helpers/scheduling/corev1/helpers.go (FindMatchingUntoleratedTaint) at v0.36.3;
+pkg/scheduler/framework/plugins/helper/taint.go at v1.36.3.
 """
 
 from __future__ import annotations
@@ -24,7 +15,9 @@ from numpy.typing import NDArray
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.framework.columns import frozen
+from podrules.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.tolerations import tolerates_taint, tolerations_tolerate_taint
 
 __all__ = [
     "DO_NOT_SCHEDULE",
@@ -56,55 +49,49 @@ class TaintColumns(Struct, frozen=True):
     """Distinct by key, value and effect."""
 
 
-def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration tolerates a taint (Toleration.ToleratesTaint)."""
-    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
-        return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case operator:
-            return operator == "Exists"
-
-
-def tolerations_tolerate_taint(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether any toleration tolerates a taint."""
-    return any(tolerates_taint(toleration, taint) for toleration in tolerations)
-
-
 def untolerated_taint_codes(
-    table: NodeTable, tolerations: Sequence[Toleration], effects: Collection[str] = DO_NOT_SCHEDULE
+    nodes: Nodes, tolerations: Sequence[Toleration], effects: Collection[str] = DO_NOT_SCHEDULE
 ) -> NDArray[np.int32]:
     """For each node the index in its ``spec.taints`` of the first untolerated taint; `ABSENT` where all are tolerated.
 
     Args:
-        table: The nodes.
+        nodes: The nodes.
         tolerations: The pod's.
         effects: Only taints of these effects count.
     """
-    columns = table.derived(taint_columns)
-    untolerated = _untolerated(columns, tolerations, effects)
-    first = np.full(len(table), ABSENT, np.int32)
-    # The last assignment to a row stays: from back to front, that of its first taint.
-    first[columns.rows[untolerated][::-1]] = columns.positions[untolerated][::-1]
-    return first
+    return nodes.derived(_FirstUntolerated(tuple(tolerations), frozenset(effects)))
+
+
+class _FirstUntolerated(Struct, frozen=True):
+    """A pod's tolerations: several plugins ask, and replicas ask for the same."""
+
+    tolerations: tuple[Toleration, ...]
+    effects: frozenset[str]
+
+    def __call__(self, nodes: Nodes) -> NDArray[np.int32]:
+        columns = nodes.derived(taint_columns)
+        untolerated = _untolerated(columns, self.tolerations, self.effects)
+        first = np.full(len(nodes), ABSENT, np.int32)
+        # The last assignment to a row stays: from back to front, that of its first taint.
+        first[columns.rows[untolerated][::-1]] = columns.positions[untolerated][::-1]
+        return frozen(first)
 
 
 def count_untolerated_taints(
-    table: NodeTable, tolerations: Sequence[Toleration], effects: Collection[str]
+    nodes: Nodes, tolerations: Sequence[Toleration], effects: Collection[str]
 ) -> NDArray[np.int64]:
     """For each node how many of its taints of these effects are untolerated."""
-    columns = table.derived(taint_columns)
+    columns = nodes.derived(taint_columns)
     untolerated = _untolerated(columns, tolerations, effects)
-    return np.bincount(columns.rows[untolerated], minlength=len(table)).astype(np.int64)
+    return np.bincount(columns.rows[untolerated], minlength=len(nodes)).astype(np.int64)
 
 
-def taint_columns(table: NodeTable) -> TaintColumns:
-    """The taints of a table: a column (`NodeTable.derived`)."""
+def taint_columns(nodes: Nodes) -> TaintColumns:
+    """The taints of nodes: a column (`Nodes.derived`)."""
     known: dict[tuple[str, str, str], int] = {}
     distinct: list[Taint] = []
     entries: list[tuple[int, int, int]] = []
-    for row, node in enumerate(table.nodes):
+    for row, node in enumerate(nodes):
         for position, taint in enumerate(node.spec.taints):
             key = (taint.key, taint.value, taint.effect)
             if key not in known:

@@ -14,27 +14,34 @@ Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.pod import Pod
-from podrules.model.storage import Volume
+from podrules.model.storage import READ_WRITE_ONCE_POD, Volume
+from podrules.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
 
-__all__ = ["DiskConflict", "VolumeRestrictions", "VolumeRestrictionsValues"]
+__all__ = [
+    "DiskConflict",
+    "RestrictionState",
+    "RestrictionsOnNode",
+    "VolumeRestrictions",
+    "VolumeRestrictionsValues",
+    "claim_names",
+]
 
 REASON_DISK_CONFLICT: Final = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
-READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
 
 class Disk(NamedTuple):
@@ -58,7 +65,7 @@ class DiskUse(NamedTuple):
 
     disk: Disk
     pod: int
-    """Index in the table's pods."""
+    """Index among the pods that have disks."""
 
 
 class RestrictionState(Struct, frozen=True):
@@ -67,6 +74,8 @@ class RestrictionState(Struct, frozen=True):
     disks: tuple[Disk, ...]
     claims: tuple[str, ...]
     """The pod's ReadWriteOncePod claims that are in use."""
+    restricted: frozenset[str]
+    """All of them, in use or not."""
 
 
 class DiskConflict(Model, frozen=True):
@@ -97,52 +106,105 @@ class VolumeRestrictions:
         disks = tuple(_disks(pod))
         restricted: dict[str, None] = {}
         index = storage_index(context)
-        for name in _claim_names(pod):
+        for name in claim_names(pod):
             claim = index.claims.get((pod.metadata.namespace, name))
             if claim is None:
                 text = not_found("persistentvolumeclaim", name)
                 return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 restricted[name] = None
-        used = context.table.derived(_claims_in_use) if restricted else frozenset()
+        used = context.table.pods.only(_has_claims).derived(_claims_in_use) if restricted else frozenset()
         claims = tuple(name for name in restricted if (pod.metadata.namespace, name) in used)
-        return PreFilterResult(state=RestrictionState(disks, claims)) if disks or claims else PreFilterResult(SKIP)
+        if not (disks or claims):
+            return PreFilterResult(SKIP)
+        return PreFilterResult(state=RestrictionState(disks, claims, frozenset(restricted)))
 
     def filter(self, context: CycleContext, state: RestrictionState) -> Verdicts:
         """Judge every node: disks first, then claims, which rule out all nodes."""
-        table = context.table
-        codes = np.full(len(table), Code.UNSCHEDULABLE if state.claims else Code.SUCCESS, np.int8)
-        taken = np.zeros(len(table), np.bool_)
-        for use in _conflicts(table, state):
-            taken[table.pod_rows[use.pod]] = True
+        size, holders = len(context.table), context.table.pods.only(_has_disks)
+        codes = np.full(size, Code.UNSCHEDULABLE if state.claims else Code.SUCCESS, np.int8)
+        taken = np.zeros(size, np.bool_)
+        for use in _conflicts(holders, state):
+            taken[holders.rows[use.pod]] = True
         codes[taken] = Code.UNSCHEDULABLE
         return Verdicts(codes, lambda row: (REASON_DISK_CONFLICT if taken[row] else REASON_READ_WRITE_ONCE_POD,))
 
     def explain(self, context: CycleContext, state: RestrictionState, row: int) -> VolumeRestrictionsValues:
         """The disks that pods on a node hold, and the claims in use."""
-        table = context.table
+        holders = context.table.pods.only(_has_disks)
         found = [
             DiskConflict(
                 kind=use.disk.identity[0],
                 disk="/".join(use.disk.identity[1:]),
-                namespace=table.pods[use.pod].metadata.namespace,
-                pod=table.pods[use.pod].metadata.name,
+                namespace=holders[use.pod].metadata.namespace,
+                pod=holders[use.pod].metadata.name,
             )
-            for use in _conflicts(table, state)
-            if table.pod_rows[use.pod] == row
+            for use in _conflicts(holders, state)
+            if holders.rows[use.pod] == row
         ]
         return VolumeRestrictionsValues(tuple(found), state.claims)
 
+    def on_node(
+        self,
+        context: CycleContext,  # noqa: ARG002 - Protocol
+        state: RestrictionState,
+        row: int,  # noqa: ARG002 - its pods say all
+        pods: Sequence[Pod],
+    ) -> RestrictionsOnNode:
+        """The disks of a row's node, and the claims in use anywhere."""
+        disks = tuple(disk for pod in pods for disk in _disks(pod))
+        return RestrictionsOnNode(state, disks, len(state.claims))
 
-def _conflicts(table: NodeTable, state: RestrictionState) -> Iterator[DiskUse]:
+
+class RestrictionsOnNode(Struct, frozen=True):
+    """What the pods of one node hold."""
+
+    state: RestrictionState
+    disks: tuple[Disk, ...]
+    uses: int
+    """Of the pod's ReadWriteOncePod claims, wherever their users are (conflictingPVCRefCount).
+
+    A pod that comes or goes counts by the names of its claims alone, as upstream: also one of another namespace, and
+    more than once when it names a claim more than once.
+    """
+
+    def add_pod(self, pod: Pod) -> RestrictionsOnNode:
+        """With the pod's disks and claims."""
+        if not pod.spec.volumes:
+            return self
+        return replace(self, disks=(*self.disks, *_disks(pod)), uses=self.uses + self._uses_of(pod))
+
+    def remove_pod(self, pod: Pod) -> RestrictionsOnNode:
+        """Without the pod's disks and claims."""
+        if not pod.spec.volumes:
+            return self
+        disks = list(self.disks)
+        for disk in _disks(pod):
+            disks.remove(disk)
+        return replace(self, disks=tuple(disks), uses=self.uses - self._uses_of(pod))
+
+    def _uses_of(self, pod: Pod) -> int:
+        return sum(name in self.state.restricted for name in claim_names(pod))
+
+    def status(self) -> Status:
+        """Whether disks are free, and then claims."""
+        for wanted in self.state.disks:
+            if any(wanted.identity == disk.identity and wanted.conflicts(disk) for disk in self.disks):
+                return Status(Code.UNSCHEDULABLE, (REASON_DISK_CONFLICT,))
+        if self.uses > 0:
+            return Status(Code.UNSCHEDULABLE, (REASON_READ_WRITE_ONCE_POD,))
+        return SUCCESS
+
+
+def _conflicts(holders: BoundPods, state: RestrictionState) -> Iterator[DiskUse]:
     if not state.disks:
         return
-    uses = table.derived(_disk_uses)
+    uses = holders.derived(_disk_uses)
     for disk in state.disks:
         yield from (use for use in uses.get(disk.identity, ()) if disk.conflicts(use.disk))
 
 
-def _claim_names(pod: Pod) -> Iterator[str]:
+def claim_names(pod: Pod) -> Iterator[str]:
     """Claims that the pod names; the claims of its ephemeral volumes are its own and not looked at."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
@@ -165,18 +227,23 @@ def _disks_of(volume: Volume) -> Iterator[Disk]:
         yield Disk(("rbd", rbd.pool, rbd.image), rbd.read_only, frozenset(rbd.monitors))
 
 
-def _disk_uses(table: NodeTable) -> Mapping[tuple[str, ...], list[DiskUse]]:
+def _has_disks(pod: Pod) -> bool:
+    return any(True for _ in _disks(pod))
+
+
+def _has_claims(pod: Pod) -> bool:
+    return any(True for _ in claim_names(pod))
+
+
+def _disk_uses(holders: BoundPods) -> Mapping[tuple[str, ...], list[DiskUse]]:
     """Disks of bound pods by identity."""
     found: dict[tuple[str, ...], list[DiskUse]] = {}
-    for index, pod in enumerate(table.pods):
-        if pod.spec.volumes:
-            for disk in _disks(pod):
-                found.setdefault(disk.identity, []).append(DiskUse(disk, index))
+    for index, pod in enumerate(holders):
+        for disk in _disks(pod):
+            found.setdefault(disk.identity, []).append(DiskUse(disk, index))
     return found
 
 
-def _claims_in_use(table: NodeTable) -> frozenset[tuple[str, str]]:
+def _claims_in_use(pods: BoundPods) -> frozenset[tuple[str, str]]:
     """Namespace and name of the claims of bound pods (Snapshot.IsPVCUsedByPods)."""
-    return frozenset(
-        (pod.metadata.namespace, name) for pod in table.pods if pod.spec.volumes for name in _claim_names(pod)
-    )
+    return frozenset((pod.metadata.namespace, name) for pod in pods for name in claim_names(pod))

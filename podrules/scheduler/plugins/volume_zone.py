@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from podrules.model.base import Model
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.volume_binding.csi_translation import (
     BETA_REGION,
@@ -89,14 +89,14 @@ class VolumeZone:
         table = context.table
         rejected = np.zeros(len(table), np.bool_)
         for topology in state.topologies:
-            rejected |= ~_matches(table, topology)
-        rejected &= table.derived(_has_topology)
+            rejected |= ~_matches(table.nodes, topology)
+        rejected &= table.nodes.derived(_has_topology)
         codes = np.where(rejected, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (REASON_CONFLICT,))
 
     def explain(self, context: CycleContext, state: ZoneState, row: int) -> tuple[VolumeTopology, ...]:
         """The labels of volumes that a node does not match."""
-        return tuple(topology for topology in state.topologies if not _matches(context.table, topology)[row])
+        return tuple(topology for topology in state.topologies if not _matches(context.table.nodes, topology)[row])
 
 
 def _bound_volume(index: StorageIndex, namespace: str, name: str) -> PersistentVolume | str | None:
@@ -133,24 +133,24 @@ def _topologies(volume: PersistentVolume) -> Iterator[VolumeTopology]:
                 yield VolumeTopology(volume.metadata.name, key, tuple(dict.fromkeys(values)))
 
 
-def _matches(table: NodeTable, topology: VolumeTopology) -> NDArray[np.bool_]:
+def _matches(nodes: Nodes, topology: VolumeTopology) -> NDArray[np.bool_]:
     """For each node whether it has one of the values, under the label itself or else today's."""
-    matched = _has_value(table, topology.key, topology.values)
+    matched = _has_value(nodes, topology.key, topology.values)
     todays = _TODAYS.get(topology.key)
     if todays is not None:
-        absent = table.label(topology.key).codes == ABSENT
-        matched |= absent & _has_value(table, todays, topology.values)
+        absent = nodes.label(topology.key).codes == ABSENT
+        matched |= absent & _has_value(nodes, todays, topology.values)
     return matched
 
 
-def _has_value(table: NodeTable, key: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
-    column = table.label(key)
+def _has_value(nodes: Nodes, key: str, values: tuple[str, ...]) -> NDArray[np.bool_]:
+    column = nodes.label(key)
     return np.array([*(value in values for value in column.values), False], np.bool_)[column.codes]
 
 
-def _has_topology(table: NodeTable) -> NDArray[np.bool_]:
+def _has_topology(nodes: Nodes) -> NDArray[np.bool_]:
     """For each node whether it has any of the four labels."""
-    found = np.zeros(len(table), np.bool_)
+    found = np.zeros(len(nodes), np.bool_)
     for key in _TOPOLOGY_LABELS:
-        found |= table.label(key).codes != ABSENT
+        found |= nodes.label(key).codes != ABSENT
     return found

@@ -13,8 +13,21 @@
 The search is upstream's, with its order and its texts. Where upstream stops after its filter timeout, this one gives up
 after `MAX_STEPS` and says that it does not know.
 
+Without a gate:
+
+    DRAAdminAccess              a request that says anything of admin access is an error
+    DRAConsumableCapacity       no device is shared, and capacity is not compared
+    DRADeviceBindingConditions  no device with binding conditions is selected
+    DRADeviceTaints             taints keep nothing away
+    DRAPartitionableDevices     no device that consumes counters is taken
+
+Upstream has several allocators and takes the first that knows all gates that are on. Its stable one, with neither
+DRAConsumableCapacity nor DRADeviceBindingConditions, passes over the capacity that a request asks for and does not know
+distinctAttribute; it tries pools and their slices in no order, here they keep theirs.
+
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go at v0.36.3, which is
-what the default feature gates of 1.36 select; KEP-4381, KEP-4815, KEP-4816, KEP-5055, KEP-5075.
+what the default feature gates of 1.36 select, and stable/allocator_stable.go, what those of 1.34 and 1.35 do; KEP-4381,
+KEP-4815, KEP-4816, KEP-5007, KEP-5018, KEP-5055, KEP-5075.
 """
 
 from __future__ import annotations
@@ -24,6 +37,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from podrules.features import REFERENCE, Features
 from podrules.model.quantity import Quantity
 from podrules.model.resource import (
     ALL_DEVICES,
@@ -140,12 +154,19 @@ Counters = dict[str, dict[str, Quantity]]
 class Allocator:
     """Answers for one pod, node by node. Counters left are worked out once for a pool name, as upstream."""
 
-    def __init__(self, slices: Slices, classes: Mapping[str, DeviceClass], state: AllocatedState) -> None:
+    def __init__(
+        self,
+        slices: Slices,
+        classes: Mapping[str, DeviceClass],
+        state: AllocatedState,
+        features: Features = REFERENCE,
+    ) -> None:
         """Take the cluster's devices and what is in use."""
         self.slices = slices
         self.classes = classes
         self.state = state
-        self.selectors = SelectorCache()
+        self.features = features
+        self.selectors = SelectorCache(shareable=features.dra_consumable_capacity)
         self._available: dict[str, Counters] = {}
         self._memo: dict[tuple[object, ...], list[list[AllocatedDevice]] | Exception | None] = {}
 
@@ -169,6 +190,11 @@ class Allocator:
         if isinstance(found, Exception):
             raise found
         return found
+
+    @property
+    def stable(self) -> bool:
+        """Whether it is upstream's stable allocator that answers."""
+        return not (self.features.dra_consumable_capacity or self.features.dra_device_binding_conditions)
 
     def in_use(self, device: DeviceID) -> bool:
         """Whether a claim holds the device or a part of it (IsDeviceAllocated)."""
@@ -198,6 +224,7 @@ class _Search:
 
     def __init__(self, allocator: Allocator, row: int, claims: Sequence[ResourceClaim], pools: Sequence[Pool]) -> None:
         self._allocator = allocator
+        self._features = allocator.features
         self._row = row
         self._claims = claims
         self._pools = pools
@@ -231,6 +258,7 @@ class _Search:
         """Look at a claim's requests and constraints before anything is tried."""
         least = 0
         for number, request in enumerate(claim.spec.devices.requests):
+            self._refuse_capacity(claim, request)
             found = list(self._alternatives_of(claim, request, index, number))
             self._alternatives[index, number] = len(found) if request.first_available else 0
             least += min(one.count for one in found)
@@ -240,13 +268,24 @@ class _Search:
             )
         constraints = []
         for number, constraint in enumerate(claim.spec.devices.constraints):
-            made = make_constraint(constraint)
+            made = make_constraint(constraint, distinct=not self._allocator.stable)
             if made is None:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
                 )
             constraints.append(made)
         self._constraints.append(constraints)
+
+    def _refuse_capacity(self, claim: ResourceClaim, request: DeviceRequest) -> None:
+        """Without its gate a request for capacity is an error, save in the stable allocator."""
+        if self._features.dra_consumable_capacity or self._allocator.stable:
+            return
+        problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+        if request.exactly is not None and request.exactly.capacity is not None:
+            raise AllocationError(f"claim {claim.key}, request {request.name}: {problem}")
+        for sub in request.first_available:
+            if sub.capacity is not None:
+                raise AllocationError(f"claim {claim.key}, subrequest {sub.name}: {problem}")
 
     def _alternatives_of(
         self, claim: ResourceClaim, request: DeviceRequest, index: int, number: int
@@ -274,6 +313,8 @@ class _Search:
         for number, selector in enumerate(asked.selectors):
             if selector.cel is None:
                 raise AllocationError(f"{where}, selector #{number}: CEL expression empty (unsupported selector type?)")
+        if asked.admin_access is not None and not self._features.dra_admin_access:
+            raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
         if not asked.device_class_name:
             raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
         device_class = self._allocator.classes.get(asked.device_class_name)
@@ -407,6 +448,8 @@ class _Search:
 
     def _selectable(self, key: tuple[int, int, int], request: _Request, found: _Candidate) -> bool:
         """Whether class and request select the device, and it reaches the node (isSelectable)."""
+        if found.device.binding_conditions and not self._features.dra_device_binding_conditions:
+            return False
         cached = self._matches.get((found.id, key))
         if cached is None:
             cached = self._selected(key[0], request, found) and (
@@ -435,21 +478,26 @@ class _Search:
         return True
 
     def _fits_capacity(self, request: _Request, found: _Candidate) -> bool:
+        if not self._features.dra_consumable_capacity:
+            return True
         consumed = self._allocator.state.capacity.get(found.id, {})
         return fits_capacity(found.device, request.capacity, consumed, self._capacity.get(found.id, {}))
 
     def _reserve(self, at: _Position, request: _Request, found: _Candidate, *, must: bool) -> _Taken | None:
         """Mark a device as taken; None when it cannot be (allocateDevice)."""
-        device, shared = found.device, found.device.allow_multiple_allocations
+        device, shared = found.device, self._shared(found.device)
         busy = self._busy(at, request, found.id)
         if busy and not (shared and request.admin_access):
+            return None
+        if device.consumes_counters and not self._features.dra_partitionable_devices:
             return None
         known = shared and (found.id in self._allocator.state.capacity or found.id in self._capacity)
         counted = bool(device.consumes_counters) and not known
         if counted and not self._reserve_counters(found):
             return None
         joined: list[Constraint] = []
-        if _tainted(device.taints, request.tolerations) or not self._join(at, request, found, joined, must=must):
+        tainted = self._features.dra_device_taints and _tainted(device.taints, request.tolerations)
+        if tainted or not self._join(at, request, found, joined, must=must):
             self._undo(request, found, counted=counted, joined=joined)
             return None
         if not shared:
@@ -485,7 +533,7 @@ class _Search:
     def _give_back(self, at: _Position, request: _Request, found: _Candidate, taken: _Taken) -> None:
         """Undo `_reserve` (rollbackDevice)."""
         self._result[at.claim].pop()
-        if found.device.allow_multiple_allocations:
+        if self._shared(found.device):
             left = self._capacity[found.id]
             subtract_consumed(left, taken.consumed)
             if all(amount.is_zero for amount in left.values()):
@@ -495,6 +543,9 @@ class _Search:
         else:
             self._allocating[found.id].discard(at.claim)
         self._undo(request, found, counted=taken.counted, joined=taken.joined)
+
+    def _shared(self, device: Device) -> bool:
+        return device.allow_multiple_allocations and self._features.dra_consumable_capacity
 
     def _undo(self, request: _Request, found: _Candidate, *, counted: bool, joined: Sequence[Constraint]) -> None:
         for constraint in reversed(joined):

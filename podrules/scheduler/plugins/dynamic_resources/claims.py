@@ -74,8 +74,13 @@ def is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
     return owner is not None and owner.uid == pod.metadata.uid
 
 
-def allocated_state(claims: Iterable[ResourceClaim]) -> AllocatedState:
-    """What allocated claims hold (GatherAllocatedState)."""
+def allocated_state(claims: Iterable[ResourceClaim], *, shareable: bool = True) -> AllocatedState:
+    """What allocated claims hold (GatherAllocatedState).
+
+    Args:
+        claims: All of the cluster.
+        shareable: Gate DRAConsumableCapacity: a device can be held in part; without it every device is held alone.
+    """
     devices: set[DeviceID] = set()
     shared: set[DeviceID] = set()
     capacity: dict[DeviceID, Consumed] = {}
@@ -85,7 +90,7 @@ def allocated_state(claims: Iterable[ResourceClaim]) -> AllocatedState:
             device = DeviceID(result.driver, result.pool, result.device)
             if result.admin_access:
                 continue
-            if result.share_id is None:
+            if result.share_id is None or not shareable:
                 devices.add(device)
                 continue
             shared.add(device)

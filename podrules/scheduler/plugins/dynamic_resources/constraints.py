@@ -29,12 +29,12 @@ class Constraint(Protocol):
         ...
 
 
-def make_constraint(constraint: DeviceConstraint) -> Constraint | None:
-    """The constraint at work; None when it is of no known kind."""
+def make_constraint(constraint: DeviceConstraint, *, distinct: bool = True) -> Constraint | None:
+    """The constraint at work; None when it is of no known kind, and without ``distinct`` distinctAttribute is none."""
     requests = frozenset(constraint.requests)
     if constraint.match_attribute is not None:
         return MatchAttribute(requests, constraint.match_attribute)
-    if constraint.distinct_attribute is not None:
+    if constraint.distinct_attribute is not None and distinct:
         return DistinctAttribute(requests, constraint.distinct_attribute)
     return None
 

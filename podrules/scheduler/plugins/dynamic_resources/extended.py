@@ -32,6 +32,7 @@ from podrules.model.resource import (
 from podrules.resources import pod_requests
 
 __all__ = [
+    "CLAIM_ANNOTATION",
     "claim_for",
     "classes_by_resource",
     "find_claim",

@@ -4,14 +4,19 @@
     PreFilter   the same; the device classes of claims without an allocation exist; a pod without claims skips Filter
     Filter      allocated claims: the node matches the allocation's node selector, and binding has not failed;
                 others: devices can be found for all of them together (`allocator`)
+    PostFilter  an allocated claim that was not available on a node, and that no other pod has reserved, loses its
+                allocation; a claim that was written for extended resources is deleted
     Score       8, 7, 6, … for the first, second, third alternative of each request with ``firstAvailable``;
                 100 * score / highest
 
 What upstream could answer and these rules cannot is never taken for a fit: the node's code is then `Code.ERROR` and its
 one reason begins with `UNKNOWN` (``unknown: …``); see `is_unknown`.
 
-The gates are those that 1.36 has by default. Claims of pod groups and node-allocatable resources are off by default and
-not restated; allocations that the scheduler has made and not yet written are not visible.
+Gates, where they are off: without DynamicResourceAllocation the plugin says nothing; without DRAExtendedResource no
+class stands for a resource; without DRAPrioritizedList a request with alternatives is rejected and nothing is scored;
+without DRADeviceBindingConditions binding is not looked at; the rest concerns the search (`allocator`). Claims of pod
+groups and node-allocatable resources are off by default and not restated; allocations that the scheduler has made and
+not yet written are not visible.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go at v1.36.3; KEP-4381, KEP-5007.
 """
@@ -26,6 +31,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.features import Features
 from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.resource import DeviceClass, ResourceClaim
@@ -52,6 +58,7 @@ from podrules.scheduler.plugins.dynamic_resources.pools import Slices
 from podrules.scheduler.plugins.node_selector import match_node_selector
 
 __all__ = [
+    "NOT_AVAILABLE",
     "UNKNOWN",
     "ClaimAllocation",
     "DynamicResources",
@@ -68,6 +75,10 @@ INVALID_POOLS: Final = "invalid resource pools were encountered"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 STALE_CLAIM: Final = "cannot schedule extended resource claim"
 CANNOT_FIT: Final = "cannot fit resource"
+NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
+DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+DELETED: Final = "deletion of ResourceClaim completed"
+STILL_UNSCHEDULABLE: Final = "still not schedulable"
 
 _ALTERNATIVES: Final = 8
 """FirstAvailableDeviceRequestMaxSize."""
@@ -130,8 +141,10 @@ class DynamicResources:
 
     name = "DynamicResources"
 
-    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot) -> Status:
+    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:
         """Success, or why the pod waits for its claims."""
+        if not features.dynamic_resource_allocation:
+            return SUCCESS
         try:
             pod_claims(pod, {claim.key: claim for claim in snapshot.resource_claims})
         except ClaimError as error:
@@ -140,27 +153,32 @@ class DynamicResources:
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """The pod's claims, checked, and an allocator for those without an allocation."""
-        pod, cluster = context.pod, context.snapshot
+        pod, cluster, features = context.pod, context.snapshot, context.features
+        if not features.dynamic_resource_allocation:
+            return PreFilterResult(SKIP)
         try:
             named = {claim.key: claim for claim in cluster.resource_claims} if pod.spec.resource_claims else {}
             claims = pod_claims(pod, named)
         except ClaimError as error:
             return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (str(error),)))
-        classes = extended.classes_by_resource(cluster.device_classes)
+        classes = extended.classes_by_resource(cluster.device_classes) if features.dra_extended_resource else {}
         special = None
         if extended.needs_claim(pod, classes):
             special = extended.find_claim(pod, cluster.resource_claims) or extended.special_claim(pod)
         store = (*claims, special) if special else tuple(claims)
         if not store:
             return PreFilterResult(SKIP)
-        status = _check_classes(claims, {item.metadata.name for item in cluster.device_classes})
+        status = _check_classes(claims, {item.metadata.name for item in cluster.device_classes}, features)
         if not status.ok:
             return PreFilterResult(status)
         allocator = None
         if any(claim.status.allocation is None for claim in store):
             by_name = {item.metadata.name: item for item in cluster.device_classes}
-            slices = Slices(context.table, cluster.resource_slices)
-            allocator = Allocator(slices, by_name, allocated_state(cluster.resource_claims))
+            slices = Slices(
+                context.table.nodes, cluster.resource_slices, partitionable=features.dra_partitionable_devices
+            )
+            held = allocated_state(cluster.resource_claims, shareable=features.dra_consumable_capacity)
+            allocator = Allocator(slices, by_name, held, features)
         return PreFilterResult(state=DynamicResourcesState(store, special, allocator, classes))
 
     def filter(self, context: CycleContext, state: DynamicResourcesState | None) -> Verdicts:
@@ -179,13 +197,15 @@ class DynamicResources:
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - the Protocol's
         """Upstream has no PreScore: Score reads what Filter left."""
+        if not context.features.dynamic_resource_allocation:
+            return PreScoreResult(SKIP)
         return PreScoreResult(state=context.states.get(self.name))
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """Points for early alternatives, against the best node."""
         found = state if state is not None else context.states.get(self.name)
         scores = np.zeros(len(feasible), np.int64)
-        if isinstance(found, DynamicResourcesState):
+        if isinstance(found, DynamicResourcesState) and context.features.dra_prioritized_list:
             for place, row in enumerate(feasible.tolist()):
                 scores[place] = _score(found, row)
         highest = int(scores.max(initial=0))
@@ -205,6 +225,24 @@ class DynamicResources:
             ClaimAllocation(claim.key, tuple(devices)) for claim, devices in zip(waiting, found, strict=False)
         )
         return DynamicResourcesValues(keys, allocations, _pools(state.allocator, row))
+
+    def post_filter(self, context: CycleContext, state: DynamicResourcesState | None, rows: Sequence[int]) -> Status:
+        """What becomes of the pod's claims when it fits nowhere: a claim that is no use is given back for a later try.
+
+        Args:
+            context: The cycle.
+            state: What `pre_filter` found; None: no claims, or it did not get that far.
+            rows: Those that were rejected because a claim is `NOT_AVAILABLE`.
+        """
+        if state is None:
+            return Status(Code.UNSCHEDULABLE, (NOTHING_TO_DEALLOCATE,))
+        for claim, mask in zip(state.claims, self._unavailable(context, state), strict=True):
+            unavailable = isinstance(mask, np.ndarray) and mask[list(rows)].any()
+            users = {reference.uid for reference in claim.status.reserved_for}
+            if unavailable and claim is not state.special and users <= {context.pod.metadata.uid}:
+                return Status(Code.UNSCHEDULABLE, (DEALLOCATED,))
+        left_over = state.special is not None and state.special.metadata.name != extended.SPECIAL_NAME
+        return Status(Code.UNSCHEDULABLE, (DELETED if left_over else STILL_UNSCHEDULABLE,))
 
     def _judge(
         self, context: CycleContext, state: DynamicResourcesState, row: int, unavailable: Sequence[_Unavailable]
@@ -251,15 +289,15 @@ class DynamicResources:
         """For each claim the nodes where its allocation cannot be used; a text where that is not known."""
         args = context.args.get(self.name) or DynamicResourcesArgs()
         timeout = _duration(args.binding_timeout)
-        now = context.now
+        now, binds = context.now, context.features.dra_device_binding_conditions
         found: list[_Unavailable] = []
         for claim in state.claims:
             allocation = claim.status.allocation
             mask = np.zeros(len(context.table), np.bool_)
             if allocation is not None and allocation.node_selector is not None:
-                mask |= ~match_node_selector(context.table, allocation.node_selector)
+                mask |= ~match_node_selector(context.table.nodes, allocation.node_selector)
             try:
-                if allocation is not None and is_unavailable(claim, allocation, timeout, now):
+                if allocation is not None and binds and is_unavailable(claim, allocation, timeout, now):
                     mask[:] = True
             except UnknownAnswer as error:
                 found.append(str(error))
@@ -276,12 +314,16 @@ def is_unknown(code: int, reasons: Sequence[str]) -> bool:
     return code == Code.ERROR and any(reason.startswith(UNKNOWN) for reason in reasons)
 
 
-def _check_classes(claims: Sequence[ResourceClaim], classes: set[str]) -> Status:
+def _check_classes(claims: Sequence[ResourceClaim], classes: set[str], features: Features) -> Status:
     """Whether the classes of all requests exist, of claims that are not allocated (validateDeviceClass)."""
     for claim in claims:
         if claim.status.allocation is not None:
             continue
         for request in claim.spec.devices.requests:
+            if request.exactly is None and request.first_available and not features.dra_prioritized_list:
+                problem = "has subrequests, but the DRAPrioritizedList feature is disabled"
+                text = f"resource claim {claim.key}, request {request.name}: {problem}"
+                return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
             if request.exactly is not None:
                 wanted = [(request.name, request.exactly.device_class_name)]
             else:

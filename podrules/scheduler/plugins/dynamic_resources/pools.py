@@ -6,6 +6,8 @@
     invalid       a device name twice, a counter set twice, or a counter that does not exist: likewise
     order         driver, then pool name; pools with binding conditions last; slices by name
 
+Without the gate DRAPartitionableDevices slices with counters, and those whose devices choose nodes, are passed over.
+
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go at v0.36.3.
 """
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from podrules.model.affinity import NodeSelector
 from podrules.model.resource import CounterSet, Device, ResourceSlice
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.node_selector import match_node_selector
 
 __all__ = ["Pool", "PoolID", "Slices"]
@@ -58,16 +60,26 @@ class Pool(Struct, frozen=True):
 class Slices:
     """All slices, found by node and by pool. Made once for a pod."""
 
-    def __init__(self, table: NodeTable, slices: Iterable[ResourceSlice]) -> None:
-        """Sort the slices into those of one node and those that may reach several."""
-        self._table = table
+    def __init__(self, nodes: Nodes, slices: Iterable[ResourceSlice], *, partitionable: bool = True) -> None:
+        """Sort the slices into those of one node and those that may reach several.
+
+        Args:
+            nodes: All of the cluster.
+            slices: All of the cluster.
+            partitionable: Gate DRAPartitionableDevices.
+        """
+        self._nodes = nodes
+        self._partitionable = partitionable
         self._own: dict[str, list[ResourceSlice]] = defaultdict(list)
         self._shared: list[ResourceSlice] = []
         self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
         self._masks: dict[int, NDArray[np.bool_]] = {}
         self._pools: dict[tuple[int, ...], tuple[Pool, ...]] = {}
         for item in slices:
+            # A pool's slices are counted whether or not they are used.
             self._by_pool[_pool_id(item)].append(item)
+            if not partitionable and (item.spec.shared_counters or item.spec.per_device_node_selection):
+                continue
             if item.spec.node_name and not item.spec.shared_counters:
                 self._own[item.spec.node_name].append(item)
             else:
@@ -75,7 +87,7 @@ class Slices:
 
     def relevant(self, row: int) -> list[ResourceSlice]:
         """The slices that reach a node."""
-        own = self._own.get(self._table.names[row], ())
+        own = self._own.get(self._nodes.names[row], ())
         return [*own, *(item for item in self._shared if self._reaches(item, row))]
 
     def pools(self, slices: Sequence[ResourceSlice]) -> tuple[Pool, ...]:
@@ -100,11 +112,11 @@ class Slices:
     def _matches(self, row: int, name: str | None, selector: NodeSelector | None, *, all_nodes: bool) -> bool:
         """The node selection of a slice or a device (NodeMatches)."""
         if name:
-            return self._table.names[row] == name
+            return self._nodes.names[row] == name
         if all_nodes or selector is None:
             return all_nodes
         if id(selector) not in self._masks:
-            self._masks[id(selector)] = match_node_selector(self._table, selector)
+            self._masks[id(selector)] = match_node_selector(self._nodes, selector)
         return bool(self._masks[id(selector)][row])
 
     def _gather(self, slices: Sequence[ResourceSlice]) -> tuple[Pool, ...]:
@@ -123,14 +135,14 @@ class Slices:
         """One pool; None when a newer generation exists elsewhere."""
         wanted = slices[0].spec.pool.resource_slice_count
         if len(slices) == wanted:
-            return _build(pool_id, slices, slices)
+            return _build(pool_id, slices, slices, partitionable=self._partitionable)
         generation = slices[0].spec.pool.generation
         if any(item.spec.pool.generation > generation for item in self._by_pool[pool_id]):
             return None
         everywhere = [item for item in self._by_pool[pool_id] if item.spec.pool.generation == generation]
         if len(everywhere) != wanted:
             return Pool(pool_id, incomplete=True)
-        return _build(pool_id, slices, everywhere)
+        return _build(pool_id, slices, everywhere, partitionable=self._partitionable)
 
 
 def _pool_id(item: ResourceSlice) -> PoolID:
@@ -141,7 +153,9 @@ def _has_binding_conditions(pool: Pool) -> bool:
     return any(device.binding_conditions is not None for item in pool.slices for device in item.spec.devices)
 
 
-def _build(pool_id: PoolID, slices: list[ResourceSlice], everywhere: list[ResourceSlice]) -> Pool:
+def _build(
+    pool_id: PoolID, slices: list[ResourceSlice], everywhere: list[ResourceSlice], *, partitionable: bool
+) -> Pool:
     """A complete pool, checked (buildPool)."""
     slices = sorted(slices, key=lambda item: item.metadata.name)
     with_devices = tuple(item for item in slices if not item.spec.shared_counters)
@@ -149,6 +163,8 @@ def _build(pool_id: PoolID, slices: list[ResourceSlice], everywhere: list[Resour
     elsewhere = tuple(item for item in everywhere if item.metadata.name not in names)
     counter_sets: dict[str, CounterSet] = {}
     problem = _duplicate_device(with_devices)
+    if not partitionable:
+        return Pool(pool_id, invalid_reason=problem) if problem else Pool(pool_id, slices=with_devices)
     for item in slices:
         for counter_set in item.spec.shared_counters:
             if counter_set.name in counter_sets:

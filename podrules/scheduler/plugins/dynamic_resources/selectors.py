@@ -5,6 +5,9 @@
     device.attributes[domain].id        int, bool, string or semantic version; a missing domain is an empty map
     device.capacity[domain].id          quantity; a missing domain is an empty map
 
+Without the gate DRAConsumableCapacity there is no device.allowMultipleAllocations: upstream refuses to compile
+an expression that reads it, in words of its compiler that are not restated (`UnknownAnswer`).
+
 A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
 ``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
 Of several operands of ``||`` and ``&&`` that fail, the first is told, so these two are judged here.
@@ -18,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     import cel
 
 __all__ = ["SelectorCache"]
+
+SHARED_FIELD: Final = "allowMultipleAllocations"
 
 Read = tuple[str, str, str]
 """What an expression reads of a device: ``attributes`` or ``capacity``, the domain, the id; no id: the whole domain."""
@@ -75,7 +80,13 @@ class Selector(Struct, frozen=True):
 class SelectorCache:
     """Answers of one scheduling cycle: each expression is evaluated once for each distinct set of values it reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shareable: bool = True) -> None:
+        """Start empty.
+
+        Args:
+            shareable: Gate DRAConsumableCapacity.
+        """
+        self._shareable = shareable
         self._answers: dict[tuple[Any, ...], bool | Exception] = {}
         self._checked: dict[int, str] = {}
         self._context: cel.Context | None = None
@@ -88,6 +99,8 @@ class SelectorCache:
             UnknownAnswer: the expression cannot be evaluated here.
         """
         selector = compile_selector(expression)
+        if not self._shareable and SHARED_FIELD in selector.scalars:
+            raise UnknownAnswer(f"the CEL expression {expression!r} reads {SHARED_FIELD}: DRAConsumableCapacity is off")
         unsupported = self._checked.get(id(device))
         if unsupported is None:
             unsupported = self._checked[id(device)] = _unsupported(device)

@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 
 from podrules.model.base import Model
 from podrules.scheduler.framework.interface import CycleContext, Verdicts
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import ABSENT
 from podrules.scheduler.framework.status import Code
-from podrules.scheduler.plugins.inter_pod_affinity.columns import Rows, affinity_holders, rows_matching
+from podrules.scheduler.plugins.inter_pod_affinity.columns import (
+    TermHolder,
+    affinity_holders,
+    count_selected,
+)
 from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, merge_namespaces
 
 __all__ = [
@@ -53,6 +58,12 @@ class FilterState(Struct, frozen=True):
     """Required anti-affinity terms of bound pods that select the pod."""
     matches_itself: bool
     """Whether the pod's affinity terms select the pod itself."""
+    near: tuple[AffinityTerm, ...] = ()
+    """The pod's required affinity terms, namespaces merged."""
+    away: tuple[AffinityTerm, ...] = ()
+    """The pod's required anti-affinity terms, namespaces merged."""
+    namespace_labels: Mapping[str, str] = {}
+    """Of the pod's namespace."""
 
     @property
     def first_of_series(self) -> bool:
@@ -94,15 +105,19 @@ def find_counts(context: CycleContext, terms: PodTerms) -> FilterState:
     table, metadata = context.table, context.pod.metadata
     near = merge_namespaces(terms.required_affinity, context.snapshot.namespaces)
     away = merge_namespaces(terms.required_anti_affinity, context.snapshot.namespaces)
-    holders = table.derived(affinity_holders).required_anti_affinity
-    existing = holders.matching(metadata.namespace, metadata.labels, namespace_labels(context))
-    matching_all = rows_matching(table, near) if near else None
+    labels = namespace_labels(context)
+    holders = affinity_holders(table.pods)
+    existing = holders.matching("required_anti_affinity", metadata.namespace, metadata.labels, labels)
+    matching_all = count_selected(table.pods, near) if near else None
     return FilterState(
         affinity_keys=tuple(term.topology_key for term in near),
-        affinity={} if matching_all is None else _count(table, ((term, matching_all) for term in _by_key(near))),
-        anti_affinity=_count(table, ((term, rows_matching(table, (term,))) for term in away)),
-        existing_anti_affinity=_count(table, existing),
+        affinity={} if matching_all is None else _by_domain(table, [(term, matching_all) for term in _by_key(near)]),
+        anti_affinity=_by_domain(table, [(term, count_selected(table.pods, (term,))) for term in away]),
+        existing_anti_affinity=_holders_by_domain(table, existing),
         matches_itself=bool(near) and all(term.matches(metadata.namespace, metadata.labels, {}) for term in near),
+        near=near,
+        away=away,
+        namespace_labels=labels,
     )
 
 
@@ -145,15 +160,23 @@ def _by_key(terms: Sequence[AffinityTerm]) -> Iterable[AffinityTerm]:
     return {term.topology_key: term for term in terms}.values()
 
 
-def _count(table: NodeTable, matches: Iterable[tuple[AffinityTerm, Rows]]) -> Counts:
-    """Rows by topology domain, over all terms with the same topology key."""
-    rows: dict[str, list[Rows]] = {}
-    for term, found in matches:
+def _by_domain(table: NodeTable, counted: Iterable[tuple[AffinityTerm, NDArray[np.int64]]]) -> Counts:
+    """Pods of each row by topology domain, over all terms with the same topology key."""
+    by_row: dict[str, NDArray[np.int64]] = {}
+    for term, found in counted:
+        by_row[term.topology_key] = by_row[term.topology_key] + found if term.topology_key in by_row else found
+    return {key: table.nodes.sums_by_value(key, found) for key, found in by_row.items()}
+
+
+def _holders_by_domain(table: NodeTable, holders: Iterable[TermHolder]) -> Counts:
+    """Holders by topology domain, over all terms with the same topology key; by key, for holders have no order."""
+    rows: dict[str, list[NDArray[np.int32]]] = {}
+    for term, found in holders:
         rows.setdefault(term.topology_key, []).append(found)
     counts: dict[str, NDArray[np.int64]] = {}
-    for key, found_rows in rows.items():
+    for key in sorted(rows):
         column = table.label(key)
-        codes = column.codes[np.concatenate(found_rows)]
+        codes = column.codes[np.concatenate(rows[key])]
         counts[key] = np.bincount(codes[codes != ABSENT], minlength=len(column.values))
     return counts
 

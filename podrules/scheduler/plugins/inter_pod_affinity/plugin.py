@@ -18,14 +18,18 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scori
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from podrules.model.base import Model
+from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.inter_pod_affinity import filtering, scoring
 from podrules.scheduler.plugins.inter_pod_affinity.filtering import FilterState, InterPodAffinityValues
+from podrules.scheduler.plugins.inter_pod_affinity.on_node import AffinityOnNode, affinity_on_node
 from podrules.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
 from podrules.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
 
@@ -64,6 +68,16 @@ class InterPodAffinity:
     def explain(self, context: CycleContext, state: FilterState, row: int) -> InterPodAffinityValues:
         """The domains behind a node's verdict."""
         return filtering.explain(context.table, state, row)
+
+    def on_node(
+        self,
+        context: CycleContext,
+        state: FilterState,
+        row: int,
+        pods: Sequence[Pod],  # noqa: ARG002 - they are counted
+    ) -> AffinityOnNode:
+        """The domains of a row's node."""
+        return affinity_on_node(context, state, row)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
         """Sum weights by topology domain, over all nodes."""

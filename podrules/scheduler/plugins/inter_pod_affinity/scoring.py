@@ -11,19 +11,23 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
-from podrules.scheduler.plugins.inter_pod_affinity.columns import Rows, affinity_holders, rows_matching
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import ABSENT, LabelColumn
+from podrules.scheduler.plugins.inter_pod_affinity.columns import TermList, affinity_holders, count_selected
 from podrules.scheduler.plugins.inter_pod_affinity.filtering import namespace_labels
-from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, merge_namespaces
+from podrules.scheduler.plugins.inter_pod_affinity.terms import PodTerms, merge_namespaces
 
 __all__ = ["ScoreState", "find_weights", "normalised", "sums"]
+
+Rows = NDArray[np.integer]
 
 
 class ScoreState(Struct, frozen=True):
@@ -33,19 +37,22 @@ class ScoreState(Struct, frozen=True):
     """Topology key to, for each value of that label, the sum of weights."""
 
 
-Weighted = tuple[AffinityTerm, Rows, int]
+class _Weighted(NamedTuple):
+    """What a term is worth at some rows."""
+
+    topology_key: str
+    rows: Rows
+    weights: NDArray[np.float64]
+    """For each of the rows. Sums stay far below 2**53, so floats are exact."""
 
 
 def find_weights(context: CycleContext, terms: PodTerms, hard_weight: int) -> ScoreState | None:
     """Sum weights by topology domain; None when nothing matches anywhere."""
-    rows: dict[str, list[Rows]] = {}
-    weights: dict[str, list[int]] = {}
-    for term, found, weight in (*_of_the_pod(context, terms), *_of_others(context, hard_weight)):
-        rows.setdefault(term.topology_key, []).append(found)
-        weights.setdefault(term.topology_key, []).append(weight)
-    table = context.table
-    found_weights = {key: _sum_by_domain(table, key, rows[key], weights[key]) for key in rows}
-    kept = {key: sums for key, sums in found_weights.items() if sums is not None}
+    found: dict[str, list[_Weighted]] = {}
+    for entry in (*_of_the_pod(context, terms), *_of_others(context, hard_weight)):
+        found.setdefault(entry.topology_key, []).append(entry)
+    sums = {key: _sum_by_domain(context.table.label(key), entries) for key, entries in found.items()}
+    kept = {key: weights for key, weights in sums.items() if weights is not None}
     return ScoreState(kept) if kept else None
 
 
@@ -66,28 +73,32 @@ def normalised(scores: NDArray[np.int64]) -> NDArray[np.int64]:
     return shares
 
 
-def _of_the_pod(context: CycleContext, terms: PodTerms) -> Iterable[Weighted]:
+def _of_the_pod(context: CycleContext, terms: PodTerms) -> Iterable[_Weighted]:
     for sign, preferred in ((1, terms.preferred_affinity), (-1, terms.preferred_anti_affinity)):
         for term in merge_namespaces(preferred, context.snapshot.namespaces):
-            yield term, rows_matching(context.table, (term,)), sign * term.weight
+            counts = count_selected(context.table.pods, (term,))
+            rows = np.flatnonzero(counts)
+            yield _Weighted(term.topology_key, rows, sign * term.weight * counts[rows].astype(np.float64))
 
 
-def _of_others(context: CycleContext, hard_weight: int) -> Iterable[Weighted]:
+def _of_others(context: CycleContext, hard_weight: int) -> Iterable[_Weighted]:
     metadata, labels = context.pod.metadata, namespace_labels(context)
-    holders = context.table.derived(affinity_holders)
+    holders = affinity_holders(context.table.pods)
     if hard_weight > 0:
-        for term, rows in holders.required_affinity.matching(metadata.namespace, metadata.labels, labels):
-            yield term, rows, hard_weight
-    for sign, index in ((1, holders.preferred_affinity), (-1, holders.preferred_anti_affinity)):
-        for term, rows in index.matching(metadata.namespace, metadata.labels, labels):
-            yield term, rows, sign * term.weight
+        for term, rows in holders.matching("required_affinity", metadata.namespace, metadata.labels, labels):
+            yield _Weighted(term.topology_key, rows, np.full(len(rows), float(hard_weight)))
+    for sign, terms in _PREFERRED:
+        for term, rows in holders.matching(terms, metadata.namespace, metadata.labels, labels):
+            yield _Weighted(term.topology_key, rows, np.full(len(rows), float(sign * term.weight)))
 
 
-def _sum_by_domain(table: NodeTable, key: str, rows: list[Rows], weights: list[int]) -> NDArray[np.int64] | None:
-    """Weights by value of the label; None when no row has the label. Sums stay far below 2**53, so floats are exact."""
-    column = table.label(key)
-    codes = column.codes[np.concatenate(rows)]
-    each = np.repeat(np.array(weights, np.float64), [len(entry) for entry in rows])
+_PREFERRED: Final[tuple[tuple[int, TermList], ...]] = ((1, "preferred_affinity"), (-1, "preferred_anti_affinity"))
+
+
+def _sum_by_domain(column: LabelColumn, entries: Sequence[_Weighted]) -> NDArray[np.int64] | None:
+    """Weights by value of a label; None when no row has the label."""
+    codes = column.codes[np.concatenate([entry.rows for entry in entries])]
+    each = np.concatenate([entry.weights for entry in entries])
     labelled = codes != ABSENT
     if not labelled.any():
         return None

@@ -30,12 +30,15 @@ from podrules.resources import (
     is_scalar_resource_name,
     scheduler_request,
 )
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.bound_pods import BoundPods, Change
+from podrules.scheduler.framework.nodes import Nodes
 
-__all__ = ["PODS", "Accounting", "Amounts", "NodeAccounts", "allocatable"]
+__all__ = ["PODS", "Accounting", "Amounts", "NodeAccounts", "PodRequests", "RequestsOf", "allocatable"]
 
 PODS: Final = "pods"
 _COUNTED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
+_ALIKE_KEPT: Final = 1 << 14
+"""Combinations of shared parts that are remembered: where pods share nothing, none comes again."""
 _END_OF_CONTAINER: Final = -1
 """Ends a part of a pod's kind (`_kind`), as those below; identities of objects are never below zero."""
 _END_OF_INIT_CONTAINER: Final = -2
@@ -60,58 +63,105 @@ class Amounts(Struct, frozen=True):
         """A resource's column."""
         return self.columns.get(resource, self.none)
 
+    def plus(self, other: Amounts, sign: int) -> Amounts:
+        """The sum, or the difference when the sign is -1."""
+        names = self.columns.keys() | other.columns.keys()
+        return Amounts({name: self.of(name) + sign * other.of(name) for name in names}, self.none)
+
 
 class NodeAccounts(Struct, frozen=True):
     """What the pods of each node are accounted for."""
 
+    features: Features
     pods: Column
     requested: Amounts
     nonzero: Amounts
     """Only cpu and memory differ from `requested`."""
 
+    def after(self, change: Change) -> NodeAccounts:
+        """With the pods that came, or without those that went."""
+        other = _accounts(change.pods, change.rows, len(self.pods), self.features)
+        return NodeAccounts(
+            self.features,
+            self.pods + change.sign * other.pods,
+            self.requested.plus(other.requested, change.sign),
+            self.nonzero.plus(other.nonzero, change.sign),
+        )
 
-def allocatable(table: NodeTable) -> Amounts:
+
+def allocatable(nodes: Nodes) -> Amounts:
     """What the nodes can give; ``pods`` among the rest."""
-    columns = {name: np.zeros(len(table), np.int64) for name in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)}
-    for row, node in enumerate(table.nodes):
+    columns = {name: np.zeros(len(nodes), np.int64) for name in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)}
+    for row, node in enumerate(nodes):
         for name, amount in node.status.allocatable.items():
             if name not in columns:
-                columns[name] = np.zeros(len(table), np.int64)
+                columns[name] = np.zeros(len(nodes), np.int64)
             columns[name][row] = amount.milli_value if name == CPU else amount.value
     kept = {name: column for name, column in columns.items() if name in _COUNTED or is_scalar_resource_name(name)}
-    return Amounts(kept, np.zeros(len(table), np.int64))
+    return Amounts(kept, np.zeros(len(nodes), np.int64))
 
 
 class Accounting(Struct, frozen=True):
-    """Makes a table's `NodeAccounts` under given features: ``table.derived(Accounting(features))``."""
+    """Makes the `NodeAccounts` of pods under given features: ``table.pods.derived(Accounting(features))``."""
 
     features: Features
 
-    def __call__(self, table: NodeTable) -> NodeAccounts:
+    def __call__(self, pods: BoundPods) -> NodeAccounts:
         """Sum up the pods of each node."""
-        codes, examples = _kinds(table.pods)
-        requests = [scheduler_request(pod, self.features) for pod in examples]
+        return _accounts(pods, pods.rows, pods.node_count, self.features)
 
-        def summed(of: Callable[[SchedulerRequest], int]) -> Column:
-            each = np.fromiter(map(of, requests), np.int64, len(requests))
-            total = np.zeros(len(table), np.int64)
-            np.add.at(total, table.pod_rows, each[codes])
-            return total
 
-        columns = {
-            CPU: summed(lambda request: request.milli_cpu),
-            MEMORY: summed(lambda request: request.memory),
-            EPHEMERAL_STORAGE: summed(lambda request: request.ephemeral_storage),
-        }
-        for name in {name for request in requests for name in request.scalar}:
-            columns[name] = summed(partial(_scalar, name))
-        nonzero = {
-            CPU: summed(lambda request: request.nonzero_milli_cpu),
-            MEMORY: summed(lambda request: request.nonzero_memory),
-        }
-        none = np.zeros(len(table), np.int64)
-        pods = np.bincount(table.pod_rows, minlength=len(table)).astype(np.int64)
-        return NodeAccounts(pods, Amounts(columns, none), Amounts(columns | nonzero, none))
+class PodRequests:
+    """What pods are accounted for one by one, worked out once for each kind."""
+
+    def __init__(self, features: Features) -> None:
+        self._features = features
+        self._known: dict[tuple[object, ...], tuple[Pod, SchedulerRequest]] = {}
+        """With a pod of the kind: a kind is told by the identity of objects, which have to stay."""
+
+    def of(self, pod: Pod) -> SchedulerRequest:
+        """One pod's."""
+        key = _kind(pod)
+        if key not in self._known:
+            self._known[key] = pod, scheduler_request(pod, self._features)
+        return self._known[key][1]
+
+
+class RequestsOf(Struct, frozen=True):
+    """Makes `PodRequests` under given features: ``table.pods.derived(RequestsOf(features))``."""
+
+    features: Features
+
+    def __call__(self, pods: BoundPods) -> PodRequests:
+        """None is worked out yet."""
+        del pods
+        return PodRequests(self.features)
+
+
+def _accounts(pods: Sequence[Pod], rows: NDArray[np.int32], node_count: int, features: Features) -> NodeAccounts:
+    codes, examples = _kinds(pods)
+    requests = [scheduler_request(pod, features) for pod in examples]
+
+    def summed(of: Callable[[SchedulerRequest], int]) -> Column:
+        each = np.fromiter(map(of, requests), np.int64, len(requests))
+        total = np.zeros(node_count, np.int64)
+        np.add.at(total, rows, each[codes])
+        return total
+
+    columns = {
+        CPU: summed(lambda request: request.milli_cpu),
+        MEMORY: summed(lambda request: request.memory),
+        EPHEMERAL_STORAGE: summed(lambda request: request.ephemeral_storage),
+    }
+    for name in {name for request in requests for name in request.scalar}:
+        columns[name] = summed(partial(_scalar, name))
+    nonzero = {
+        CPU: summed(lambda request: request.nonzero_milli_cpu),
+        MEMORY: summed(lambda request: request.nonzero_memory),
+    }
+    none = np.zeros(node_count, np.int64)
+    counts = np.bincount(rows, minlength=node_count).astype(np.int64)
+    return NodeAccounts(features, counts, Amounts(columns, none), Amounts(columns | nonzero, none))
 
 
 def _scalar(name: str, request: SchedulerRequest) -> int:
@@ -121,16 +171,43 @@ def _scalar(name: str, request: SchedulerRequest) -> int:
 def _kinds(pods: Sequence[Pod]) -> tuple[NDArray[np.int32], list[Pod]]:
     """For each pod the index of its kind, and one pod of each kind."""
     seen: dict[tuple[object, ...], int] = {}
+    alike: dict[tuple[object, ...], int] = {}
     examples: list[Pod] = []
     codes = np.empty(len(pods), np.int32)
     for index, pod in enumerate(pods):
-        key = _kind(pod)
-        code = seen.get(key)
+        parts = _shared_parts(pod)
+        code = alike.get(parts)
         if code is None:
-            code = seen[key] = len(examples)
-            examples.append(pod)
+            code = seen.setdefault(_kind(pod), len(examples))
+            if code == len(examples):
+                examples.append(pod)
+            if len(alike) < _ALIKE_KEPT:
+                alike[parts] = code
         codes[index] = code
     return codes, examples
+
+
+def _shared_parts(pod: Pod) -> tuple[object, ...]:
+    """The objects that `_kind` looks into: pods that have the very same ones are of one kind.
+
+    That holds while they are there. Pods that were made from one template have the same, if they were read in protobuf.
+    """
+    spec, status = pod.spec, pod.status
+    parts: list[object] = [
+        id(spec.containers),
+        id(spec.init_containers),
+        id(spec.overhead),
+        id(spec.resources),
+        id(status.resources),
+        id(status.allocated_resources),
+    ]
+    for entry in status.container_statuses:
+        parts += (entry.name, id(entry.resources), id(entry.allocated_resources))
+    parts.append(_END_OF_CONTAINER)
+    for entry in status.init_container_statuses:
+        parts += (entry.name, id(entry.resources), id(entry.allocated_resources))
+    parts += [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
+    return tuple(parts)
 
 
 def _kind(pod: Pod) -> tuple[object, ...]:

@@ -7,8 +7,8 @@
 
 Resources are cpu, memory, ephemeral-storage, then extended resources, huge pages and attachable volumes, by name
 (upstream: in no order). Extended resources that the arguments ignore, by name or by group, are passed over. The request
-is the spec's alone: a pod that is not placed has nothing in its status. A resource that a DeviceClass stands for is
-left to DynamicResources on nodes that offer none of it.
+is the spec's alone: a pod that is not placed has nothing in its status. A resource that a DeviceClass stands for
+(gate DRAExtendedResource) is left to DynamicResources on nodes that offer none of it.
 
 Score: `scoringStrategy` (see `scorers`), where a container that asks for no cpu or memory counts as 100m and 200Mi, and
 ``spec.resources`` of the pod to be placed do not count, though those of pods on the node do.
@@ -18,29 +18,32 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go at v1.36.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.model.pod import Pod
 from podrules.resources import (
     CPU,
     EPHEMERAL_STORAGE,
     MEMORY,
     PodResourcesOptions,
+    SchedulerRequest,
     is_overcommit_allowed,
     is_scalar_resource_name,
     pod_requests,
 )
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
-from podrules.scheduler.framework.status import Code
+from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.dynamic_resources.extended import classes_by_resource
 from podrules.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
-from podrules.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
+from podrules.scheduler.plugins.node_resources.columns import PODS, Accounting, PodRequests, RequestsOf, allocatable
 from podrules.scheduler.plugins.node_resources.scorers import allocations, requested_amounts, strategy_score
 
-__all__ = ["FitState", "InsufficientResource", "NodeResourcesFit"]
+__all__ = ["FitState", "InsufficientResource", "NodeResourcesFit", "RoomOnNode"]
 
 TOO_MANY_PODS: Final = "Too many pods"
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
@@ -82,13 +85,14 @@ class NodeResourcesFit:
                 needs[name] = amount.milli_value if name == CPU else amount.value
         order = (*_FIRST, *sorted(needs.keys() - set(_FIRST)))
         requests = tuple((name, needs[name]) for name in order if needs.get(name, 0) > 0)
-        devices = classes_by_resource(context.snapshot.device_classes)
+        classes = context.snapshot.device_classes if context.features.dra_extended_resource else ()
+        devices = classes_by_resource(classes)
         return PreFilterResult(state=FitState(requests, frozenset(name for name, _ in requests if name in devices)))
 
     def filter(self, context: CycleContext, state: FitState) -> Verdicts:
         """Whether each node has room (fitsRequest)."""
-        capacities = context.table.derived(allocatable)
-        accounts = context.table.derived(Accounting(context.features))
+        capacities = context.table.nodes.derived(allocatable)
+        accounts = context.table.pods.derived(Accounting(context.features))
         crowded = accounts.pods + 1 > capacities.of(PODS)
         codes = np.where(crowded, Code.UNSCHEDULABLE, Code.SUCCESS).astype(np.int8)
         for name, amount in state.requests:
@@ -106,18 +110,16 @@ class NodeResourcesFit:
 
     def explain(self, context: CycleContext, state: FitState, row: int) -> tuple[InsufficientResource, ...]:
         """What a node has too little of, with numbers, in the order of the reasons."""
-        capacities = context.table.derived(allocatable)
-        accounts = context.table.derived(Accounting(context.features))
-        found: list[InsufficientResource] = []
-        used, capacity = int(accounts.pods[row]), int(capacities.of(PODS)[row])
-        if used + 1 > capacity:
-            found.append(InsufficientResource(PODS, TOO_MANY_PODS, 1, used, capacity, unresolvable=False))
-        for name, amount in state.requests:
-            used, capacity = int(accounts.requested.of(name)[row]), int(capacities.of(name)[row])
-            if amount > capacity - used and (capacity > 0 or name not in state.devices):
-                reason = f"Insufficient {name}"
-                found.append(InsufficientResource(name, reason, amount, used, capacity, amount > capacity))
-        return tuple(found)
+        accounts = context.table.pods.derived(Accounting(context.features))
+        used = (accounts.pods, *(accounts.requested.of(name) for name, _ in state.requests))
+        return tuple(_insufficient(state, [int(column[row]) for column in used], _capacity(context, state, row)))
+
+    def on_node(self, context: CycleContext, state: FitState, row: int, pods: Sequence[Pod]) -> RoomOnNode:
+        """The room of a row's node."""
+        amounts = _PodAmounts(state, context.table.pods.derived(RequestsOf(context.features)))
+        nothing = (0, *(0 for _ in state.requests))
+        used = tuple(map(sum, zip(nothing, *map(amounts.of, pods), strict=True)))
+        return RoomOnNode(state, used, _capacity(context, state, row), amounts)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - Protocol
         """What the pod adds to each scored resource."""
@@ -133,6 +135,81 @@ class NodeResourcesFit:
     def _args(self, context: CycleContext) -> NodeResourcesFitArgs:
         found: NodeResourcesFitArgs = context.args.get(self.name) or NodeResourcesFitArgs()
         return found
+
+
+class RoomOnNode(Struct, frozen=True):
+    """What the pods of one node leave; numbers are those of ``pods`` and then of what is asked for, in order."""
+
+    state: FitState
+    used: tuple[int, ...]
+    capacity: tuple[int, ...]
+    amounts: _PodAmounts
+
+    def add_pod(self, pod: Pod) -> RoomOnNode:
+        """With what the pod is accounted for."""
+        return self._changed(pod, 1)
+
+    def remove_pod(self, pod: Pod) -> RoomOnNode:
+        """Without what the pod is accounted for."""
+        return self._changed(pod, -1)
+
+    def _changed(self, pod: Pod, sign: int) -> RoomOnNode:
+        change = self.amounts.of(pod)
+        used = tuple([before + sign * of_pod for before, of_pod in zip(self.used, change, strict=True)])
+        return RoomOnNode(self.state, used, self.capacity, self.amounts)
+
+    def status(self) -> Status:
+        """Whether the rest is enough."""
+        found = tuple(_insufficient(self.state, self.used, self.capacity))
+        if not found:
+            return SUCCESS
+        unresolvable = any(entry.unresolvable for entry in found)
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
+        return Status(code, tuple(entry.reason for entry in found))
+
+
+def _insufficient(state: FitState, used: Sequence[int], capacity: Sequence[int]) -> Iterator[InsufficientResource]:
+    """What there is too little of; the numbers begin with those of ``pods``."""
+    if used[0] + 1 > capacity[0]:
+        yield InsufficientResource(PODS, TOO_MANY_PODS, 1, used[0], capacity[0], unresolvable=False)
+    for (name, amount), taken, most in zip(state.requests, used[1:], capacity[1:], strict=True):
+        if amount > most - taken and (most > 0 or name not in state.devices):
+            yield InsufficientResource(name, f"Insufficient {name}", amount, taken, most, amount > most)
+
+
+def _capacity(context: CycleContext, state: FitState, row: int) -> tuple[int, ...]:
+    capacities = context.table.nodes.derived(allocatable)
+    return tuple(int(capacities.of(name)[row]) for name in (PODS, *(name for name, _ in state.requests)))
+
+
+class _PodAmounts:
+    """What pods take of the node, each worked out once: it comes and goes."""
+
+    def __init__(self, state: FitState, requests: PodRequests) -> None:
+        self._names = tuple(name for name, _ in state.requests)
+        self._requests = requests
+        self._known: dict[int, tuple[Pod, tuple[int, ...]]] = {}
+        """By identity, with the pod itself: it has to stay."""
+
+    def of(self, pod: Pod) -> tuple[int, ...]:
+        """One of ``pods``, and of what is asked for, in order."""
+        known = self._known.get(id(pod))
+        if known is None:
+            request = self._requests.of(pod)
+            known = self._known[id(pod)] = pod, (1, *(_amount(request, name) for name in self._names))
+        return known[1]
+
+
+def _amount(request: SchedulerRequest, name: str) -> int:
+    match name:
+        case "cpu":
+            return request.milli_cpu
+        case "memory":
+            return request.memory
+        case "ephemeral-storage":
+            return request.ephemeral_storage
+        case _:
+            return request.scalar.get(name, 0)
 
 
 def _ignored(name: str, args: NodeResourcesFitArgs) -> bool:

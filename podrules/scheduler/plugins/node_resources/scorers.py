@@ -100,8 +100,8 @@ def allocations(
     use_requested: bool,
 ) -> tuple[Allocation, ...]:
     """Each resource on the given rows (calculateNodeAllocatableRequest)."""
-    capacities = context.table.derived(allocatable)
-    accounts = context.table.derived(Accounting(context.features))
+    capacities = context.table.nodes.derived(allocatable)
+    accounts = context.table.pods.derived(Accounting(context.features))
     used = accounts.requested if use_requested else accounts.nonzero
     found: list[Allocation] = []
     for spec, amount in zip(resources, amounts, strict=True):
@@ -192,17 +192,27 @@ def _balance(requested: Sequence[Column], capacities: Sequence[Column]) -> Colum
         for amount, capacity, counts in zip(requested, capacities, counted, strict=True)
     ]
     number = np.sum(counted, axis=0)
-    total, signed, squares = np.zeros(size), np.zeros(size), np.zeros(size)
+    signed = np.zeros(size)
     for share, counts in zip(shares, counted, strict=True):
-        total += np.where(counts, share, 0)
         # The difference of two shares: the first has a plus, the second a minus.
         signed = np.where(counts, share - signed, signed)
+    deviation = np.where(number == 2, np.abs(signed / 2), 0)
+    if len(shares) > 2:
+        deviation = np.where(number > 2, _standard_deviation(shares, counted, number), deviation)
+    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _standard_deviation(
+    shares: Sequence[NDArray[np.float64]], counted: Sequence[NDArray[np.bool_]], number: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    total, squares = np.zeros(len(number)), np.zeros(len(number))
+    for share, counts in zip(shares, counted, strict=True):
+        total += np.where(counts, share, 0)
     mean = total / np.maximum(number, 1)
     for share, counts in zip(shares, counted, strict=True):
         squares += np.where(counts, (share - mean) * (share - mean), 0)
-    many = np.sqrt(squares / np.maximum(number, 1))
-    deviation = np.where(number == 2, np.abs(signed / 2), np.where(number > 2, many, 0))
-    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+    deviation: NDArray[np.float64] = np.sqrt(squares / np.maximum(number, 1))
+    return deviation
 
 
 def _divided(left: Column, right: Column) -> Column:

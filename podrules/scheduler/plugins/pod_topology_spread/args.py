@@ -26,6 +26,7 @@ __all__ = [
     "SYSTEM_DEFAULTING",
     "SYSTEM_DEFAULT_CONSTRAINTS",
     "PodTopologySpreadArgs",
+    "constraint_errors",
     "validate_pod_topology_spread_args",
 ]
 
@@ -67,7 +68,13 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(args.default_constraints):
         place = f"{path}.defaultConstraints[{index}]"
-        errors += _constraint_errors(constraint, place)
+        errors += constraint_errors(constraint, place)
+        if constraint.topology_key and not is_label_key(constraint.topology_key):
+            errors.append(f'{place}.topologyKey: Invalid value: "{constraint.topology_key}": not a label name')
+        if constraint.label_selector is not None:
+            errors.append(
+                f"{place}.labelSelector: Forbidden: constraint must not define a selector, as they deduced for each pod"
+            )
         kind = (constraint.topology_key, constraint.when_unsatisfiable)
         if kind in seen:
             errors.append(f'{place}: Duplicate value: "{{{kind[0]}, {kind[1]}}}"')
@@ -75,24 +82,19 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
     return tuple(errors)
 
 
-def _constraint_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
+def constraint_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
+    """Field errors of a pod's constraint but for its selector (validateTopologySpreadConstraints)."""
     errors: list[str] = []
     if constraint.max_skew <= 0:
         errors.append(f"{place}.maxSkew: Invalid value: {constraint.max_skew}: not in valid range (0, inf)")
     if not constraint.topology_key:
         errors.append(f"{place}.topologyKey: Required value: can not be empty")
-    elif not is_label_key(constraint.topology_key):
-        errors.append(f'{place}.topologyKey: Invalid value: "{constraint.topology_key}": not a label name')
     if not constraint.when_unsatisfiable:
         errors.append(f"{place}.whenUnsatisfiable: Required value: can not be empty")
     elif constraint.when_unsatisfiable not in {DO_NOT_SCHEDULE, SCHEDULE_ANYWAY}:
         errors.append(
             f'{place}.whenUnsatisfiable: Unsupported value: "{constraint.when_unsatisfiable}": '
             'supported values: "DoNotSchedule", "ScheduleAnyway"'
-        )
-    if constraint.label_selector is not None:
-        errors.append(
-            f"{place}.labelSelector: Forbidden: constraint must not define a selector, as they deduced for each pod"
         )
     return errors + _pod_errors(constraint, place)
 

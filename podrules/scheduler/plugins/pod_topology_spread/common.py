@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from podrules.model.pod import Pod, TopologySpreadConstraint
 from podrules.model.selectors import Selector
+from podrules.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduler.framework.interface import CycleContext
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduler.framework.pod_kinds import CountPods, PodKinds
 from podrules.scheduler.plugins.node_selector import pod_matches_node_affinity
 from podrules.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from podrules.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
@@ -97,11 +99,11 @@ def constraints_in_force(context: CycleContext, action: str) -> tuple[SpreadCons
     )
 
 
-def nodes_with_all_keys(table: NodeTable, constraints: Sequence[SpreadConstraint]) -> Mask:
+def nodes_with_all_keys(nodes: Nodes, constraints: Sequence[SpreadConstraint]) -> Mask:
     """For each node whether it has every topology key (nodeLabelsMatchSpreadConstraints)."""
-    found = np.ones(len(table), np.bool_)
+    found = np.ones(len(nodes), np.bool_)
     for constraint in constraints:
-        found &= table.label(constraint.topology_key).codes != ABSENT
+        found &= nodes.label(constraint.topology_key).codes != ABSENT
     return found
 
 
@@ -110,9 +112,9 @@ def included_nodes(context: CycleContext, constraints: Sequence[SpreadConstraint
     everything = np.ones(len(context.table), np.bool_)
     affine = tolerated = everything
     if any(constraint.node_affinity_policy == HONOR for constraint in constraints):
-        affine = pod_matches_node_affinity(context.table, context.pod)
+        affine = pod_matches_node_affinity(context.table.nodes, context.pod)
     if any(constraint.node_taints_policy == HONOR for constraint in constraints):
-        tolerated = untolerated_taint_codes(context.table, context.pod.spec.tolerations) == ABSENT
+        tolerated = untolerated_taint_codes(context.table.nodes, context.pod.spec.tolerations) == ABSENT
     return tuple(
         (affine if constraint.node_affinity_policy == HONOR else everything)
         & (tolerated if constraint.node_taints_policy == HONOR else everything)
@@ -121,51 +123,26 @@ def included_nodes(context: CycleContext, constraints: Sequence[SpreadConstraint
 
 
 def matching_pods(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> tuple[NDArray[np.int64], ...]:
-    """For each constraint how many pods of each node match; counted once for each distinct selector."""
-    counted: dict[Selector | None, NDArray[np.int64]] = {}
-    for constraint in constraints:
-        selector = constraint.selector
-        if selector not in counted:
-            counted[selector] = count_matching_pods(context.table, selector, context.pod.metadata.namespace)
-    return tuple(counted[constraint.selector] for constraint in constraints)
+    """For each constraint how many pods of each node match."""
+    return tuple(
+        count_matching_pods(context.table.pods, constraint.selector, context.pod.metadata.namespace)
+        for constraint in constraints
+    )
 
 
-def count_matching_pods(table: NodeTable, selector: Selector | None, namespace: str) -> NDArray[np.int64]:
+def count_matching_pods(pods: BoundPods, selector: Selector | None, namespace: str) -> NDArray[np.int64]:
     """For each node how many of its pods match (countPodsMatchSelector)."""
     if selector is None or selector.empty:
-        return np.zeros(len(table), np.int64)
-    sets = table.derived(_label_sets)
-    matched = np.zeros(len(sets.labels) + 1, np.bool_)
-    for code in sets.by_namespace.get(namespace, ()):
-        matched[code] = selector.matches(sets.labels[code])
-    rows = table.pod_rows[matched[sets.codes]]
-    return np.bincount(rows, minlength=len(table)).astype(np.int64)
+        return np.zeros(pods.node_count, np.int64)
+    return pods.derived(CountPods(_Matching(namespace, selector))).counts
 
 
-class _LabelSets(Struct, frozen=True):
-    codes: NDArray[np.int32]
-    """For each pod its namespace and labels as an index; -1, the entry past the end, when it is being deleted."""
-    labels: tuple[Mapping[str, str], ...]
-    by_namespace: Mapping[str, Sequence[int]]
+class _Matching(Struct, frozen=True):
+    namespace: str
+    selector: Selector
 
-
-def _label_sets(table: NodeTable) -> _LabelSets:
-    codes = np.full(len(table.pods), -1, np.int32)
-    seen: dict[tuple[object, ...], int] = {}
-    labels: list[Mapping[str, str]] = []
-    by_namespace: dict[str, list[int]] = {}
-    for index, pod in enumerate(table.pods):
-        metadata = pod.metadata
-        if metadata.deletion_timestamp is not None:
-            continue
-        key: tuple[object, ...] = (metadata.namespace, *metadata.labels.items())
-        code = seen.get(key)
-        if code is None:
-            code = seen[key] = len(labels)
-            labels.append(metadata.labels)
-            by_namespace.setdefault(metadata.namespace, []).append(code)
-        codes[index] = code
-    return _LabelSets(codes, tuple(labels), by_namespace)
+    def among(self, kinds: PodKinds) -> Mask:
+        return kinds.in_namespaces(self.namespace.__eq__) & kinds.matching(self.selector) & ~kinds.deleted
 
 
 def _read(constraint: TopologySpreadConstraint, pod: Pod, field: str) -> SpreadConstraint:

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext
-from podrules.scheduler.framework.node_table import ABSENT, LabelColumn, NodeTable
-from podrules.scheduler.framework.status import Code
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import ABSENT, LabelColumn
+from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.pod_topology_spread.common import (
     SpreadConstraint,
     included_nodes,
@@ -39,6 +40,7 @@ __all__ = [
     "Relaxation",
     "Skew",
     "Spread",
+    "SpreadOnNode",
     "SpreadState",
     "add_pod",
     "domains",
@@ -140,7 +142,7 @@ class Relaxation(Struct, frozen=True, rename="camel"):
 def spread_state(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> SpreadState:
     """Count domains and matching pods (calPreFilterState)."""
     table, pod = context.table, context.pod
-    having_keys = nodes_with_all_keys(table, constraints)
+    having_keys = nodes_with_all_keys(table.nodes, constraints)
     spreads: list[Spread] = []
     counts, masks = matching_pods(context, constraints), included_nodes(context, constraints)
     for constraint, matching, included in zip(constraints, counts, masks, strict=True):
@@ -220,7 +222,7 @@ _USUAL_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "
 def _wider_skew(context: CycleContext, constraints: Sequence[SpreadConstraint], index: int) -> int | None:
     """The smallest maxSkew of one constraint with which a node more passes all of them."""
     state = spread_state(context, constraints)
-    others = nodes_with_all_keys(context.table, constraints)
+    others = nodes_with_all_keys(context.table.nodes, constraints)
     for place, spread in enumerate(state.spreads):
         if place != index:
             others &= lets_through(spread)
@@ -243,18 +245,48 @@ def remove_pod(state: SpreadState, preemptor: Pod, pod: Pod, row: int) -> Spread
     return _changed(state, preemptor, pod, row, -1)
 
 
+class SpreadOnNode(Struct, frozen=True):
+    """The constraints on one node."""
+
+    state: SpreadState
+    preemptor: Pod
+    row: int
+
+    def add_pod(self, pod: Pod) -> SpreadOnNode:
+        """With one pod more."""
+        return self._with(add_pod(self.state, self.preemptor, pod, self.row))
+
+    def remove_pod(self, pod: Pod) -> SpreadOnNode:
+        """With one pod less."""
+        return self._with(remove_pod(self.state, self.preemptor, pod, self.row))
+
+    def _with(self, state: SpreadState) -> SpreadOnNode:
+        return self if state is self.state else replace(self, state=state)
+
+    def status(self) -> Status:
+        """Whether every constraint lets the pod onto the node."""
+        for spread in self.state.spreads:
+            code = spread.labels.codes[self.row]
+            if code == ABSENT:
+                return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (ERR_REASON_NODE_LABEL_NOT_MATCH,))
+            skew = spread.match_num[code] + spread.self_match - spread.min_match_num
+            if skew > spread.constraint.max_skew:
+                return Status(Code.UNSCHEDULABLE, (ERR_REASON_CONSTRAINTS_NOT_MATCH,))
+        return SUCCESS
+
+
 def _changed(state: SpreadState, preemptor: Pod, pod: Pod, row: int, delta: int) -> SpreadState:
     if pod.metadata.namespace != preemptor.metadata.namespace:
         return state
-    spreads: list[Spread] = []
-    for spread in state.spreads:
+    spreads = list(state.spreads)
+    counted = False
+    for index, spread in enumerate(state.spreads):
         if spread.eligible[row] and spread.constraint.matches(pod.metadata.labels):
+            counted = True
             match_num = spread.match_num.copy()
             match_num[spread.labels.codes[row]] += delta
-            spreads.append(replace(spread, match_num=match_num))
-        else:
-            spreads.append(spread)
-    return SpreadState(tuple(spreads))
+            spreads[index] = replace(spread, match_num=match_num)
+    return SpreadState(tuple(spreads)) if counted else state
 
 
 def _skew(spread: Spread, row: int) -> Skew:

@@ -9,9 +9,12 @@ Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go at v1.36.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from podrules.model.pod import Pod
 from podrules.model.selectors import SelectorError
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, Code, Status
@@ -22,6 +25,7 @@ from podrules.scheduler.plugins.pod_topology_spread.filtering import (
     ERR_REASON_NODE_LABEL_NOT_MATCH,
     Relaxation,
     Skew,
+    SpreadOnNode,
     SpreadState,
     explain,
     judge,
@@ -67,6 +71,16 @@ class PodTopologySpread:
     def explain(self, context: CycleContext, state: SpreadState, row: int) -> tuple[Skew, ...]:  # noqa: ARG002 - as all
         """Every constraint's numbers on a node; the first that rejects gave the reason."""
         return explain(state, row)
+
+    def on_node(
+        self,
+        context: CycleContext,
+        state: SpreadState,
+        row: int,
+        pods: Sequence[Pod],  # noqa: ARG002 - they are counted
+    ) -> SpreadOnNode:
+        """The constraints on a row's node."""
+        return SpreadOnNode(state, context.pod, row)
 
     def relaxations(self, context: CycleContext, state: SpreadState) -> tuple[Relaxation, ...]:
         """Changes to one constraint that would free nodes."""

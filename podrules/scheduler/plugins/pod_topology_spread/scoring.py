@@ -22,7 +22,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import ABSENT
 from podrules.scheduler.plugins.pod_topology_spread.common import (
     HOSTNAME,
     SpreadConstraint,
@@ -83,7 +84,7 @@ def score_state(
     size = len(context.table)
     ignored = np.zeros(size, np.bool_)
     if require_all_topologies:
-        ignored = ~nodes_with_all_keys(context.table, constraints)
+        ignored = ~nodes_with_all_keys(context.table.nodes, constraints)
     scored = feasible[~ignored[feasible]]
     counts, masks = matching_pods(context, constraints), included_nodes(context, constraints)
     spreads = (

@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.features import Features
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.model.selectors import LabelSelector, SelectorError
 from podrules.model.storage import (
@@ -29,7 +30,7 @@ from podrules.model.storage import (
     StorageClass,
     TopologySelectorTerm,
 )
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduler.plugins.volume_binding.csi_translation import (
     TranslationError,
@@ -38,12 +39,21 @@ from podrules.scheduler.plugins.volume_binding.csi_translation import (
 )
 from podrules.scheduler.plugins.volume_binding.matching import (
     NO_VOLUME,
+    AttributesClassError,
     find_matching_volumes,
     matches_node_affinity,
 )
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
-__all__ = ["ClaimVerdict", "PodVolumeClaims", "Problem", "find_pod_volumes", "provision_problems"]
+__all__ = [
+    "ANNOTATION_SELECTED_NODE",
+    "ClaimVerdict",
+    "PodVolumeClaims",
+    "Problem",
+    "find_pod_volumes",
+    "provision_problems",
+    "reserved_volumes",
+]
 
 ANNOTATION_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 ANNOTATION_MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
@@ -86,34 +96,52 @@ class ClaimVerdict(NamedTuple):
 
 
 def find_pod_volumes(
-    index: StorageIndex, claims: PodVolumeClaims
+    index: StorageIndex, claims: PodVolumeClaims, features: Features
 ) -> tuple[tuple[ClaimVerdict, ...], tuple[ClaimVerdict, ...]]:
     """Bound claims and the others, each in the order in which upstream looks at them (FindPodVolumes)."""
     bound = tuple(_bound_verdict(index, claim) for claim in claims.bound)
-    return bound, tuple(_delayed_verdicts(index, claims.delayed))
+    return bound, tuple(_delayed_verdicts(index, claims.delayed, features))
+
+
+def reserved_volumes(
+    index: StorageIndex, claims: PodVolumeClaims, row: int, features: Features
+) -> tuple[tuple[PersistentVolumeClaim, PersistentVolume | None], ...]:
+    """Claims that wait, each with its volume on a node that suits the pod; None: one will be provisioned there.
+
+    Source: the StaticBindings and DynamicProvisions that AssumePodVolumes is given.
+    """
+    rows = np.zeros(len(index.nodes), np.bool_)
+    rows[row] = True
+    selected, others = _by_selection(claims.delayed)
+    found: list[tuple[PersistentVolumeClaim, PersistentVolume | None]] = [(claim, None) for claim in selected]
+    for matched in find_matching_volumes(index, others, rows, features):
+        place = int(matched.chosen[row])
+        volume = None if place == NO_VOLUME else index.volumes_by_class[matched.storage_class][place]
+        found.append((matched.claim, volume))
+    return tuple(found)
 
 
 def _bound_verdict(index: StorageIndex, claim: PersistentVolumeClaim) -> ClaimVerdict:
     """A bound claim (checkBoundClaims)."""
-    table = index.table
+    nodes = index.nodes
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None:
-        return ClaimVerdict(claim, np.full(len(table), Problem.VOLUME_NOT_FOUND, np.int8))
-    problems = _conflicts(table, volume)
+        return ClaimVerdict(claim, np.full(len(nodes), Problem.VOLUME_NOT_FOUND, np.int8))
+    problems = _conflicts(nodes, volume)
     plugin = in_tree_plugin(volume.spec)
     migrated = None if plugin is None else index.derived(_migrated).get(plugin.name)
     if migrated is None:
         return ClaimVerdict(claim, problems)
     try:
-        problems[migrated] = _conflicts(table, translate_volume(volume))[migrated]
+        problems[migrated] = _conflicts(nodes, translate_volume(volume))[migrated]
     except TranslationError as error:
         problems[migrated] = Problem.ERROR
         return ClaimVerdict(claim, problems, f"could not translate pv: {error}")
     return ClaimVerdict(claim, problems)
 
 
-def _conflicts(table: NodeTable, volume: PersistentVolume) -> Problems:
-    matched = matches_node_affinity(table, volume)
+def _conflicts(nodes: Nodes, volume: PersistentVolume) -> Problems:
+    matched = matches_node_affinity(nodes, volume)
     return np.where(matched, Problem.NONE, Problem.NODE_CONFLICT).astype(np.int8)
 
 
@@ -126,21 +154,23 @@ def _migrated(index: StorageIndex) -> Mapping[str, NDArray[np.int32]]:
     return {plugin: np.array(rows, np.int32) for plugin, rows in found.items()}
 
 
-def _delayed_verdicts(index: StorageIndex, claims: Sequence[PersistentVolumeClaim]) -> Iterable[ClaimVerdict]:
+def _delayed_verdicts(
+    index: StorageIndex, claims: Sequence[PersistentVolumeClaim], features: Features
+) -> Iterable[ClaimVerdict]:
     """Claims to be provisioned on a chosen node, then those to be matched, then provisioned where unmatched."""
-    selected = [claim for claim in claims if ANNOTATION_SELECTED_NODE in claim.metadata.annotations]
-    rows = np.ones(len(index.table), np.bool_)
+    selected, others = _by_selection(claims)
+    rows = np.ones(len(index.nodes), np.bool_)
     for claim in selected:
-        wanted = _only(index.table, claim.metadata.annotations[ANNOTATION_SELECTED_NODE])
+        wanted = _only(index.nodes, claim.metadata.annotations[ANNOTATION_SELECTED_NODE])
         yield ClaimVerdict(claim, np.where(wanted, Problem.NONE, Problem.BIND_CONFLICT).astype(np.int8))
         rows &= wanted
     for claim in selected:
         yield ClaimVerdict(claim, provision_problems(index, claim) * rows)
-    others = [claim for claim in claims if ANNOTATION_SELECTED_NODE not in claim.metadata.annotations]
     try:
-        matches = find_matching_volumes(index, others, rows)
-    except SelectorError as error:
-        text = f"error creating internal label selector for claim: {error}"
+        matches = find_matching_volumes(index, others, rows, features)
+    except (SelectorError, AttributesClassError) as error:
+        unread = isinstance(error, SelectorError)
+        text = f"error creating internal label selector for claim: {error}" if unread else str(error)
         yield ClaimVerdict(others[0], np.where(rows, Problem.ERROR, Problem.NONE).astype(np.int8), text)
         return
     for matched in matches:
@@ -149,36 +179,44 @@ def _delayed_verdicts(index: StorageIndex, claims: Sequence[PersistentVolumeClai
             yield ClaimVerdict(matched.claim, provision_problems(index, matched.claim) * unmatched)
 
 
-def _only(table: NodeTable, name: str) -> Mask:
-    only = np.zeros(len(table), np.bool_)
-    if name in table.index:
-        only[table.index[name]] = True
+def _by_selection(
+    claims: Sequence[PersistentVolumeClaim],
+) -> tuple[list[PersistentVolumeClaim], list[PersistentVolumeClaim]]:
+    """Claims for which a node has been chosen, and the others."""
+    selected = [claim for claim in claims if ANNOTATION_SELECTED_NODE in claim.metadata.annotations]
+    return selected, [claim for claim in claims if ANNOTATION_SELECTED_NODE not in claim.metadata.annotations]
+
+
+def _only(nodes: Nodes, name: str) -> Mask:
+    only = np.zeros(len(nodes), np.bool_)
+    if name in nodes.rows:
+        only[nodes.rows[name]] = True
     return only
 
 
 def provision_problems(index: StorageIndex, claim: PersistentVolumeClaim) -> Problems:
     """What keeps a claim from being provisioned on each node (checkVolumeProvisions)."""
-    problems = np.full(len(index.table), Problem.BIND_CONFLICT, np.int8)
+    problems = np.full(len(index.nodes), Problem.BIND_CONFLICT, np.int8)
     found = index.classes.get(claim_class(claim))
     if found is None or found.provisioner in {"", NO_PROVISIONER}:
         return problems
-    allowed = _matches_topologies(index.table, found.allowed_topologies)
+    allowed = _matches_topologies(index.nodes, found.allowed_topologies)
     enough = _has_enough_capacity(index, claim, found)
     problems[allowed] = np.where(enough, Problem.NONE, Problem.NOT_ENOUGH_SPACE)[allowed]
     return problems
 
 
-def _matches_topologies(table: NodeTable, topologies: Sequence[TopologySelectorTerm]) -> Mask:
+def _matches_topologies(nodes: Nodes, topologies: Sequence[TopologySelectorTerm]) -> Mask:
     """MatchTopologySelectorTerms: one of the terms, all of its labels; without terms every node."""
     if not topologies:
-        return np.ones(len(table), np.bool_)
+        return np.ones(len(nodes), np.bool_)
     terms = (
         NodeSelectorTerm(
             tuple(NodeSelectorRequirement(entry.key, "In", entry.values) for entry in term.match_label_expressions)
         )
         for term in topologies
     )
-    return match_node_selector(table, NodeSelector(tuple(terms)))
+    return match_node_selector(nodes, NodeSelector(tuple(terms)))
 
 
 def _has_enough_capacity(index: StorageIndex, claim: PersistentVolumeClaim, found: StorageClass) -> Mask:
@@ -186,12 +224,12 @@ def _has_enough_capacity(index: StorageIndex, claim: PersistentVolumeClaim, foun
     request = claim.spec.resources.requests.get(STORAGE)
     driver = index.drivers.get(found.provisioner)
     if request is None or driver is None or not driver.spec.storage_capacity:
-        return np.ones(len(index.table), np.bool_)
-    enough = np.zeros(len(index.table), np.bool_)
+        return np.ones(len(index.nodes), np.bool_)
+    enough = np.zeros(len(index.nodes), np.bool_)
     for capacity in index.capacities:
         limit = _limit(capacity)
         if capacity.storage_class_name == found.metadata.name and limit is not None and limit >= request.value:
-            enough |= _has_access(index.table, capacity.node_topology)
+            enough |= _has_access(index.nodes, capacity.node_topology)
     return enough
 
 
@@ -201,15 +239,15 @@ def _limit(capacity: CSIStorageCapacity) -> int | None:
     return None if limit is None else limit.value
 
 
-def _has_access(table: NodeTable, topology: LabelSelector | None) -> Mask:
+def _has_access(nodes: Nodes, topology: LabelSelector | None) -> Mask:
     """Nodes that a capacity is for; without a topology none, with an empty one all (nodeHasAccess)."""
     if topology is None:
-        return np.zeros(len(table), np.bool_)
+        return np.zeros(len(nodes), np.bool_)
     labels = (NodeSelectorRequirement(key, "In", (value,)) for key, value in topology.match_labels.items())
     expressions = (
         NodeSelectorRequirement(entry.key, entry.operator, entry.values) for entry in topology.match_expressions
     )
     term = NodeSelectorTerm((*labels, *expressions))
     if not term.match_expressions:
-        return np.ones(len(table), np.bool_)
-    return match_node_selector(table, NodeSelector((term,)))
+        return np.ones(len(nodes), np.bool_)
+    return match_node_selector(nodes, NodeSelector((term,)))

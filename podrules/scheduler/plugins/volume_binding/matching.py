@@ -4,6 +4,7 @@
     otherwise the smallest          that is Available, large enough, of the claim's class, mode, attributes class and
                                     access modes, that its selector matches, and whose node affinity matches the node
     a pod's claims                  smallest request first; what one takes on a node is gone there for the next
+    gate VolumeAttributesClass off  a claim that has an attributes class is an error
 
 Among volumes of one size upstream takes any; here the first of the snapshot.
 
@@ -20,23 +21,28 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from podrules.features import Features
 from podrules.model.affinity import NodeSelector, NodeSelectorTerm
 from podrules.model.base import ResourceList
 from podrules.model.quantity import ZERO, Quantity
 from podrules.model.selectors import Selector
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
-from podrules.scheduler.framework.node_table import ABSENT, NodeTable
+from podrules.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduler.plugins.node_selector_problems import term_problems
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
-__all__ = ["NO_VOLUME", "ClaimMatches", "find_matching_volumes", "matches_node_affinity"]
+__all__ = ["NO_VOLUME", "AttributesClassError", "ClaimMatches", "find_matching_volumes", "matches_node_affinity"]
 
 NO_VOLUME: Final = -1
 _FILESYSTEM: Final = "Filesystem"
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+
+
+class AttributesClassError(ValueError):
+    """A claim has an attributes class although the gate VolumeAttributesClass is off."""
 
 
 class ClaimMatches(NamedTuple):
@@ -48,27 +54,34 @@ class ClaimMatches(NamedTuple):
     """For each row the volume's place among those of its class, or `NO_VOLUME`."""
 
 
-def matches_node_affinity(table: NodeTable, volume: PersistentVolume) -> Mask:
+def matches_node_affinity(nodes: Nodes, volume: PersistentVolume) -> Mask:
     """For each node whether its labels match the volume's node affinity (CheckNodeAffinity)."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
-        return np.ones(len(table), np.bool_)
+        return np.ones(len(nodes), np.bool_)
     terms = _on_labels(affinity.required)
     if any(not term.match_expressions for term in terms):
-        return np.ones(len(table), np.bool_)
-    return match_node_selector(table, NodeSelector(terms))
+        return np.ones(len(nodes), np.bool_)
+    return match_node_selector(nodes, NodeSelector(terms))
 
 
 def find_matching_volumes(
-    index: StorageIndex, claims: Sequence[PersistentVolumeClaim], rows: Mask
+    index: StorageIndex, claims: Sequence[PersistentVolumeClaim], rows: Mask, features: Features
 ) -> tuple[ClaimMatches, ...]:
     """For each claim, in the order in which they choose, its volume on each of the rows.
 
     Raises:
+        AttributesClassError: a claim has an attributes class, and the gate is off.
         SelectorError: a claim's selector cannot be read.
     """
     found: list[ClaimMatches] = []
     for claim in sorted(claims, key=lambda claim: _storage(claim.spec.resources.requests)):
+        if claim.spec.volume_attributes_class_name and not features.volume_attributes_class:
+            where = f"{claim.metadata.namespace}/{claim.metadata.name}"
+            raise AttributesClassError(
+                f"unsupported volumeAttributesClassName is set on claim {where} "
+                "when the feature-gate VolumeAttributesClass is disabled"
+            )
         name = claim_class(claim)
         earlier = [matches.chosen for matches in found if matches.storage_class == name]
         choice = _Choice(index.derived(_Supply).of(name), earlier, rows)
@@ -79,8 +92,8 @@ def find_matching_volumes(
 class _ClassVolumes:
     """The volumes of a class: those that name a claim, and those that are free, the smallest first."""
 
-    def __init__(self, table: NodeTable, volumes: Sequence[PersistentVolume]) -> None:
-        self.table = table
+    def __init__(self, nodes: Nodes, volumes: Sequence[PersistentVolume]) -> None:
+        self.nodes = nodes
         self.volumes = volumes
         self.named: dict[tuple[str, str], list[int]] = {}
         free: list[int] = []
@@ -97,7 +110,7 @@ class _ClassVolumes:
     def rows(self, place: int) -> Rows:
         """Rows that match a volume's node affinity."""
         if place not in self._rows:
-            self._rows[place] = _rows_of(self.table, self.volumes[place])
+            self._rows[place] = _rows_of(self.nodes, self.volumes[place])
         return self._rows[place]
 
 
@@ -111,7 +124,7 @@ class _Supply:
     def of(self, name: str) -> _ClassVolumes:
         """A class's volumes."""
         if name not in self._found:
-            self._found[name] = _ClassVolumes(self._index.table, self._index.volumes_by_class.get(name, ()))
+            self._found[name] = _ClassVolumes(self._index.nodes, self._index.volumes_by_class.get(name, ()))
         return self._found[name]
 
 
@@ -220,16 +233,16 @@ def _on_labels(selector: NodeSelector) -> tuple[NodeSelectorTerm, ...]:
     )
 
 
-def _rows_of(table: NodeTable, volume: PersistentVolume) -> Rows:
+def _rows_of(nodes: Nodes, volume: PersistentVolume) -> Rows:
     """Rows that match a volume's node affinity: looked up where it is one label's values, as for local volumes."""
     affinity = volume.spec.node_affinity
     terms = () if affinity is None or affinity.required is None else affinity.required.node_selector_terms
     if len(terms) == 1 and len(terms[0].match_expressions) == 1 and not term_problems(terms[0], ""):
         wanted = terms[0].match_expressions[0]
         if wanted.operator == "In":
-            by_value = table.derived(_RowsByValue).of(wanted.key)
+            by_value = nodes.derived(_RowsByValue).of(wanted.key)
             return np.concatenate([by_value.get(value, _NO_ROWS) for value in dict.fromkeys(wanted.values)])
-    return np.flatnonzero(matches_node_affinity(table, volume)).astype(np.int32)
+    return np.flatnonzero(matches_node_affinity(nodes, volume)).astype(np.int32)
 
 
 _NO_ROWS: Final = np.zeros(0, np.int32)
@@ -238,14 +251,14 @@ _NO_ROWS: Final = np.zeros(0, np.int32)
 class _RowsByValue:
     """Rows by value of a label: thousands of volumes that are each one node's are asked about at once."""
 
-    def __init__(self, table: NodeTable) -> None:
-        self._table = table
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
         self._found: dict[str, Mapping[str, Rows]] = {}
 
     def of(self, key: str) -> Mapping[str, Rows]:
         """Value to rows."""
         if key not in self._found:
-            column = self._table.label(key)
+            column = self._nodes.label(key)
             order = np.argsort(column.codes, kind="stable").astype(np.int32)
             order = order[column.codes[order] != ABSENT]
             ends = np.cumsum(np.bincount(column.codes[order], minlength=len(column.values)))

@@ -93,7 +93,7 @@ class VolumeBinding:
 
     def filter(self, context: CycleContext, state: PodVolumeClaims) -> Verdicts:
         """Judge every node."""
-        bound, delayed = find_pod_volumes(storage_index(context), state)
+        bound, delayed = find_pod_volumes(storage_index(context), state, context.features)
         size = len(context.table)
         first_bound, first_delayed = _first(bound, size), _first(delayed, size)
         codes = np.where(
@@ -112,7 +112,7 @@ class VolumeBinding:
 
     def explain(self, context: CycleContext, state: PodVolumeClaims, row: int) -> VolumeBindingValues:
         """The claims that a node does not suit."""
-        bound, delayed = find_pod_volumes(storage_index(context), state)
+        bound, delayed = find_pod_volumes(storage_index(context), state, context.features)
         problems = {
             verdict.claim.metadata.name: ClaimProblem(
                 claim=verdict.claim.metadata.name,

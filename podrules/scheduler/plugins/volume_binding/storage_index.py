@@ -3,7 +3,7 @@
     class of a claim or volume   annotation volume.beta.kubernetes.io/storage-class, else storageClassName
     bound                        a claim with volumeName and annotation pv.kubernetes.io/bind-completed
 
-The index of a snapshot is kept with the table, and with it what plugins derive from both.
+The index of a snapshot is kept with the nodes, and with it what plugins derive from both.
 
 Source: k8s.io/component-helpers/storage/{volume/helpers,volume/pv_helpers,ephemeral/ephemeral}.go at v0.36.3.
 """
@@ -25,9 +25,11 @@ from podrules.model.storage import (
     Volume,
 )
 from podrules.scheduler.framework.interface import CycleContext
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 
 __all__ = [
+    "ANNOTATION_BIND_COMPLETED",
+    "ANNOTATION_CLASS",
     "STORAGE",
     "WAIT_FOR_FIRST_CONSUMER",
     "ClaimReference",
@@ -52,11 +54,11 @@ ANNOTATION_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
 
 class StorageIndex:
-    """A snapshot's storage objects by name, next to the table of its nodes."""
+    """A snapshot's storage objects by name, next to its nodes."""
 
-    def __init__(self, table: NodeTable, snapshot: ClusterSnapshot) -> None:
+    def __init__(self, nodes: Nodes, snapshot: ClusterSnapshot) -> None:
         """Index when asked."""
-        self.table = table
+        self.nodes = nodes
         self.snapshot = snapshot
         self.attachments = snapshot.volume_attachments
         self.capacities = snapshot.csi_storage_capacities
@@ -91,7 +93,7 @@ class StorageIndex:
     @cached_property
     def csi_nodes(self) -> Mapping[int, CSINode]:
         """By row of the node."""
-        rows = self.table.index
+        rows = self.nodes.rows
         return {rows[node.metadata.name]: node for node in self.snapshot.csi_nodes if node.metadata.name in rows}
 
     def derived(self, build: Callable[[StorageIndex], T]) -> T:
@@ -102,23 +104,9 @@ class StorageIndex:
         return found
 
 
-class _Latest:
-    """The index of the snapshot that was last asked about together with a table."""
-
-    def __init__(self, table: NodeTable) -> None:
-        self.table = table
-        self.index: StorageIndex | None = None
-
-    def of(self, snapshot: ClusterSnapshot) -> StorageIndex:
-        """The index of this very snapshot."""
-        if self.index is None or self.index.snapshot is not snapshot:
-            self.index = StorageIndex(self.table, snapshot)
-        return self.index
-
-
 def storage_index(context: CycleContext) -> StorageIndex:
     """The storage objects of a cycle."""
-    return context.table.derived(_Latest).of(context.snapshot)
+    return context.table.nodes.beside(context.snapshot, StorageIndex)
 
 
 class ClaimReference(NamedTuple):

@@ -1,0 +1,227 @@
+"""Where a volume is on its way from one node to another: stop, detach, attach, start.
+
+    stop    a pod on another node still uses it: its object exists, and not all its containers have ended
+    detach  nobody uses it there, but it is attached. The attach/detach controller waits until that node's kubelet has
+            unmounted it (status.volumesInUse); from a node that is not Ready it detaches by force 6 min after the pod
+            object was gone, unless force detach is disabled; with taint node.kubernetes.io/out-of-service at once
+    attach  nothing holds it: the driver attaches it to the pod's node
+    start   it is attached: the kubelet mounts it and starts the containers
+
+A volume for several nodes (ReadWriteMany, ReadOnlyMany, or no access mode at all) waits for nobody. One that no driver
+attaches (NFS, hostPath, CSI without attachment) knows only the last step: nothing waits, and nothing keeps two apart.
+
+The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts anew.
+
+Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go (reconcile, attachDesiredVolumes),
+attach_detach_controller.go (DefaultTimerConfig), pkg/volume/util/util.go (IsMultiAttachAllowed, IsPodTerminated) at
+v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.pod import ContainerStatus, Pod
+from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
+from podrules.reachability import NodeReach, Reach
+
+__all__ = [
+    "FORCE_DETACH_AFTER",
+    "MoveStep",
+    "VolumeFacts",
+    "VolumePosition",
+    "WaitsFor",
+    "deleted_at",
+    "is_multi_attach_allowed",
+    "is_pod_terminated",
+    "unique_volume_name",
+    "volume_position",
+]
+
+FORCE_DETACH_AFTER: Final = timedelta(minutes=6)
+"""ReconcilerMaxWaitForUnmountDuration."""
+_SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+_NODE_GONE_QUIET: Final = frozenset({Reach.SILENT, Reach.OUT_OF_SERVICE, Reach.GONE})
+
+
+class MoveStep(Enum):
+    """What has to happen next."""
+
+    STOP = "Stop"
+    DETACH = "Detach"
+    ATTACH = "Attach"
+    START = "Start"
+
+
+class WaitsFor(Enum):
+    """Who has to do it."""
+
+    SOMEBODY = "Somebody"
+    """Nobody has asked the pod that holds it to stop."""
+    KUBELET = "Kubelet"
+    """The holding node's kubelet stops processes, or unmounts."""
+    SILENT_KUBELET = "SilentKubelet"
+    """The same of a node that does not answer: it waits without end."""
+    FORCE_DETACH = "ForceDetach"
+    """The controller's 6 min."""
+    DRIVER = "Driver"
+    """The CSI driver attaches or detaches."""
+    OWN_KUBELET = "OwnKubelet"
+    """The kubelet of the pod's node mounts and starts."""
+
+
+class VolumePosition(Struct, frozen=True, rename="camel"):
+    """Where one volume of a pod is on its way."""
+
+    volume: str
+    """Name in the pod."""
+    claim: str
+    persistent_volume: str
+    step: MoveStep
+    waits_for: WaitsFor
+    node: str
+    """The node at which this step happens."""
+    held_by: tuple[str, ...] = ()
+    """Pods on it that use the volume: ``db-1``, or ``data/db-1`` of another namespace."""
+    since: datetime | None = None
+    """Since when this step is under way; None when nothing in the API tells."""
+    error: str = ""
+    """What the driver said last."""
+
+
+class VolumeFacts(Struct, frozen=True, kw_only=True):
+    """What the rule reads of one volume."""
+
+    name: str
+    """Name in the pod."""
+    claim: str
+    volume: PersistentVolume
+    attachable: bool
+    """Whether a driver attaches it: CSI, unless its CSIDriver says attachRequired: false."""
+    attachments: Sequence[VolumeAttachment]
+    """Those of this volume, to any node."""
+    users: Sequence[Pod]
+    """All pods that use the claim, the pod itself among them."""
+    mounted_on: frozenset[str]
+    """Nodes whose kubelets have it in status.volumesInUse."""
+
+
+def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
+    """Whether it may be attached to several nodes at once (IsMultiAttachAllowed)."""
+    modes = volume.spec.access_modes
+    return not modes or not _SHARED.isdisjoint(modes)
+
+
+def is_pod_terminated(pod: Pod) -> bool:
+    """Whether volumes of a pod may be detached: none of its containers runs any more (IsPodTerminated)."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    stopped = all(status.state.running is None for status in statuses)
+    return pod.finished or (pod.metadata.deletion_timestamp is not None and stopped)
+
+
+def unique_volume_name(source: CSIVolumeSource) -> str:
+    """How node statuses name a CSI volume (GetUniqueVolumeName)."""
+    return f"kubernetes.io/csi/{source.driver}^{source.volume_handle}"
+
+
+def deleted_at(pod: Pod) -> datetime | None:
+    """When the pod was told to end; its deletionTimestamp is when its grace period is over."""
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    grace = pod.metadata.deletion_grace_period_seconds or 0
+    return datetime.fromisoformat(pod.metadata.deletion_timestamp) - timedelta(seconds=grace)
+
+
+def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
+    """Where a volume is on its way to the pod, or off the pod that has to leave; None when it is where it belongs.
+
+    Args:
+        pod: Bound to a node.
+        facts: One volume of it.
+        reach: Whether the nodes answer that have to do with it.
+    """
+    by_node = {entry.name: entry.reach for entry in reach}
+    elsewhere = [user for user in facts.users if user.spec.node_name not in {"", pod.spec.node_name}]
+    holders = [user for user in elsewhere if not is_pod_terminated(user)]
+    waits = facts.attachable and not is_multi_attach_allowed(facts.volume)
+    if pod.metadata.deletion_timestamp is not None or by_node.get(pod.spec.node_name) in _NODE_GONE_QUIET:
+        return None if is_pod_terminated(pod) else _stop(pod, facts, [pod], by_node)
+    if waits and holders:
+        return _stop(pod, facts, holders, by_node)
+    attached = {entry.spec.node_name: entry for entry in facts.attachments}
+    others = [entry for node, entry in attached.items() if node != pod.spec.node_name]
+    if waits and others:
+        return _detach(facts, others[0], by_node)
+    if _has_started(pod):
+        return None
+    own = attached.get(pod.spec.node_name)
+    if facts.attachable and (own is None or not own.status.attached):
+        return _attach(pod, facts, own)
+    return _position(facts, MoveStep.START, WaitsFor.OWN_KUBELET, pod.spec.node_name)
+
+
+def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[str, Reach]) -> VolumePosition:
+    """The first holder that nobody has told to end counts, else the one that was told last."""
+    holder = max(holders, key=lambda user: (user.metadata.deletion_timestamp is None, deleted_at(user)))
+    node, told = holder.spec.node_name, deleted_at(holder)
+    waits = WaitsFor.SOMEBODY if told is None else WaitsFor.KUBELET
+    if by_node.get(node) in _NODE_GONE_QUIET:
+        waits = WaitsFor.SILENT_KUBELET
+    names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
+    return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told)
+
+
+def _detach(facts: VolumeFacts, held: VolumeAttachment, by_node: dict[str, Reach]) -> VolumePosition:
+    node, error = held.spec.node_name, held.status.detach_error
+    begun = held.metadata.deletion_timestamp
+    if begun is not None:
+        since = datetime.fromisoformat(begun)
+        text = error.message if error is not None else ""
+        return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text)
+    if node not in facts.mounted_on:
+        return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node)
+    silent = by_node.get(node) in _NODE_GONE_QUIET
+    return _position(facts, MoveStep.DETACH, WaitsFor.FORCE_DETACH if silent else WaitsFor.KUBELET, node)
+
+
+def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:
+    made = own.metadata.creation_timestamp if own is not None else None
+    error = own.status.attach_error if own is not None else None
+    return _position(
+        facts,
+        MoveStep.ATTACH,
+        WaitsFor.DRIVER,
+        pod.spec.node_name,
+        since=datetime.fromisoformat(made) if made else None,
+        error=error.message if error is not None else "",
+    )
+
+
+def _position(
+    facts: VolumeFacts,
+    step: MoveStep,
+    waits_for: WaitsFor,
+    node: str,
+    *,
+    held_by: tuple[str, ...] = (),
+    since: datetime | None = None,
+    error: str = "",
+) -> VolumePosition:
+    name = facts.volume.metadata.name
+    return VolumePosition(facts.name, facts.claim, name, step, waits_for, node, held_by, since, error)
+
+
+def _name(user: Pod, pod: Pod) -> str:
+    own = user.metadata.namespace == pod.metadata.namespace
+    return user.metadata.name if own else f"{user.metadata.namespace}/{user.metadata.name}"
+
+
+def _has_started(pod: Pod) -> bool:
+    """Whether any container runs or ran: volumes come before that."""
+    statuses: tuple[ContainerStatus, ...] = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    return any(status.state.running or status.state.terminated or status.last_state.terminated for status in statuses)

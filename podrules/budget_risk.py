@@ -1,0 +1,147 @@
+"""Which PodDisruptionBudgets would stop a drain, and which workloads none protects.
+
+    Overlaps       a pod of it is selected by another budget too: the API server never evicts that pod
+    BlocksAlways   it desires as many healthy pods as it selects: none may go, however healthy all are
+    BlocksNow      it allows no disruption at present
+    NotObserved    the controller has not looked at its newest spec: evictions are refused until it has
+    SelectsNothing no pod is selected: it protects nothing
+    Allows         so many may go
+
+Source: pkg/registry/core/pod/storage/eviction.go (checkAndDecrement) and pkg/controller/disruption/disruption.go
+(updatePdbStatus) at v1.36.3, as restated in `podrules.disruption`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.disruption import budgets_of
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.safety import Guarantee, owner_guarantee
+
+__all__ = ["BudgetRisk", "BudgetStanding", "Budgets", "Unprotected", "budgets_at_stake"]
+
+_KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
+
+
+class BudgetRisk(Enum):
+    """What becomes of a drain, the worst first."""
+
+    OVERLAPS = "Overlaps"
+    BLOCKS_ALWAYS = "BlocksAlways"
+    BLOCKS_NOW = "BlocksNow"
+    NOT_OBSERVED = "NotObserved"
+    SELECTS_NOTHING = "SelectsNothing"
+    ALLOWS = "Allows"
+
+
+_RISKS: Final = tuple(BudgetRisk)
+
+
+class BudgetStanding(Struct, frozen=True, rename="camel"):
+    """One budget."""
+
+    namespace: str
+    name: str
+    pods: int
+    """That it selects and that have not finished."""
+    healthy: int
+    desired: int
+    allowed: int
+    risk: BudgetRisk
+
+
+class Unprotected(Struct, frozen=True, rename="camel"):
+    """A workload of several pods that no budget selects: a drain may take all that are on its node at once."""
+
+    namespace: str
+    kind: str
+    name: str
+    pods: int
+
+
+class Budgets(Struct, frozen=True, rename="camel"):
+    """All budgets, and what has none."""
+
+    standings: tuple[BudgetStanding, ...]
+    """The worst first, then by name."""
+    unprotected: tuple[Unprotected, ...]
+    """Most pods first."""
+
+
+def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> Budgets:
+    """Judge every budget by the pods that it selects."""
+    counts = dict.fromkeys(map(_key, budgets), 0)
+    overlapping: set[tuple[str, str]] = set()
+    alone: dict[tuple[str, str, str], int] = {}
+    own_budgets = _Selecting(budgets)
+    for pod in pods:
+        if pod.finished:
+            continue
+        own = own_budgets.of(pod)
+        for key in own:
+            counts[key] += 1
+        if len(own) > 1:
+            overlapping.update(own)
+        owner = owner_guarantee(pod)
+        if not own and owner.guarantee in _KEPT_ALIKE:
+            workload = pod.metadata.namespace, owner.kind, owner.name
+            alone[workload] = alone.get(workload, 0) + 1
+    standings = (_standing(budget, counts[_key(budget)], overlaps=_key(budget) in overlapping) for budget in budgets)
+    unprotected = (Unprotected(*workload, count) for workload, count in alone.items() if count > 1)
+    return Budgets(
+        tuple(sorted(standings, key=lambda one: (_RISKS.index(one.risk), one.namespace, one.name))),
+        tuple(sorted(unprotected, key=lambda one: (-one.pods, one.namespace, one.name))),
+    )
+
+
+class _Selecting:
+    """Which budgets select a pod: asked once for pods of the same labels, as most of a large cluster are."""
+
+    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        self._known: dict[tuple[str, frozenset[tuple[str, str]]], tuple[tuple[str, str], ...]] = {}
+        for budget in budgets:
+            self._by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+
+    def of(self, pod: Pod) -> tuple[tuple[str, str], ...]:
+        """By namespace and name."""
+        namespace = pod.metadata.namespace
+        if namespace not in self._by_namespace:
+            return ()
+        key = namespace, frozenset(pod.metadata.labels.items())
+        if key not in self._known:
+            self._known[key] = tuple(map(_key, budgets_of(pod, self._by_namespace[namespace])))
+        return self._known[key]
+
+
+def _standing(budget: PodDisruptionBudget, pods: int, *, overlaps: bool) -> BudgetStanding:
+    status = budget.status
+    if overlaps:
+        risk = BudgetRisk.OVERLAPS
+    elif not pods:
+        risk = BudgetRisk.SELECTS_NOTHING
+    elif status.observed_generation < budget.metadata.generation:
+        risk = BudgetRisk.NOT_OBSERVED
+    elif status.disruptions_allowed > 0:
+        risk = BudgetRisk.ALLOWS
+    else:
+        risk = BudgetRisk.BLOCKS_ALWAYS if status.desired_healthy >= pods else BudgetRisk.BLOCKS_NOW
+    return BudgetStanding(
+        budget.metadata.namespace,
+        budget.metadata.name,
+        pods,
+        status.current_healthy,
+        status.desired_healthy,
+        status.disruptions_allowed,
+        risk,
+    )
+
+
+def _key(budget: PodDisruptionBudget) -> tuple[str, str]:
+    return budget.metadata.namespace, budget.metadata.name

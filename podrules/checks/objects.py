@@ -1,0 +1,229 @@
+"""Manifests as typed objects, and the pods that they make.
+
+Source: k8s.io/api at v0.36.3 for the kinds; pkg/apis/apps/v1/defaults.go and pkg/apis/batch/v1/defaults.go at v1.36.3
+for one replica where none are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.checks.finding import Finding
+from podrules.model.base import KubeObject, Model
+from podrules.model.decode import DecodeError, from_object
+from podrules.model.pod import Pod, PodTemplateSpec
+from podrules.model.policy import PodDisruptionBudget, PriorityClass
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.workload import CronJob, ReplicationController, Workload
+
+__all__ = ["ADDED_LABELS", "KINDS", "Autoscaler", "Manifest", "Objects", "PodCase", "read_manifest"]
+
+DEFAULT_NAMESPACE: Final = "default"
+ADDED_LABELS: Final = frozenset(
+    (
+        "pod-template-hash",
+        "pod-template-generation",
+        "controller-revision-hash",
+        "statefulset.kubernetes.io/pod-name",
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/job-completion-index",
+        "controller-uid",
+        "job-name",
+    )
+)
+"""What controllers add to the labels of a template."""
+
+
+class ScaleTarget(Model, frozen=True):
+    """``spec.scaleTargetRef``."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class AutoscalerSpec(Model, frozen=True):
+    """``spec``."""
+
+    scale_target_ref: ScaleTarget = ScaleTarget()
+
+
+class Autoscaler(KubeObject, frozen=True):
+    """A HorizontalPodAutoscaler: whose replicas it decides."""
+
+    spec: AutoscalerSpec = AutoscalerSpec()
+
+
+KINDS: Final[Mapping[tuple[str, str], type[KubeObject]]] = {
+    ("v1", "Pod"): Pod,
+    ("v1", "ReplicationController"): ReplicationController,
+    ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
+    **{("apps/v1", kind): Workload for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")},
+    ("batch/v1", "Job"): Workload,
+    ("batch/v1", "CronJob"): CronJob,
+    ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
+    ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): Autoscaler,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): Autoscaler,
+}
+"""By apiVersion and kind: what is checked, and how it is read."""
+
+
+class Manifest(Struct, frozen=True):
+    """An object of a manifest."""
+
+    position: int
+    kind: str
+    content: KubeObject
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.content.metadata.namespace
+
+    @property
+    def name(self) -> str:
+        """Its name, or what it will begin with."""
+        return self.content.metadata.name or self.content.metadata.generate_name
+
+
+class PodCase(Struct, frozen=True):
+    """A pod, or the pods that a workload makes, all alike."""
+
+    owner: Manifest
+    pod: Pod
+    path: str
+    """Before fields of the pod: empty, or ``spec.template.``."""
+    replicas: int | None
+    """None: the number of nodes decides, or an autoscaler."""
+    readiness_graces: tuple[str, ...]
+    """Containers whose readiness probe has a termination grace period, as paths."""
+
+    @property
+    def templated(self) -> bool:
+        """Whether a controller makes the pods, and adds labels to them."""
+        return bool(self.path)
+
+    def finding(self, rule: str, field: str, **values: object) -> Finding:
+        """Of a field of the pod."""
+        return Finding(rule, self.owner.position, self.path + field, {key: str(val) for key, val in values.items()})
+
+
+class Objects(Struct, frozen=True, dict=True):
+    """All objects of one run, by what checks look for."""
+
+    manifests: tuple[Manifest, ...]
+    cases: tuple[PodCase, ...]
+
+    @cached_property
+    def budgets(self) -> tuple[tuple[Manifest, PodDisruptionBudget], ...]:
+        """All PodDisruptionBudgets."""
+        return tuple(self._of(PodDisruptionBudget))
+
+    @cached_property
+    def classes(self) -> tuple[tuple[Manifest, PriorityClass], ...]:
+        """All PriorityClasses."""
+        return tuple(self._of(PriorityClass))
+
+    @cached_property
+    def claims(self) -> Mapping[tuple[str, str], PersistentVolumeClaim]:
+        """All claims, by namespace and name."""
+        return {(manifest.namespace, manifest.name): claim for manifest, claim in self._of(PersistentVolumeClaim)}
+
+    def _of(self, kind: type[Any]) -> Iterator[tuple[Manifest, Any]]:
+        return ((manifest, manifest.content) for manifest in self.manifests if isinstance(manifest.content, kind))
+
+    @classmethod
+    def of(cls, read: Iterable[tuple[Manifest, Mapping[str, Any]]]) -> Objects:
+        """The objects and what they make; each beside its manifest as it was written."""
+        pairs = tuple(read)
+        scaled = {
+            (
+                manifest.namespace,
+                manifest.content.spec.scale_target_ref.kind,
+                manifest.content.spec.scale_target_ref.name,
+            )
+            for manifest, _ in pairs
+            if isinstance(manifest.content, Autoscaler)
+        }
+        cases = (_case(manifest, written, scaled) for manifest, written in pairs)
+        return cls(tuple(manifest for manifest, _ in pairs), tuple(case for case in cases if case is not None))
+
+
+def read_manifest(
+    position: int, written: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE
+) -> Manifest | Finding | None:
+    """An object as typed one; a finding where it does not fit its kind; None of a kind that is not checked.
+
+    Args:
+        position: By which findings name it.
+        written: The object as it stands in the manifest.
+        namespace: Of objects that name none.
+    """
+    kind = str(written.get("kind"))
+    model = KINDS.get((str(written.get("apiVersion")), kind))
+    if model is None:
+        return None
+    try:
+        content = from_object(written, model)
+    except DecodeError as error:
+        field, _, problem = str(error).partition(": ")
+        return Finding("invalid-field", position, field, {"problem": problem or "not an object of its kind"})
+    if not content.metadata.namespace:
+        content = replace(content, metadata=replace(content.metadata, namespace=namespace))
+    return Manifest(position, kind, content)
+
+
+def _case(manifest: Manifest, written: Mapping[str, Any], scaled: set[tuple[str, str, str]]) -> PodCase | None:
+    content = manifest.content
+    replicas: int | None
+    match content:
+        case Pod():
+            return PodCase(manifest, content, "", 1, _readiness_graces(written, ""))
+        case CronJob():
+            template, path = content.spec.job_template.spec.template, "spec.jobTemplate.spec.template."
+            replicas = _or_one(content.spec.job_template.spec.parallelism)
+        case Workload():
+            template, path = content.spec.template, "spec.template."
+            replicas = _replicas(manifest.kind, content)
+        case ReplicationController():
+            template, path = content.spec.template or PodTemplateSpec(), "spec.template."
+            replicas = _or_one(content.spec.replicas)
+        case _:
+            return None
+    if (manifest.namespace, manifest.kind, manifest.name) in scaled:
+        replicas = None
+    metadata = replace(template.metadata, namespace=manifest.namespace)
+    pod = Pod(metadata=metadata, spec=template.spec)
+    return PodCase(manifest, pod, path, replicas, _readiness_graces(written, path))
+
+
+def _replicas(kind: str, workload: Workload) -> int | None:
+    if kind == "DaemonSet":
+        return None
+    return _or_one(workload.spec.parallelism if kind == "Job" else workload.spec.replicas)
+
+
+def _or_one(number: int | None) -> int:
+    return 1 if number is None else number
+
+
+def _readiness_graces(written: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """Readiness probes are read by this one rule alone, so they are in no view of pods."""
+    at: Any = written
+    for step in (*path.removesuffix(".").split("."), "spec"):
+        at = (at.get(step) or {}) if step else at
+    field = "readinessProbe.terminationGracePeriodSeconds"
+    return tuple(
+        f"spec.{name}[{index}].{field}"
+        for name in ("containers", "initContainers")
+        for index, container in enumerate(at.get(name) or ())
+        if isinstance(probe := container.get("readinessProbe"), dict)
+        and probe.get("terminationGracePeriodSeconds") is not None
+    )

@@ -1,0 +1,98 @@
+"""Whether the API server would evict a pod: its PodDisruptionBudgets, asked one pod after the other.
+
+    passed over    budgets do not hold a pod that is Pending, has finished or is being deleted
+    several        a pod that two budgets select is never evicted
+    unhealthy      a pod that is not Ready goes freely with policy AlwaysAllow, or while as many others are healthy as
+                   are desired
+    healthy        takes one of disruptionsAllowed, or is refused
+
+Source: pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.model.selectors import Selector, SelectorError
+
+__all__ = ["Evictions", "budgets_of"]
+
+SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_MOST_DISRUPTED = 2000
+_SYNC_FAILED = "SyncFailed"
+
+
+class Evictions:
+    """Evictions that are asked for one after the other, before any controller looks again."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        """Start with what the budgets allow now."""
+        self._budgets = tuple(budgets)
+        self._allowed = {_key(budget): budget.status.disruptions_allowed for budget in self._budgets}
+
+    def refused(self, pod: Pod) -> str | None:
+        """Why a pod is not evicted, in the API server's words; None: it is, and its budget has one less to give."""
+        if pod.finished or pod.status.phase == "Pending" or pod.metadata.deletion_timestamp is not None:
+            return None
+        own = budgets_of(pod, self._budgets)
+        if len(own) > 1:
+            return SEVERAL
+        for budget in own:
+            if pod.is_ready or not _lets_unhealthy_go(budget):
+                return self._taken(budget)
+        return None
+
+    def _taken(self, budget: PodDisruptionBudget) -> str | None:
+        """One disruption less, or why there is none (checkAndDecrement)."""
+        name, status, left = budget.metadata.name, budget.status, self._allowed[_key(budget)]
+        if status.observed_generation < budget.metadata.generation:
+            return f"The disruption budget {name} is still being processed by the server."
+        if left < 0:
+            return "pdb disruptions allowed is negative"
+        if len(status.disrupted_pods) > _MOST_DISRUPTED:
+            return "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        if left == 0:
+            return _why_none(budget)
+        self._allowed[_key(budget)] = left - 1
+        return None
+
+
+def budgets_of(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Sequence[PodDisruptionBudget]:
+    """The budgets that select a pod; one whose selector is not valid selects none (getPodDisruptionBudgets)."""
+    return [budget for budget in budgets if _selects(budget, pod)]
+
+
+def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    if budget.metadata.namespace != pod.metadata.namespace or budget.spec.selector is None:
+        return False
+    try:
+        return Selector.from_label_selector(budget.spec.selector).matches(pod.metadata.labels)
+    except SelectorError:
+        return False
+
+
+def _lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
+    """Whether a pod that is not Ready may go without counting (unhealthyPodEvictionPolicy)."""
+    status = budget.status
+    if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+        return True
+    return status.current_healthy >= status.desired_healthy > 0
+
+
+def _why_none(budget: PodDisruptionBudget) -> str:
+    name, status = budget.metadata.name, budget.status
+    conditions = (entry for entry in status.conditions if entry.type == "DisruptionAllowed")
+    condition = next((entry for entry in conditions if entry.status == "False" and entry.message), None)
+    refused = f"The disruption budget {name} does not allow evicting pods currently"
+    if condition is not None and condition.reason == _SYNC_FAILED:
+        return f"{refused} because it failed sync: {condition.message}"
+    if status.current_healthy <= status.desired_healthy:
+        needs = f"needs {status.desired_healthy} healthy pods and has {status.current_healthy} currently"
+        return f"The disruption budget {name} {needs}"
+    return f"{refused} ({condition.reason}): {condition.message}" if condition is not None else refused
+
+
+def _key(budget: PodDisruptionBudget) -> tuple[str, str]:
+    return budget.metadata.namespace, budget.metadata.name

@@ -1,0 +1,122 @@
+"""Declaring a node out of service: when that may be done, with what taint, and what is left to go.
+
+    detect   Ready is Unknown, or the Lease has run out
+    decide   somebody has to know that the machine is off: nothing in the API can tell it from one that is cut off
+    fence    taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. Pods that do not tolerate it are deleted,
+             and removed by pod garbage collection while the node is not Ready; volumes are detached without waiting
+    unfence  the taint is removed, once the machine is up with nothing of the old processes on it
+
+Pods that tolerate the taint stay. A node that answers is never fenced: its pods would be asked to leave, and those that
+stop slowly would not be waited for.
+
+Source: pkg/controller/podgc/gc_controller.go (gcTerminating), pkg/controller/tainteviction,
+pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; kubernetes.io/docs "Non-graceful node shutdown";
+KEP-2268.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.lost_node import NO_EXECUTE
+from podrules.model.node import Node, Taint
+from podrules.model.pod import Pod
+from podrules.model.storage import VolumeAttachment
+from podrules.partitions import NodeDown, hangs_on_its_node
+from podrules.reachability import OUT_OF_SERVICE, Reach, node_reach
+from podrules.tolerations import tolerations_tolerate_taint
+
+__all__ = ["TAINT", "FenceState", "Left", "fence_state", "goes", "kept_volumes", "left_to_go", "without_taint"]
+
+TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
+
+
+class FenceState(Enum):
+    """Whether a node may be fenced."""
+
+    POSSIBLE = "Possible"
+    FENCED = "Fenced"
+    """It has the taint, and does not answer: what is left to do is to wait."""
+    ANSWERS = "Answers"
+    TOO_EARLY = "TooEarly"
+    """Heartbeats are missing, but Ready is not Unknown yet: garbage collection would not act."""
+    BACK = "Back"
+    """It has the taint, and answers again."""
+
+
+class Left(Struct, frozen=True, rename="camel"):
+    """What has still to go from a fenced node, and what will stay."""
+
+    pods: tuple[str, ...]
+    """``namespace/name``."""
+    attachments: tuple[str, ...]
+    """Names of PersistentVolumes."""
+    staying: tuple[str, ...]
+    """Pods that tolerate the taint, ``namespace/name``."""
+
+
+def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> FenceState:
+    """Whether a node may be declared out of service.
+
+    Args:
+        node: The node.
+        renewed: ``spec.renewTime`` of its Lease, if it has one.
+        now: The present.
+    """
+    bare = replace(node, spec=replace(node.spec, taints=without_taint(node)))
+    fenced = bare.spec.taints != node.spec.taints
+    match node_reach(node.metadata.name, bare, renewed=renewed, now=now).reach:
+        case Reach.ANSWERS:
+            return FenceState.BACK if fenced else FenceState.ANSWERS
+        case Reach.MISSED_HEARTBEATS if not fenced:
+            return FenceState.TOO_EARLY
+    return FenceState.FENCED if fenced else FenceState.POSSIBLE
+
+
+def goes(pod: Pod) -> bool:
+    """Whether a pod goes when its node is declared out of service."""
+    deleted = pod.metadata.deletion_timestamp is not None
+    return deleted or not tolerations_tolerate_taint(pod.spec.tolerations, TAINT)
+
+
+def without_taint(node: Node) -> tuple[Taint, ...]:
+    """The node's taints without those that declare it out of service."""
+    return tuple(taint for taint in node.spec.taints if taint.key != OUT_OF_SERVICE)
+
+
+def left_to_go(node: str, pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], kept: Collection[str]) -> Left:
+    """What has still to go from a node that is declared out of service.
+
+    Args:
+        node: Its name.
+        pods: Those on it.
+        attachments: Of all nodes.
+        kept: PersistentVolumes of the pods that stay.
+    """
+    there = [pod for pod in pods if hangs_on_its_node(pod)]
+    held = {
+        entry.spec.source.persistent_volume_name or entry.metadata.name
+        for entry in attachments
+        if entry.spec.node_name == node
+    }
+    return Left(
+        pods=tuple(sorted(_name(pod) for pod in there if goes(pod))),
+        attachments=tuple(sorted(held.difference(kept))),
+        staying=tuple(sorted(_name(pod) for pod in there if not goes(pod))),
+    )
+
+
+def kept_volumes(down: NodeDown, pods: Iterable[Pod]) -> frozenset[str]:
+    """The PersistentVolumes that stay attached, for their pods stay."""
+    staying = {_name(pod) for pod in pods if hangs_on_its_node(pod) and not goes(pod)}
+    return frozenset(entry.persistent_volume for entry in down.attachments if entry.used_by in staying)
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"

@@ -1,0 +1,195 @@
+"""What Kubernetes does by itself about a node that stopped answering, and when (T5).
+
+    last heartbeat          the kubelet renews its Lease every 10 s
+    + 50 s                  Ready becomes Unknown (--node-monitor-grace-period), and its pods' Ready condition False
+    at once                 taint node.kubernetes.io/unreachable:NoExecute, at the zone's rate (`eviction_rate`)
+    + tolerationSeconds     a pod is deleted (DisruptionTarget, DeletionByTaintManager): 300 s unless it says otherwise;
+                            one that tolerates the taint without a time is left alone
+    after that              it stays Terminating without end: only its kubelet could tell that its processes ended. It
+                            goes when the node answers again, when the Node is deleted (podgc, a minute later), or when
+                            the node is declared out of service (podgc, every 20 s)
+    pod object gone + 6 min volumes are detached by force, with the out-of-service taint at once (`attachment`)
+
+A zone where most nodes are silent is taken for a fault of the network: its nodes are tainted more slowly or not at all.
+When no node of the cluster is Ready, not even old taints stay. A controller that was restarted meanwhile counts
+tolerations anew.
+
+Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, processTaintBaseEviction,
+ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/tainteviction/taint_eviction.go
+(processPodOnNode, getMinTolerationTime), pkg/controller/podgc/gc_controller.go at v1.36.3;
+k8s.io/component-helpers/node/topology/helpers.go (GetZoneKey) at v0.36.3; KEP-2268.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.affinity import Toleration
+from podrules.model.node import Node, Taint
+from podrules.tolerations import tolerates_taint
+
+__all__ = [
+    "NODE_MONITOR_GRACE",
+    "NO_EXECUTE",
+    "UNREACHABLE",
+    "Eviction",
+    "ZoneHealth",
+    "ZoneState",
+    "compute_zone_state",
+    "eviction",
+    "eviction_after",
+    "eviction_rate",
+    "taint_added",
+    "unknown_at",
+    "zone_health",
+    "zone_key",
+]
+
+NODE_MONITOR_GRACE: Final = timedelta(seconds=50)
+"""--node-monitor-grace-period; 40 s before 1.32."""
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+NO_EXECUTE: Final = "NoExecute"
+_EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
+_UNHEALTHY_ZONE_THRESHOLD: Final = 0.55
+_LARGE_ZONE: Final = 50
+_RATE: Final = 0.1
+_SECONDARY_RATE: Final = 0.01
+_ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+class ZoneState(Enum):
+    """How much of a zone is not Ready (ComputeZoneState)."""
+
+    NORMAL = "Normal"
+    PARTIAL_DISRUPTION = "PartialDisruption"
+    """At least 3 nodes, and 55 %."""
+    FULL_DISRUPTION = "FullDisruption"
+
+
+class ZoneHealth(Struct, frozen=True, rename="camel"):
+    """A zone of nodes, and how fast nodes are tainted in it."""
+
+    zone: str
+    """``region/zone``, one of both, or empty without labels."""
+    nodes: int
+    not_ready: int
+    state: ZoneState
+    rate: float
+    """Nodes a second; 0: none."""
+    cluster_down: bool
+    """No node of the cluster is Ready: the control plane itself may be cut off."""
+
+
+class Eviction(Struct, frozen=True, rename="camel"):
+    """When the taints of its node delete a pod."""
+
+    at: datetime | None
+    """None: never, for `reason`."""
+    tolerated: int | None
+    """Seconds from the taint; None: without end."""
+    held_back: bool = False
+    """It would be, but nodes of its zone are not tainted now."""
+
+
+def zone_key(node: Node) -> str:
+    """A node's zone as the node lifecycle controller has it: ``region/zone`` (GetZoneKey)."""
+    labels = node.metadata.labels
+    parts = (next((labels[key] for key in keys if key in labels), "") for keys in (_REGION_LABELS, _ZONE_LABELS))
+    return "/".join(filter(None, parts))
+
+
+def zone_health(nodes: Sequence[Node]) -> dict[str, ZoneHealth]:
+    """Every zone of a cluster by its key; nodes with label node.kubernetes.io/exclude-disruption do not count."""
+    ready: dict[str, list[bool]] = {}
+    for node in nodes:
+        states = ready.setdefault(zone_key(node), [])
+        if _EXCLUDED not in node.metadata.labels:
+            states.append(node.ready is not None and node.ready.status == "True")
+    down = any(ready.values()) and not any(map(any, ready.values()))
+    return {zone: _zone(zone, states, cluster_down=down) for zone, states in ready.items()}
+
+
+def _zone(zone: str, ready: Sequence[bool], *, cluster_down: bool) -> ZoneHealth:
+    nodes, not_ready = len(ready), ready.count(False)
+    state = compute_zone_state(nodes, not_ready)
+    rate = eviction_rate(state, nodes, cluster_down=cluster_down)
+    return ZoneHealth(zone, nodes, not_ready, state, rate, cluster_down)
+
+
+def compute_zone_state(nodes: int, not_ready: int) -> ZoneState:
+    """How disrupted a zone is (ComputeZoneState)."""
+    if not_ready and not_ready == nodes:
+        return ZoneState.FULL_DISRUPTION
+    if not_ready > 2 and not_ready / nodes >= _UNHEALTHY_ZONE_THRESHOLD:
+        return ZoneState.PARTIAL_DISRUPTION
+    return ZoneState.NORMAL
+
+
+def eviction_rate(state: ZoneState, nodes: int, *, cluster_down: bool) -> float:
+    """Nodes tainted a second in a zone of that many (setLimiterInZone, handleDisruption)."""
+    if cluster_down:
+        return 0.0
+    if state is not ZoneState.PARTIAL_DISRUPTION:
+        return _RATE
+    return _SECONDARY_RATE if nodes > _LARGE_ZONE else 0.0
+
+
+def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
+    """When Ready became Unknown, or will if the heartbeat of ``renewed`` was the last; None when nothing tells.
+
+    An Unknown condition without a time counts as one that will become so, by its Lease.
+    """
+    ready = node.ready
+    if ready is not None and ready.status == "Unknown" and ready.last_transition_time:
+        return datetime.fromisoformat(ready.last_transition_time)
+    return renewed + NODE_MONITOR_GRACE if renewed is not None else None
+
+
+def taint_added(node: Node, key: str) -> datetime | None:
+    """When a node got its NoExecute taint of that key; None without one, or when nobody noted when."""
+    added = (taint.time_added for taint in node.spec.taints if (taint.key, taint.effect) == (key, NO_EXECUTE))
+    text = next(added, None)
+    return datetime.fromisoformat(text) if text else None
+
+
+def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> timedelta | None:
+    """How long a pod may stay under NoExecute taints; None: for ever (processPodOnNode, getMinTolerationTime)."""
+    seconds: list[int] = []
+    for taint in taints:
+        if taint.effect != NO_EXECUTE:
+            continue
+        used = next((toleration for toleration in tolerations if tolerates_taint(toleration, taint)), None)
+        if used is None:
+            return timedelta()
+        if used.toleration_seconds is not None:
+            seconds.append(max(used.toleration_seconds, 0))
+    return timedelta(seconds=min(seconds)) if seconds else None
+
+
+def eviction(tolerations: Sequence[Toleration], node: Node, unknown: datetime | None, zone: ZoneHealth) -> Eviction:
+    """When the taints of a node that does not answer delete a pod of it.
+
+    Args:
+        tolerations: The pod's.
+        node: Its node; the taint unreachable is thought of where it is to come.
+        unknown: When Ready became Unknown, or will.
+        zone: The node's.
+    """
+    present = [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
+    to_come = [] if any(taint.key == UNREACHABLE for taint in present) else [Taint(UNREACHABLE, "", NO_EXECUTE)]
+    after = eviction_after(tolerations, (*present, *to_come))
+    if after is None:
+        return Eviction(None, None)
+    tolerated = int(after.total_seconds())
+    held_back = bool(to_come) and not zone.rate and eviction_after(tolerations, present) is None
+    if held_back:
+        return Eviction(None, tolerated, held_back=True)
+    times = [datetime.fromisoformat(taint.time_added) for taint in present if taint.time_added]
+    start = min(times, default=unknown)
+    return Eviction(start + after if start is not None else None, tolerated)

@@ -1,0 +1,38 @@
+"""Events, as far as rules read them.
+
+Source: k8s.io/api/core/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from podrules.model.base import KubeObject, Model
+
+__all__ = ["Event", "ObjectReference"]
+
+
+class ObjectReference(Model, frozen=True):
+    """Another object."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Event(KubeObject, frozen=True):
+    """What somebody saw happen to an object."""
+
+    involved_object: ObjectReference = field(default_factory=ObjectReference)
+    related: ObjectReference | None = None
+    """Another object that had a part in it."""
+    reason: str = ""
+    message: str = ""
+    event_time: str | None = None
+    last_timestamp: str | None = None
+
+    @property
+    def time(self) -> str | None:
+        """When it was seen last."""
+        return self.event_time or self.last_timestamp

@@ -1,0 +1,365 @@
+"""The pods of nodes that do not answer: since when they are lost, what each keeps from going on, which are worst.
+
+While the object of such a pod is there
+
+    a StatefulSet   makes no other of its ordinal; with OrderedReady it neither scales nor rolls out meanwhile
+    a Namespace     that is being deleted stays
+    its volumes     stay attached to the node, and pods elsewhere that need them wait
+
+What happens by itself, and when, is `lost_node`'s rule. Nodes whose Node object is gone are no concern here: pod
+garbage collection ends what names them within a minute or so.
+
+Source: pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet), pkg/controller/namespace/deletion,
+pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.attachment import deleted_at, is_multi_attach_allowed, is_pod_terminated
+from podrules.disruption import budgets_of
+from podrules.lost_node import (
+    UNREACHABLE,
+    Eviction,
+    ZoneHealth,
+    eviction,
+    taint_added,
+    unknown_at,
+    zone_health,
+    zone_key,
+)
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from podrules.model.workload import Workload
+from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
+from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.volumes import ClaimedVolume, WriterGuard, WriterLock, claimed_volumes, writer_guard
+
+__all__ = [
+    "Block",
+    "BlockKind",
+    "BudgetStanding",
+    "HeldAttachment",
+    "NodeDown",
+    "PartitionFacts",
+    "PodDown",
+    "Risk",
+    "hangs_on_its_node",
+    "nodes_down",
+    "ordinal_of",
+    "partitions",
+]
+
+_DOWN: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE})
+
+
+class Risk(Enum):
+    """What is worst about a pod, the worst first."""
+
+    TWO_WRITERS = "TwoWriters"
+    """Nothing keeps a second writer off its volume, if another of it starts."""
+    NO_REPLACEMENT = "NoReplacement"
+    """Its owner starts no other while it is there."""
+    VOLUME_AWAITED = "VolumeAwaited"
+    """Another pod waits for its volume."""
+    NAMESPACE_HELD = "NamespaceHeld"
+    NOBODY_REPLACES = "NobodyReplaces"
+    REPLACED = "Replaced"
+    """Another may run elsewhere, once it is deleted."""
+    NODES_OWN = "NodesOwn"
+    """Of the node alone."""
+
+
+_RISKS: Final = tuple(Risk)
+
+
+class BlockKind(Enum):
+    """What cannot go on while a pod is there."""
+
+    STATEFUL_SET = "StatefulSet"
+    NAMESPACE = "Namespace"
+    VOLUME = "VolumeAttachment"
+
+
+class Block(Struct, frozen=True, rename="camel"):
+    """Something that cannot go on while a pod is there."""
+
+    kind: BlockKind
+    name: str
+    """Of the StatefulSet, the Namespace or the PersistentVolume."""
+    ordinal: int | None = None
+    """Of the StatefulSet: it is not made anew."""
+    ordered: bool = False
+    """The StatefulSet is OrderedReady: it neither scales nor rolls out meanwhile."""
+    claim: str = ""
+    """Of the PersistentVolume."""
+    waiting: tuple[str, ...] = ()
+    """Pods of the same namespace that wait for the volume."""
+    since: datetime | None = None
+    """Since when the namespace is being deleted."""
+
+
+class PodDown(Struct, frozen=True, rename="camel"):
+    """A pod of a node that does not answer: shown as NodeDown, whatever its status says."""
+
+    namespace: str
+    name: str
+    uid: str
+    owner: OwnerGuarantee
+    priority: int
+    deleted: datetime | None
+    """When it was told to end; None: it was not yet."""
+    eviction: Eviction
+    volumes: tuple[WriterGuard, ...]
+    blocks: tuple[Block, ...]
+    risk: Risk
+
+
+class HeldAttachment(Struct, frozen=True, rename="camel"):
+    """A volume that is attached to a node that does not answer."""
+
+    name: str
+    """Of the VolumeAttachment."""
+    persistent_volume: str
+    used_by: str
+    """``namespace/pod`` on that node; empty: no pod object uses it any more, and it is about to be detached."""
+
+
+class BudgetStanding(Struct, frozen=True, rename="camel"):
+    """A PodDisruptionBudget that counts pods of a lost node, and what it has left on other nodes."""
+
+    namespace: str
+    name: str
+    pods: int
+    """How many of the lost ones it counts."""
+    healthy: int
+    """Pods of it that are, on other nodes."""
+    needed: int
+    """Healthy pods below which it lets nobody be evicted."""
+
+
+class NodeDown(Struct, frozen=True, rename="camel"):
+    """A node that does not answer, and what follows."""
+
+    reach: NodeReach
+    ready: str | None
+    """Status of its Ready condition."""
+    renewed: datetime | None
+    """Its last heartbeat."""
+    unknown_at: datetime | None
+    """When Ready became Unknown, or will."""
+    tainted_at: datetime | None
+    """When it got the unreachable taint; None: it has none."""
+    out_of_service_at: datetime | None
+    """When it was declared out of service; None: it is not, or nobody noted when."""
+    taints: tuple[str, ...]
+    """``key=value:effect``."""
+    zone: ZoneHealth
+    pods: tuple[PodDown, ...]
+    """The worst first; pods that have finished are left out, unless they are being deleted."""
+    budgets: tuple[BudgetStanding, ...]
+    """Of those pods, the one with the fewest to spare first. Neither fencing nor the taint manager asks them."""
+    attachments: tuple[HeldAttachment, ...]
+
+
+class PartitionFacts(Struct, frozen=True, kw_only=True):
+    """What is read of a cluster."""
+
+    nodes: Sequence[Node]
+    renewed: Mapping[str, datetime]
+    """``spec.renewTime`` of the nodes' Leases."""
+    pods: Sequence[Pod]
+    """Those of the nodes that are down, and all of the namespaces whose claims these use."""
+    stateful_sets: Mapping[tuple[str, str], Workload] = {}
+    """By namespace and name."""
+    namespaces_being_deleted: Mapping[str, datetime] = {}
+    claims: Mapping[tuple[str, str], PersistentVolumeClaim] = {}
+    """By namespace and name."""
+    volumes: Mapping[str, PersistentVolume] = {}
+    attachments: Sequence[VolumeAttachment] = ()
+    budgets: Sequence[PodDisruptionBudget] = ()
+
+    def volume_of(self, pod: Pod, claimed: ClaimedVolume) -> PersistentVolume | None:
+        """The PersistentVolume behind a pod's claim, as far as it was read."""
+        claim = self.claims.get((pod.metadata.namespace, claimed.claim))
+        return self.volumes.get(claim.spec.volume_name) if claim is not None else None
+
+
+def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: datetime) -> tuple[NodeReach, ...]:
+    """The nodes that do not answer, or were declared out of service."""
+    reaches = (node_reach(node.metadata.name, node, renewed=renewed.get(node.metadata.name), now=now) for node in nodes)
+    return tuple(reach for reach in reaches if reach.reach in _DOWN)
+
+
+def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
+    """Every node that does not answer, the one with the worst pod first, then the one that is silent for longest."""
+    by_name = {node.metadata.name: node for node in facts.nodes}
+    zones = zone_health(facts.nodes)
+    found = (
+        _node_down(reach, by_name[reach.name], zones[zone_key(by_name[reach.name])], facts)
+        for reach in nodes_down(facts.nodes, facts.renewed, now)
+    )
+    latest = now + timedelta(days=1)
+    return tuple(sorted(found, key=lambda entry: (_worst(entry), entry.renewed or latest, entry.reach.name)))
+
+
+def hangs_on_its_node(pod: Pod) -> bool:
+    """Whether a pod is there for others: not one that has finished, unless it is being deleted and kept from going."""
+    return not pod.finished or pod.metadata.deletion_timestamp is not None
+
+
+def ordinal_of(pod: Pod) -> int | None:
+    """The ordinal of a StatefulSet's pod, of its name's end (getParentNameAndOrdinal)."""
+    found = re.fullmatch(r".*-([0-9]+)", pod.metadata.name)
+    return int(found[1]) if found else None
+
+
+def _worst(entry: NodeDown) -> int:
+    return min((_RISKS.index(pod.risk) for pod in entry.pods), default=len(_RISKS))
+
+
+def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
+    name = node.metadata.name
+    renewed = facts.renewed.get(name)
+    unknown = unknown_at(node, renewed)
+    pods = [pod for pod in facts.pods if pod.spec.node_name == name and hangs_on_its_node(pod)]
+    down = (_pod_down(pod, eviction(pod.spec.tolerations, node, unknown, zone), facts) for pod in pods)
+    return NodeDown(
+        reach=reach,
+        ready=node.ready.status if node.ready is not None else None,
+        renewed=renewed,
+        unknown_at=unknown,
+        tainted_at=taint_added(node, UNREACHABLE),
+        out_of_service_at=taint_added(node, OUT_OF_SERVICE),
+        taints=tuple(
+            f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.spec.taints
+        ),
+        zone=zone,
+        pods=tuple(sorted(down, key=_rank)),
+        budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
+        attachments=tuple(_held(node, pods, facts)),
+    )
+
+
+def _rank(pod: PodDown) -> tuple[object, ...]:
+    return tuple(compare(pod) for compare in RANKING)
+
+
+RANKING: Final[tuple[Callable[[PodDown], object], ...]] = (
+    lambda pod: _RISKS.index(pod.risk),
+    lambda pod: -pod.priority,
+    lambda pod: (pod.namespace, pod.name),
+)
+"""The worst risk first, then the highest priority, then by name."""
+
+
+def _pod_down(pod: Pod, to_go: Eviction, facts: PartitionFacts) -> PodDown:
+    owner = owner_guarantee(pod)
+    guards = tuple(_guard(pod, claimed, facts) for claimed in claimed_volumes(pod))
+    blocks = tuple(_blocks(pod, owner, facts))
+    return PodDown(
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        owner=owner,
+        priority=pod.spec.priority or 0,
+        deleted=deleted_at(pod),
+        eviction=to_go,
+        volumes=guards,
+        blocks=blocks,
+        risk=_risk(owner.guarantee, guards, blocks),
+    )
+
+
+def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block]) -> Risk:
+    if guarantee in {Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED}:
+        return Risk.NODES_OWN
+    replaced = guarantee is not Guarantee.NOT_REPLACED
+    if replaced and any(guard.lock is WriterLock.NONE for guard in guards):
+        return Risk.TWO_WRITERS
+    if guarantee is Guarantee.AT_MOST_ONE:
+        return Risk.NO_REPLACEMENT
+    kinds = {block.kind for block in blocks}
+    if any(block.kind is BlockKind.VOLUME and block.waiting for block in blocks):
+        return Risk.VOLUME_AWAITED
+    if BlockKind.NAMESPACE in kinds:
+        return Risk.NAMESPACE_HELD
+    return Risk.REPLACED if replaced else Risk.NOBODY_REPLACES
+
+
+def _guard(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> WriterGuard:
+    claim = facts.claims.get((pod.metadata.namespace, claimed.claim))
+    volume = facts.volume_of(pod, claimed)
+    if claim is None or volume is None:
+        return WriterGuard(claimed.name, WriterLock.UNKNOWN)
+    attached = any(
+        entry.status.attached
+        and _of_volume(entry) == volume.metadata.name
+        and entry.spec.node_name == pod.spec.node_name
+        for entry in facts.attachments
+    )
+    return writer_guard(claimed, claim, volume, attached=attached)
+
+
+def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[Block]:
+    namespace = pod.metadata.namespace
+    if owner.guarantee is Guarantee.AT_MOST_ONE:
+        owning = facts.stateful_sets.get((namespace, owner.name))
+        ordered = owning is not None and owning.spec.pod_management_policy != "Parallel"
+        yield Block(BlockKind.STATEFUL_SET, owner.name, ordinal_of(pod), ordered)
+    since = facts.namespaces_being_deleted.get(namespace)
+    if since is not None:
+        yield Block(BlockKind.NAMESPACE, namespace, since=since)
+    for claimed in claimed_volumes(pod):
+        volume = facts.volume_of(pod, claimed)
+        if volume is not None and any(_of_volume(entry) == volume.metadata.name for entry in _on(pod, facts)):
+            waiting = () if is_multi_attach_allowed(volume) else tuple(_waiting(pod, claimed, facts))
+            yield Block(BlockKind.VOLUME, volume.metadata.name, claim=claimed.claim, waiting=waiting)
+
+
+def _on(pod: Pod, facts: PartitionFacts) -> Iterator[VolumeAttachment]:
+    return (entry for entry in facts.attachments if entry.spec.node_name == pod.spec.node_name)
+
+
+def _waiting(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> Iterator[str]:
+    """Pods on other nodes that use the same claim."""
+    for other in facts.pods:
+        same = other.metadata.namespace == pod.metadata.namespace and other.spec.node_name != pod.spec.node_name
+        if same and not is_pod_terminated(other) and any(use.claim == claimed.claim for use in claimed_volumes(other)):
+            yield other.metadata.name
+
+
+def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> Iterator[BudgetStanding]:
+    for budget in budgets:
+        lost = [pod for pod in pods if budgets_of(pod, (budget,))]
+        if lost:
+            # Until their node counts as lost its pods are Ready, and counted (disruption.countHealthyPods).
+            still = sum(pod.is_ready and pod.metadata.deletion_timestamp is None for pod in lost)
+            elsewhere = max(budget.status.current_healthy - still, 0)
+            own = budget.metadata
+            yield BudgetStanding(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
+
+
+def _held(node: Node, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:
+    users = {
+        volume.metadata.name: f"{pod.metadata.namespace}/{pod.metadata.name}"
+        for pod in pods
+        for claimed in claimed_volumes(pod)
+        if (volume := facts.volume_of(pod, claimed)) is not None
+    }
+    for entry in facts.attachments:
+        if entry.spec.node_name == node.metadata.name:
+            yield HeldAttachment(entry.metadata.name, _of_volume(entry), users.get(_of_volume(entry), ""))
+
+
+def _of_volume(entry: VolumeAttachment) -> str:
+    return entry.spec.source.persistent_volume_name or ""

@@ -1,0 +1,130 @@
+"""Who would have to go for a pod, who is going, and who went: preemption as data. It loads no arrays."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+__all__ = [
+    "CrossNode",
+    "GoingVictim",
+    "LeftAlone",
+    "NominatedNode",
+    "PodReference",
+    "Preempted",
+    "PreemptedFor",
+    "PreemptionPreview",
+    "VictimPod",
+]
+
+
+class PodReference(Struct, frozen=True, rename="camel"):
+    """A pod by name."""
+
+    namespace: str
+    name: str
+
+
+class VictimPod(Struct, frozen=True, rename="camel"):
+    """A pod that would be preempted."""
+
+    pod: PodReference
+    priority: int
+    qos_class: str
+    grace_seconds: int
+    violates: tuple[str, ...]
+    """PodDisruptionBudgets that its going violates, by name."""
+
+
+class CrossNode(Struct, frozen=True, rename="camel"):
+    """Pods of other nodes whose removal would have made room on a node; the scheduler never tries that."""
+
+    node: str
+    elsewhere: tuple[PodReference, ...]
+    on_node: tuple[PodReference, ...]
+    """Pods of the node itself that would have to go as well."""
+
+
+class LeftAlone(Struct, frozen=True, rename="camel"):
+    """Pods of lower priority than a victim, on nodes that are not chosen."""
+
+    why: str
+    """The criterion that the node loses by, or why it is no candidate, in upstream's words."""
+    nodes: int
+    pods: int
+    lowest: PodReference
+    lowest_priority: int
+
+
+class PreemptionPreview(Struct, frozen=True, rename="camel"):
+    """What preemption would do for a pod that fits nowhere."""
+
+    not_eligible: str
+    """Why the pod may not preempt, in upstream's words; empty: it may."""
+    potential: int
+    """Nodes that were looked at: removing pods cannot help on the others."""
+    candidates: int
+    """Nodes that would have room without some of their pods."""
+    nodes: tuple[str, ...]
+    """Nodes of which one is nominated; empty: none."""
+    decided_by: str
+    """The criterion that left these; empty with one candidate or none."""
+    victims: tuple[VictimPod, ...]
+    """On the first of these nodes, the most important first."""
+    grace_seconds: int
+    """How long they may take to go; the pod is not placed before."""
+    sampled: int | None
+    """kube-scheduler looks at so many candidates only, from a random node on; None: at all."""
+    elsewhere: CrossNode | None
+    left_alone: tuple[LeftAlone, ...]
+    message: str
+    """All that the PodScheduled condition says then."""
+
+
+class GoingVictim(Struct, frozen=True, rename="camel"):
+    """A pod that is on its way out for the nominated one."""
+
+    pod: PodReference
+    gone_by: str | None
+    """deletionTimestamp."""
+
+
+class NominatedNode(Struct, frozen=True, rename="camel"):
+    """A node that preemption made room on: a reservation, no promise."""
+
+    node: str
+    victims: tuple[GoingVictim, ...]
+    """Those that are not gone yet."""
+    rivals: tuple[PodReference, ...]
+    """Pending pods of higher priority, which may take the place."""
+
+
+class PreemptedFor(Enum):
+    """What became of the pod for which another one was preempted."""
+
+    TOOK_THE_PLACE = "TookThePlace"
+    RUNS_ELSEWHERE = "RunsElsewhere"
+    """Preempted for nothing."""
+    STILL_WAITS = "StillWaits"
+    WAITS_ELSEWHERE = "WaitsElsewhere"
+    """It waits, and not for this node: preempted for nothing."""
+    GONE = "Gone"
+    UNKNOWN = "Unknown"
+
+
+class Preempted(Struct, frozen=True, rename="camel"):
+    """By whom a pod was preempted, and what for."""
+
+    by: PodReference | None
+    """None: it is gone, or cannot be read, or the event that tells of it is gone."""
+    uid: str
+    """The preemptor's; empty: the event that tells it is gone."""
+    at: str | None
+    node: str
+    """Where the victim ran."""
+    became: PreemptedFor
+    preemptor_node: str
+    """Where the preemptor is, or is nominated to."""
+    higher_than: tuple[PodReference, ...]
+    """Pods of lower priority on other nodes that were left alone, some of them."""

@@ -1,0 +1,230 @@
+"""One pod's likely placement: the scheduling cycle, its numbers, what would change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from podrules.model.pod import Pod
+from podrules.placement.changes import Situation
+from podrules.placement.device_claims import missing_templates
+from podrules.placement.facts import facts
+from podrules.placement.outcome import (
+    ConstraintSpread,
+    CurrentNode,
+    NodeScore,
+    Outcome,
+    Placement,
+    RejectedGroup,
+    RejectedNode,
+    SpreadDomain,
+    ToldBefore,
+)
+from podrules.placement.preview import nominated_node, preview
+from podrules.placement.remedies import by_nearness, cheapest_remedy
+from podrules.placement.told import told_before
+from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
+from podrules.scheduler.framework.status import Code
+from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
+from podrules.scheduler.plugins.pod_topology_spread.filtering import SpreadState, domains, lets_through
+from podrules.scheduler.queue import queue_position
+from podrules.scheduler.sampling import num_feasible_nodes_to_find
+
+__all__ = ["likely_placement"]
+
+NO_NODES: Final = "no nodes available to schedule pods"
+"""ErrNoNodesAvailable: the cycle does not begin."""
+_SHOWN_SCORES: Final = 3
+_SHOWN_NODES: Final = 1
+
+
+def likely_placement(situation: Situation, *, every_node: bool = False) -> Placement:
+    """Where the scheduler would put a pod, why not elsewhere, and what would change that.
+
+    Args:
+        situation: The pod and the cluster. A bound pod is judged as if it came anew.
+        every_node: Whether all nodes are named, with their numbers; else the best and the nearest to fit.
+    """
+    pod = situation.pod
+    anew = _anew(situation)
+    base = Placement(
+        outcome=Outcome.UNKNOWN,
+        scheduler_name=pod.spec.scheduler_name,
+        nodes=len(situation.table),
+        nominated=None if pod.spec.node_name else nominated_node(situation),
+        queue=queue_position(pod, situation.snapshot.pods) if pod.metadata.uid else None,
+        verified=situation.features.verified,
+        unknown_plugins=situation.framework.unknown,
+        extenders=situation.framework.extenders,
+    )
+    if not len(situation.table):
+        return replace(base, outcome=Outcome.UNSCHEDULABLE, message=NO_NODES)
+    held = pre_enqueue(anew.pod, anew.snapshot, anew.framework, features=anew.features)
+    if not held.ok:
+        missing = (f"ResourceClaimTemplate {name} is not there" for name in missing_templates(anew.pod, anew.snapshot))
+        return replace(base, outcome=Outcome.HELD, reason="; ".join((*held.reasons, *missing)))
+    filtered = anew.filtered()
+    unknown = _unknown(filtered)
+    if unknown:
+        return replace(base, reason=unknown)
+    rejected = tuple(_groups(anew, filtered, every_node=every_node))
+    found = replace(base, rejected=rejected, spread=tuple(_spread(filtered)))
+    if filtered.error:
+        return replace(found, outcome=Outcome.UNSCHEDULABLE, message=filtered.error)
+    feasible = filtered.feasible
+    if not len(feasible):
+        return replace(
+            found,
+            outcome=Outcome.UNSCHEDULABLE,
+            message=filtered.message,
+            preemption=preview(filtered, anew.snapshot.pod_disruption_budgets),
+            current=_current(pod, filtered, None),
+            told=_told(pod, filtered.message),
+        )
+    scored = score_nodes(filtered)
+    if scored.error:
+        return replace(found, outcome=Outcome.UNSCHEDULABLE, message=scored.error)
+    names = filtered.context.table.names
+    framework = situation.framework
+    # Where nothing scores, the first node that fits is taken.
+    most = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(names)) if framework.score else 1
+    return replace(
+        found,
+        outcome=Outcome.FITS,
+        feasible=len(feasible),
+        sampled=most if most < len(feasible) else None,
+        best=_best(anew, filtered, scored),
+        scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
+        current=_current(pod, filtered, scored),
+        told=_told(pod, ""),
+    )
+
+
+def _best(situation: Situation, filtered: Filtered, scored: Scored) -> tuple[str, ...]:
+    """The nodes of which one is taken; a nominated one is, when it fits, whatever the others are worth."""
+    nominated = situation.pod.status.nominated_node_name
+    row = situation.table.index.get(nominated)
+    if row is not None and filtered.fits(row):
+        return (nominated,)
+    return tuple(situation.table.names[row] for row in scored.best)
+
+
+def _anew(situation: Situation) -> Situation:
+    """The situation in which the pod comes anew: a bound one is taken off its node first."""
+    pod = situation.pod
+    if not pod.spec.node_name:
+        return situation
+    spec, status = replace(pod.spec, node_name=""), replace(pod.status, nominated_node_name="")
+    return replace(situation.without_pods((pod,)), pod=replace(pod, spec=spec, status=status))
+
+
+def _unknown(filtered: Filtered) -> str:
+    """What the rules cannot tell of some node; empty when they can tell of all."""
+    statuses = (status for status in filtered.rejected.values() if status.code is Code.ERROR)
+    reasons = (reason for status in statuses for reason in status.reasons)
+    return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
+
+
+def _told(pod: Pod, message: str) -> ToldBefore | None:
+    condition = pod.status.condition("PodScheduled")
+    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
+        return None
+    return told_before(condition.message, message)
+
+
+def _groups(situation: Situation, filtered: Filtered, *, every_node: bool) -> Iterator[RejectedGroup]:
+    """Rejected nodes by plugin and reasons, the largest group first."""
+    if not filtered.pre_filter.status.ok:
+        status = filtered.pre_filter.status
+        yield RejectedGroup(
+            plugin=status.plugin,
+            reasons=status.reasons,
+            count=len(situation.table),
+            alone=len(situation.table),
+            preemption_may_help=status.code is Code.UNSCHEDULABLE,
+            nodes=(),
+            remedy=None,
+        )
+        return
+    by_reason: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for name, status in filtered.rejected.items():
+        by_reason.setdefault((status.plugin, status.reasons), []).append(situation.table.index[name])
+    for (plugin, reasons), rows in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        nearest = by_nearness(filtered, plugin, rows)
+        # A pod that fits somewhere needs no way out.
+        found = None if len(filtered.feasible) else cheapest_remedy(situation, filtered, plugin, nearest)
+        if found is not None:
+            nearest.sort(key=lambda row: row != found[0])
+        shown = nearest if every_node else nearest[:_SHOWN_NODES]
+        yield RejectedGroup(
+            plugin=plugin,
+            reasons=reasons,
+            count=len(rows),
+            alone=sum(len(filtered.rejecting(row)) == 1 for row in rows),
+            preemption_may_help=any(filtered.status(row).code is Code.UNSCHEDULABLE for row in rows),
+            nodes=tuple(_rejected_node(filtered, plugin, row) for row in shown),
+            remedy=None if found is None else found[1],
+        )
+    left_out = len(situation.table) - int(filtered.considered.sum())
+    if left_out:
+        plugins = sorted(filtered.pre_filter.narrowed_by)
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
+        yield RejectedGroup(plugins[0], (reason,), left_out, left_out, preemption_may_help=False, nodes=(), remedy=None)
+
+
+def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
+    others = tuple(other for other in filtered.rejecting(row) if other != plugin)
+    return RejectedNode(filtered.context.table.names[row], facts(filtered, plugin, row), others)
+
+
+def _spread(filtered: Filtered) -> Iterator[ConstraintSpread]:
+    """The pod's DoNotSchedule constraints, with what each leaves."""
+    state = filtered.context.states.get("PodTopologySpread")
+    if not isinstance(state, SpreadState):
+        return
+    masks = [lets_through(spread) for spread in state.spreads]
+    for spread, mask in zip(state.spreads, masks, strict=True):
+        others = [
+            other.constraint.field
+            for other, theirs in zip(state.spreads, masks, strict=True)
+            if mask.any() and theirs.any() and not (mask & theirs).any()
+        ]
+        yield ConstraintSpread(
+            field=spread.constraint.field,
+            topology_key=spread.constraint.topology_key,
+            max_skew=spread.constraint.max_skew,
+            minimum=spread.min_match_num,
+            domains=tuple(
+                SpreadDomain(entry.value, entry.match_num, entry.skew, entry.fits) for entry in domains(spread)
+            ),
+            leaves=int(np.count_nonzero(mask)),
+            conflicts_with=tuple(others),
+        )
+
+
+def _scores(filtered: Filtered, scored: Scored, most: int | None) -> Iterator[NodeScore]:
+    """The feasible nodes, highest total first, then in the order of the cluster."""
+    order = np.argsort(-scored.totals, kind="stable")
+    for place in order[:most].tolist():
+        yield NodeScore(
+            node=filtered.context.table.names[int(scored.feasible[place])],
+            total=int(scored.totals[place]),
+            plugins={plugin: int(scores[place]) for plugin, scores in scored.by_plugin.items()},
+        )
+
+
+def _current(pod: Pod, filtered: Filtered, scored: Scored | None) -> CurrentNode | None:
+    """The bound pod's own node, if it is still there."""
+    row = filtered.context.table.index.get(pod.spec.node_name)
+    if row is None:
+        return None
+    name = pod.spec.node_name
+    if scored is None or not filtered.fits(row):
+        status = filtered.status(row) if filtered.pre_filter.status.ok else filtered.pre_filter.status
+        return CurrentNode(name, fits=False, plugin=status.plugin, reasons=status.reasons, total=None, rank=None)
+    total = int(scored.totals[np.flatnonzero(scored.feasible == row)[0]])
+    rank = 1 + int(np.count_nonzero(scored.totals > total))
+    return CurrentNode(name, fits=True, plugin="", reasons=(), total=total, rank=rank)

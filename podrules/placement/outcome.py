@@ -1,0 +1,350 @@
+"""The answer to "where would the scheduler put this pod, and why not elsewhere". Only data: it loads no arrays."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+from msgspec import Struct
+
+from podrules.placement.displaced import NominatedNode, PodReference, PreemptionPreview
+from podrules.scheduler.queue import QueuePosition
+
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "ClaimMismatch",
+    "ConstraintSpread",
+    "CurrentNode",
+    "DevicePool",
+    "DiskInUse",
+    "Fact",
+    "InsufficientResource",
+    "LabelMismatch",
+    "MissingFeature",
+    "NodeScore",
+    "Outcome",
+    "Placement",
+    "PodAffinityConflict",
+    "PodReference",
+    "PortInUse",
+    "ReasonCount",
+    "RejectedGroup",
+    "RejectedNode",
+    "Remedy",
+    "SpreadDomain",
+    "TaintEffect",
+    "ToldBefore",
+    "TopologySkew",
+    "VolumeLimit",
+]
+
+
+class Outcome(Enum):
+    """What the cycle ends with."""
+
+    FITS = "Fits"
+    UNSCHEDULABLE = "Unschedulable"
+    HELD = "Held"
+    """It is not even queued (PreEnqueue)."""
+    UNKNOWN = "Unknown"
+    """The rules cannot tell: something could not be read, or is not restated here."""
+
+
+class InsufficientResource(Struct, frozen=True, rename="camel", tag_field="type"):
+    """NodeResourcesFit: a resource of which the node has too little; cpu in thousandths, the rest in whole units."""
+
+    resource: str
+    requested: int
+    """By the pod."""
+    used: int
+    """Requested by the pods on the node."""
+    allocatable: int
+
+    @property
+    def short(self) -> int:
+        """What is missing."""
+        return self.requested - (self.allocatable - self.used)
+
+
+class TaintEffect(Struct, frozen=True, rename="camel", tag_field="type", tag="UntoleratedTaint"):
+    """TaintToleration: a taint that the pod does not tolerate."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class LabelMismatch(Struct, frozen=True, rename="camel", tag_field="type"):
+    """NodeAffinity: a requirement that the node's labels do not meet."""
+
+    field: str
+    """``spec.nodeSelector`` or a term of the required affinity."""
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    actual: str | None
+    """The node's value; None without the label."""
+
+
+class TopologySkew(Struct, frozen=True, rename="camel", tag_field="type"):
+    """PodTopologySpread: a constraint that the node would break, in numbers."""
+
+    field: str
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key, and the numbers do not apply."""
+    matching: int
+    """Matching pods in the node's domain."""
+    self_match: int
+    """1 when the pod itself counts."""
+    minimum: int
+    """The least of all domains; 0 when there are fewer than minDomains."""
+    skew: int
+    max_skew: int
+    domains: int
+    min_domains: int
+
+
+class PodAffinityConflict(Struct, frozen=True, rename="camel", tag_field="type"):
+    """InterPodAffinity: a topology domain that rules the node out."""
+
+    rule: str
+    """``affinity``, ``antiAffinity``, ``existingAntiAffinity``."""
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key."""
+    count: int
+    """Pods in the domain that matter (of existing pods: their terms)."""
+
+
+class PortInUse(Struct, frozen=True, rename="camel", tag_field="type"):
+    """NodePorts: a host port that another pod has."""
+
+    protocol: str
+    port: int
+    by: PodReference
+
+
+class DiskInUse(Struct, frozen=True, rename="camel", tag_field="type"):
+    """VolumeRestrictions: a disk, or a ReadWriteOncePod claim, that other pods hold."""
+
+    disk: str
+    by: tuple[PodReference, ...]
+
+
+class ClaimMismatch(Struct, frozen=True, rename="camel", tag_field="type"):
+    """VolumeBinding and VolumeZone: a claim or volume that the node cannot use."""
+
+    claim: str
+    volume: str
+    storage_class: str
+    labels: dict[str, tuple[str, ...]]
+    """Zone and region labels of the volume, with the values it allows."""
+    reason: str
+
+
+class VolumeLimit(Struct, frozen=True, rename="camel", tag_field="type"):
+    """NodeVolumeLimits: a driver that can attach no more volumes."""
+
+    driver: str
+    attached: int
+    added: int
+    limit: int
+
+
+class MissingFeature(Struct, frozen=True, rename="camel", tag_field="type"):
+    """NodeDeclaredFeatures: a kubelet's feature that the pod needs and the node does not declare."""
+
+    feature: str
+
+
+class DevicePool(Struct, frozen=True, rename="camel", tag_field="type"):
+    """DynamicResources: a pool of devices that the node can reach."""
+
+    pool: str
+    devices: int
+    in_use: int
+
+
+Fact = (
+    InsufficientResource
+    | TaintEffect
+    | LabelMismatch
+    | TopologySkew
+    | PodAffinityConflict
+    | PortInUse
+    | DiskInUse
+    | ClaimMismatch
+    | VolumeLimit
+    | MissingFeature
+    | DevicePool
+)
+"""A number or value behind a rejection."""
+
+
+class NodeScore(Struct, frozen=True, rename="camel"):
+    """A node that fits."""
+
+    node: str
+    total: int
+    plugins: dict[str, int]
+    """Weighted score of each plugin that had something to say, by name; they add up to the total."""
+
+
+class RejectedNode(Struct, frozen=True, rename="camel"):
+    """A node that does not fit."""
+
+    node: str
+    facts: tuple[Fact, ...]
+    also: tuple[str, ...]
+    """Further plugins that reject it too; the scheduler stops at the first."""
+
+
+class ChangeKind(Enum):
+    """What would have to change, the cheapest kind first."""
+
+    SPREAD = "ChangeSpreadConstraint"
+    TOLERATE = "Tolerate"
+    FREE = "FreeResources"
+    UNCORDON = "Uncordon"
+    LABEL_NODE = "LabelNode"
+    REMOVE_PODS = "RemovePods"
+    DROP = "DropRequirement"
+    REMOVE_TAINT = "RemoveTaint"
+    ENLARGE = "LargerNode"
+    """More than the whole node has."""
+
+
+class Change(Struct, frozen=True, rename="camel"):
+    """One change to the pod, to a node, or to the pods on it."""
+
+    kind: ChangeKind
+    node: str = ""
+    """Of changes to a node."""
+    field: str = ""
+    """Of the pod: what is changed or dropped."""
+    value: str = ""
+    """The new value, the taint or the label."""
+    amounts: dict[str, int] = msgspec.field(default_factory=dict)
+    """Of resources; cpu in thousandths, the rest in whole units."""
+    pods: tuple[PodReference, ...] = ()
+
+
+class Remedy(Struct, frozen=True, rename="camel"):
+    """Changes that together let the pod onto a node: the cycle was run again with them."""
+
+    changes: tuple[Change, ...]
+    node: str
+    """The best node then; for changes to a node that node."""
+    feasible: int
+    """How many nodes fit then."""
+    cost: int
+    """The smaller the cheaper; it means nothing beyond that order."""
+
+
+class RejectedGroup(Struct, frozen=True, rename="camel"):
+    """Nodes that one plugin rejects for the same reasons."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+    """Upstream's words."""
+    count: int
+    alone: int
+    """How many of them nothing else rejects."""
+    preemption_may_help: bool
+    nodes: tuple[RejectedNode, ...]
+    """The nearest to fit comes first; all of them where every node was asked for, else that one."""
+    remedy: Remedy | None
+    """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
+
+
+class SpreadDomain(Struct, frozen=True, rename="camel"):
+    """One domain of a topology spread constraint."""
+
+    value: str
+    matching: int
+    skew: int
+    """With the pod in this domain."""
+    fits: bool
+
+
+class ConstraintSpread(Struct, frozen=True, rename="camel"):
+    """A DoNotSchedule constraint and its domains."""
+
+    field: str
+    topology_key: str
+    max_skew: int
+    minimum: int
+    domains: tuple[SpreadDomain, ...]
+    leaves: int
+    """Nodes that this constraint has nothing against."""
+    conflicts_with: tuple[str, ...]
+    """Fields of constraints with which it leaves no node, though each of the two leaves some."""
+
+
+class CurrentNode(Struct, frozen=True, rename="camel"):
+    """A bound pod's own node, judged as if the pod came anew."""
+
+    node: str
+    fits: bool
+    plugin: str
+    """Which one rejects it now."""
+    reasons: tuple[str, ...]
+    total: int | None
+    rank: int | None
+    """1: no node has a higher score."""
+
+
+class ReasonCount(Struct, frozen=True, rename="camel"):
+    """A reason, on how many nodes it held then, and holds now."""
+
+    reason: str
+    then: int
+    now: int
+
+
+class ToldBefore(Struct, frozen=True, rename="camel"):
+    """What kube-scheduler wrote into the PodScheduled condition, beside what the cluster gives now."""
+
+    message: str
+    agrees: bool
+    changed: tuple[ReasonCount, ...]
+    """Reasons whose numbers differ; empty where the message could not be read."""
+
+
+class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where the scheduler would put a pod."""
+
+    outcome: Outcome
+    scheduler_name: str
+    reason: str = ""
+    """Why it is held, or why nothing is known."""
+    message: str = ""
+    """For Unschedulable: the sentence of kube-scheduler's FailedScheduling event, without what preemption adds."""
+    nodes: int = 0
+    """All of the cluster."""
+    feasible: int = 0
+    sampled: int | None = None
+    """kube-scheduler stops looking after so many nodes that fit, and so may not see the best; None: it sees all."""
+    best: tuple[str, ...] = ()
+    """Nodes that share the highest score, of which any may be chosen; a nominated node alone, when it fits."""
+    scores: tuple[NodeScore, ...] = ()
+    """Highest first; all that fit where every node was asked for, else some."""
+    rejected: tuple[RejectedGroup, ...] = ()
+    """Largest group first."""
+    spread: tuple[ConstraintSpread, ...] = ()
+    current: CurrentNode | None = None
+    nominated: NominatedNode | None = None
+    """Node that preemption made room on: it is tried first, and taken when it fits."""
+    preemption: PreemptionPreview | None = None
+    """For Unschedulable: whom the pod would preempt; None: the profile does not preempt."""
+    queue: QueuePosition | None = None
+    """None: the pod is not queued."""
+    told: ToldBefore | None = None
+    verified: bool = True
+    """False: the server is not of the version that these rules were held against."""
+    unknown_plugins: tuple[str, ...] = ()
+    """Plugins of the profile that are not kube-scheduler's own, and are left out here."""
+    extenders: tuple[str, ...] = ()
+    """URLs of the scheduler's extenders, which were not asked."""

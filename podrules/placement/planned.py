@@ -1,0 +1,76 @@
+"""What a what-if placement of several pods came to. Only data: it loads no arrays."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from podrules.placement.displaced import PodReference
+from podrules.placement.outcome import Placement, SpreadDomain
+
+__all__ = ["AchievedSpread", "Plan", "PlannedSpec", "PlannedVictim", "Unmoved"]
+
+
+class PlannedVictim(Struct, frozen=True, rename="camel"):
+    """A pod that would be preempted."""
+
+    pod: PodReference
+    node: str
+    priority: int
+    violates: tuple[str, ...]
+    """PodDisruptionBudgets that its going violates, by ``namespace/name``."""
+
+
+class AchievedSpread(Struct, frozen=True, rename="camel"):
+    """A topology spread constraint of a spec at the end; hard and soft ones."""
+
+    field: str
+    topology_key: str
+    when_unsatisfiable: str
+    max_skew: int
+    skew: int
+    """The most matching pods of a domain minus the least."""
+    domains: tuple[SpreadDomain, ...]
+
+
+class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
+    """One spec's replicas."""
+
+    name: str
+    """``deployment/web``, ``pod/db-0``."""
+    namespace: str
+    priority: int
+    wanted: int | None
+    """None: as many as fit."""
+    placed: int
+    nodes: dict[str, int]
+    """Replicas by node, those with most first."""
+    zones: dict[str, int]
+    """Replicas by topology.kubernetes.io/zone; empty for nodes without one."""
+    spread: tuple[AchievedSpread, ...]
+    victims: tuple[PlannedVictim, ...]
+    stopped: Placement | None
+    """What the first replica met that fits nowhere; None: all wanted ones fit."""
+    limit: int | None
+    """After so many the search for more was ended; None: it was not."""
+
+
+class Unmoved(Struct, frozen=True, rename="camel"):
+    """A pod of a drained node that would not be evicted, or not be made anew."""
+
+    pod: PodReference
+    reason: str
+    """``DaemonSet``, ``StaticPod``, ``NoController``, ``PodDisruptionBudget``."""
+    detail: str
+    """The budget and what it allows; the controller."""
+
+
+class Plan(Struct, frozen=True, rename="camel", kw_only=True):
+    """Where several pods would go, one after the other."""
+
+    specs: tuple[PlannedSpec, ...]
+    """In the order in which the scheduler would take them."""
+    drained: str
+    """The node that was drained first; empty: none was."""
+    unmoved: tuple[Unmoved, ...]
+    nodes: int
+    """After what was excluded and added."""

@@ -1,0 +1,126 @@
+"""What preemption would do for a pod that fits nowhere, and for one that is nominated.
+
+Source: pkg/scheduler/framework/preemption and plugins/defaultpreemption at v1.36.3; KEP-4832 for the asynchronous part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.placement.changes import Situation
+from podrules.placement.displaced import (
+    CrossNode,
+    GoingVictim,
+    LeftAlone,
+    NominatedNode,
+    PreemptionPreview,
+    VictimPod,
+)
+from podrules.placement.facts import reference
+from podrules.qos import get_pod_qos
+from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.plugins.default_preemption import (
+    Victim,
+    is_preemption_allowed,
+    is_terminating_by_preemption,
+    priority_of,
+)
+from podrules.scheduler.preemption import Candidate, Preemption, preempt
+from podrules.scheduler.preemption.choice import select_candidate
+from podrules.scheduler.preemption.cross_node import cross_node_help
+
+__all__ = ["nominated_node", "preview"]
+
+_MOST_RIVALS = 5
+
+
+def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
+    """What PostFilter would come to; None: the profile has no DefaultPreemption.
+
+    Args:
+        filtered: A cycle without a feasible node and without an error.
+        budgets: Of all namespaces.
+    """
+    found = preempt(filtered, budgets)
+    preemption = found.preemption
+    if preemption is None:
+        return None
+    best = found.best[0] if found.best else None
+    help_elsewhere = None if preemption.not_eligible else cross_node_help(filtered, preemption, budgets)
+    return PreemptionPreview(
+        not_eligible=preemption.not_eligible,
+        potential=len(preemption.potential_nodes),
+        candidates=len(preemption.candidates),
+        nodes=tuple(candidate.node for candidate in found.best),
+        decided_by=str(preemption.choice.decided_by or ""),
+        victims=() if best is None else tuple(_victim(victim, filtered) for victim in best.victims),
+        grace_seconds=0 if best is None else best.grace_seconds,
+        sampled=preemption.num_candidates if preemption.samples else None,
+        elsewhere=None
+        if help_elsewhere is None
+        else CrossNode(
+            help_elsewhere.node,
+            tuple(map(reference, help_elsewhere.elsewhere)),
+            tuple(map(reference, help_elsewhere.on_node)),
+        ),
+        left_alone=() if best is None else tuple(_left_alone(filtered, preemption, best)),
+        message=found.message,
+    )
+
+
+def nominated_node(situation: Situation) -> NominatedNode | None:
+    """The node that is kept for a pod, and who is not gone yet; None: there is no nomination."""
+    pod = situation.pod
+    name = pod.status.nominated_node_name
+    row = situation.table.index.get(name)
+    if not name:
+        return None
+    on_node = () if row is None else situation.table.pods.on(row)
+    going = [other for other in on_node if is_preemption_allowed(other, pod) and is_terminating_by_preemption(other)]
+    rivals = [
+        other
+        for other in situation.snapshot.pods
+        if not other.spec.node_name and priority_of(other) > priority_of(pod) and not other.spec.scheduling_gates
+    ]
+    return NominatedNode(
+        node=name,
+        victims=tuple(GoingVictim(reference(other), other.metadata.deletion_timestamp) for other in going),
+        rivals=tuple(map(reference, rivals[:_MOST_RIVALS])),
+    )
+
+
+def _victim(victim: Victim, filtered: Filtered) -> VictimPod:
+    pod = victim.pod
+    grace = pod.spec.termination_grace_period_seconds
+    return VictimPod(
+        pod=reference(pod),
+        priority=priority_of(pod),
+        qos_class=get_pod_qos(pod, features=filtered.context.features).value,
+        grace_seconds=30 if grace is None else grace,
+        violates=tuple(budget.metadata.name for budget in victim.violates),
+    )
+
+
+def _left_alone(filtered: Filtered, preemption: Preemption, best: Candidate) -> Iterator[LeftAlone]:
+    """Why pods of lower priority than the most important victim stay, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for candidate in preemption.candidates:
+        if candidate.node != best.node:
+            decided = select_candidate((best, candidate)).decided_by
+            by_reason.setdefault(str(decided or ""), []).append(candidate.node)
+    for node, status in preemption.no_candidate.items():
+        by_reason.setdefault(", ".join(status.reasons), []).append(node)
+    for why, nodes in by_reason.items():
+        lower = list(_lower(filtered, nodes, best.highest_priority))
+        if lower:
+            lowest = min(lower, key=priority_of)
+            count = len({pod.spec.node_name for pod in lower})
+            yield LeftAlone(why, count, len(lower), reference(lowest), priority_of(lowest))
+
+
+def _lower(filtered: Filtered, nodes: Iterable[str], priority: int) -> Iterator[Pod]:
+    table = filtered.context.table
+    for node in nodes:
+        yield from (pod for pod in table.pods.on(table.index[node]) if priority_of(pod) < priority)

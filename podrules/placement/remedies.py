@@ -1,0 +1,116 @@
+"""The cheapest changes that would let a pod onto a rejected node, each checked by running the cycle again.
+
+A node may be rejected for several reasons in a row: changes are chained until it fits. Of a group's nodes those are
+tried that the fewest plugins reject; several when their reasons differ in kind, as taints do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.placement.changes import Applied, Situation, candidates, has_candidates
+from podrules.placement.facts import facts
+from podrules.placement.outcome import Change, Fact, InsufficientResource, Remedy, TopologySkew
+from podrules.scheduler.cycle import Filtered, score_nodes
+
+__all__ = ["by_nearness", "cheapest_remedy"]
+
+_MOST_CHANGES: Final = 4
+_ANOTHER: Final = 100
+_TRIED_NODES: Final = 4
+_MEASURED: Final = frozenset({"NodeResourcesFit", "PodTopologySpread"})
+_FAR: Final = 1000.0
+"""What no small change mends."""
+_DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
+
+
+class _Chain(Struct, frozen=True):
+    changes: tuple[Change, ...]
+    cost: int
+    row: int
+    filtered: Filtered
+
+
+def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[int]:
+    """A group's rows, those first that need the least: fewest rejecting plugins, then the smallest shortage."""
+
+    def distance(row: int) -> tuple[float, ...]:
+        others = filtered.rejecting(row)
+        lacks = sum(map(_distance, facts(filtered, plugin, row))) if plugin in _MEASURED else 0.0
+        return (sum(not has_candidates(other) for other in others), len(others), lacks)
+
+    return sorted(rows, key=distance)
+
+
+def cheapest_remedy(
+    situation: Situation, filtered: Filtered, plugin: str, nearest: Sequence[int]
+) -> tuple[int, Remedy] | None:
+    """The row of these that costs least to open, and the changes that let the pod onto it.
+
+    Args:
+        situation: As it is.
+        filtered: Its verdicts.
+        plugin: The one that rejects the rows.
+        nearest: Rows of one group, from `by_nearness`.
+    """
+    tried: dict[object, int] = {}
+    for row in nearest:
+        tried.setdefault(facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None, row)
+        if len(tried) == _TRIED_NODES:
+            break
+    chains = [chain for row in tried.values() if (chain := _chain(situation, filtered, row)) is not None]
+    if not chains:
+        return None
+    cheapest = min(chains, key=lambda chain: chain.cost)
+    return cheapest.row, _remedy(cheapest)
+
+
+def _distance(fact: Fact) -> float:
+    """What a node lacks, in parts of what it has; by how much a skew is too large."""
+    match fact:
+        case InsufficientResource():
+            return fact.short / max(fact.allocatable, 1) + (_FAR if fact.requested > fact.allocatable else 0.0)
+        case TopologySkew():
+            return _FAR if fact.domain is None else float(fact.skew - fact.max_skew)
+    return 0.0
+
+
+def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
+    """Changes until a row fits; None when one of its rejections has no change that helps."""
+    changes: tuple[Change, ...] = ()
+    cost = 0
+    while len(changes) < _MOST_CHANGES:
+        step = _step(situation, filtered, row)
+        if step is None:
+            return None
+        applied, filtered = step
+        situation, changes = applied.then, (*changes, applied.change)
+        # Each change more is dearer than any kind.
+        cost += applied.cost + _ANOTHER
+        if filtered.fits(row):
+            return _Chain(changes, cost, row, filtered)
+    return None
+
+
+def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied, Filtered] | None:
+    """The first candidate that brings a row further, with the verdicts after it."""
+    plugin = filtered.status(row).plugin
+    before = facts(filtered, plugin, row)
+    for applied in candidates(situation, filtered, plugin, row):
+        after = applied.then.filtered()
+        if after.fits(row):
+            return applied, after
+        status = after.status(row)
+        if status.plugin and (status.plugin != plugin or facts(after, plugin, row) != before):
+            return applied, after
+    return None
+
+
+def _remedy(chain: _Chain) -> Remedy:
+    names = chain.filtered.context.table.names
+    bound_to_node = any(change.node for change in chain.changes)
+    best = chain.row if bound_to_node else int(score_nodes(chain.filtered).best[0])
+    return Remedy(chain.changes, names[best], len(chain.filtered.feasible), chain.cost)

@@ -1,0 +1,45 @@
+"""kube-scheduler's own words in the PodScheduled condition, beside the answer of now.
+
+    0/12 nodes are available: 2 Insufficient memory, 10 node(s) had untolerated taint(s). preemption: 0/12 nodes …
+
+The histogram is FitError's, which this product words itself; what follows it is PostFilter's.
+
+Source: FitError.Error in pkg/scheduler/framework/types.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from podrules.placement.outcome import ReasonCount, ToldBefore
+
+__all__ = ["histogram", "told_before"]
+
+_SENTENCE: Final = re.compile(r"0/\d+ nodes are available: (.*?)\.(?: |$)", re.DOTALL)
+_ENTRY: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
+
+
+def told_before(message: str, now: str) -> ToldBefore:
+    """Compare the condition's message with the sentence of now, which is empty when a node fits now."""
+    if now and (message == now or message.startswith(f"{now} ")):
+        return ToldBefore(message, agrees=True, changed=())
+    then_counts, now_counts = histogram(message), histogram(now)
+    if not then_counts:
+        return ToldBefore(message, agrees=False, changed=())
+    reasons = sorted({*then_counts, *now_counts})
+    changed = [
+        ReasonCount(reason, then, there)
+        for reason in reasons
+        if (then := then_counts.get(reason, 0)) != (there := now_counts.get(reason, 0))
+    ]
+    return ToldBefore(message, agrees=False, changed=tuple(changed))
+
+
+def histogram(message: str) -> dict[str, int]:
+    """Reasons and on how many nodes each held; empty when the message has another form."""
+    sentence = _SENTENCE.match(message)
+    if sentence is None:
+        return {}
+    entries = [_ENTRY.fullmatch(entry) for entry in re.split(r", (?=\d+ )", sentence.group(1))]
+    return {entry.group(2): int(entry.group(1)) for entry in entries if entry is not None}

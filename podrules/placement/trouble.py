@@ -1,0 +1,89 @@
+"""What became of a preemption: by whom a pod was preempted, and whether it was for nothing.
+
+kube-scheduler marks a victim with the condition DisruptionTarget, reason PreemptionByScheduler, and writes an event
+about it: "Preempted by pod <uid> on node <node>". Who has that uid is found among the pods.
+
+Source: pkg/scheduler/framework/preemption/executor.go at v1.36.3; "troubleshooting" in the Kubernetes documentation of
+priority and preemption.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from podrules.model.event import Event
+from podrules.model.pod import Pod
+from podrules.placement.displaced import PodReference, Preempted, PreemptedFor
+
+__all__ = ["PREEMPTED", "became_of", "is_preempted", "preempted", "preemption_event"]
+
+PREEMPTED: Final = "Preempted"
+_MESSAGE: Final = re.compile(r"Preempted by \w+ (\S+) on node ")
+_MOST_NAMED: Final = 3
+
+
+def is_preempted(pod: Pod) -> bool:
+    """Whether the scheduler preempted the pod."""
+    condition = pod.status.condition("DisruptionTarget")
+    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
+
+
+def preemption_event(events: Iterable[Event]) -> Event | None:
+    """The latest event that tells of a preemption."""
+    found = [event for event in events if event.reason == PREEMPTED and _preemptor_uid(event)]
+    return max(found, key=lambda event: event.time or "", default=None)
+
+
+def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None) -> Preempted:
+    """By whom a pod was preempted and what came of it.
+
+    Args:
+        victim: The pod that has to go.
+        event: The one that tells of it, if it is still there.
+        pods: All of the cluster; None: they cannot be read.
+    """
+    node = victim.spec.node_name
+    condition = victim.status.condition("DisruptionTarget")
+    uid = "" if event is None else _preemptor_uid(event)
+    preemptor = next((pod for pod in pods or () if pod.metadata.uid == uid), None) if uid else None
+    named = preemptor.metadata if preemptor is not None else event.related if event is not None else None
+    return Preempted(
+        by=None if named is None else PodReference(named.namespace, named.name),
+        uid=uid,
+        at=event.time if event is not None else condition.last_transition_time if condition is not None else None,
+        node=node,
+        became=became_of(preemptor, node) if uid and pods is not None else PreemptedFor.UNKNOWN,
+        preemptor_node="" if preemptor is None else preemptor.spec.node_name or preemptor.status.nominated_node_name,
+        higher_than=tuple(_left_alone(victim, pods or ())),
+    )
+
+
+def _preemptor_uid(event: Event) -> str:
+    """Of the preemptor; upstream names it in the message, and relates the event to it where it can."""
+    found = _MESSAGE.match(event.message)
+    return found[1] if found else event.related.uid if event.related is not None else ""
+
+
+def _left_alone(victim: Pod, pods: Sequence[Pod]) -> Iterator[PodReference]:
+    """Some pods of lower priority on other nodes, the lowest first."""
+    priority = victim.spec.priority or 0
+    lower = [
+        pod
+        for pod in pods
+        if pod.spec.node_name not in {"", victim.spec.node_name} and (pod.spec.priority or 0) < priority
+    ]
+    for pod in sorted(lower, key=lambda pod: pod.spec.priority or 0)[:_MOST_NAMED]:
+        yield PodReference(pod.metadata.namespace, pod.metadata.name)
+
+
+def became_of(preemptor: Pod | None, node: str) -> PreemptedFor:
+    """What became of a preemptor that wanted a node."""
+    if preemptor is None:
+        return PreemptedFor.GONE
+    if preemptor.spec.node_name:
+        return PreemptedFor.TOOK_THE_PLACE if preemptor.spec.node_name == node else PreemptedFor.RUNS_ELSEWHERE
+    if preemptor.status.nominated_node_name == node:
+        return PreemptedFor.STILL_WAITS
+    return PreemptedFor.WAITS_ELSEWHERE

@@ -1,0 +1,165 @@
+"""The cluster as it would be: nodes left out, nodes added, pods gone, a node drained.
+
+    excluded   the node is not there, nor are the pods on it
+    added      a node of given labels, room and taints; or one like another node, under a name of its own
+    without    some pods are gone, and with them the devices that they alone held
+    drained    the node is cordoned, and its pods are evicted one after the other, as `kubectl drain` does:
+               DaemonSet and static pods stay; a pod without a controller would be lost, and is told; a pod whose
+               PodDisruptionBudget refuses stays (`podrules.disruption`)
+
+Source: k8s.io/kubectl/pkg/drain/filters.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.disruption import Evictions
+from podrules.model.base import ObjectMeta, ResourceList
+from podrules.model.node import Node, NodeSpec, NodeStatus, Taint
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.devices import devices_freed
+from podrules.placement.displaced import PodReference
+from podrules.placement.planned import Unmoved
+
+__all__ = ["Drained", "NodeSpecification", "adding_nodes", "draining", "excluding_nodes", "without_pods"]
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeSpecification(Struct, frozen=True):
+    """A node that is not there yet."""
+
+    name: str
+    labels: Mapping[str, str] = {}
+    allocatable: ResourceList = {}
+    taints: tuple[Taint, ...] = ()
+    like: str = ""
+    """A node whose labels, room, taints and images it shares, where nothing else is said."""
+
+
+class Drained(Struct, frozen=True):
+    """A cluster without the pods of a node."""
+
+    snapshot: ClusterSnapshot
+    moved: tuple[Pod, ...]
+    """Evicted pods of which a controller makes new ones."""
+    unmoved: tuple[Unmoved, ...]
+
+
+def excluding_nodes(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:
+    """The cluster without these nodes and the pods on them.
+
+    Raises:
+        KeyError: a node is not there.
+    """
+    gone = frozenset(names)
+    _must_be_there(snapshot, gone)
+    left = replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.metadata.name not in gone))
+    return _without(left, lambda pod: pod.spec.node_name in gone)
+
+
+def adding_nodes(snapshot: ClusterSnapshot, specifications: Iterable[NodeSpecification]) -> ClusterSnapshot:
+    """The cluster with more nodes, on which nothing runs.
+
+    Raises:
+        KeyError: a node that another one is to be like is not there.
+        ValueError: a node of that name is there.
+    """
+    known = {node.metadata.name: node for node in snapshot.nodes}
+    for entry in specifications:
+        if entry.name in known:
+            raise ValueError(entry.name)
+        known[entry.name] = _node(entry, known[entry.like] if entry.like else Node())
+    return replace(snapshot, nodes=tuple(known.values()))
+
+
+def without_pods(snapshot: ClusterSnapshot, pods: Iterable[PodReference]) -> ClusterSnapshot:
+    """The cluster without some pods.
+
+    Raises:
+        KeyError: a pod is not there.
+    """
+    gone = {(pod.namespace, pod.name) for pod in pods}
+    missing = gone - {(pod.metadata.namespace, pod.metadata.name) for pod in snapshot.pods}
+    if missing:
+        raise KeyError("/".join(min(missing)))
+    return _without(snapshot, lambda pod: (pod.metadata.namespace, pod.metadata.name) in gone)
+
+
+def draining(snapshot: ClusterSnapshot, name: str) -> Drained:
+    """The cluster with a node cordoned and its pods evicted.
+
+    Raises:
+        KeyError: the node is not there.
+    """
+    _must_be_there(snapshot, (name,))
+    evictions = Evictions(snapshot.pod_disruption_budgets)
+    moved: list[Pod] = []
+    unmoved: list[Unmoved] = []
+    gone: set[str] = set()
+    for pod in snapshot.pods:
+        if pod.spec.node_name != name:
+            continue
+        stays = _stays(pod)
+        refused = evictions.refused(pod) if stays is None else None
+        if stays is not None or refused is not None:
+            unmoved.append(stays or _unmoved(pod, "PodDisruptionBudget", refused or ""))
+            continue
+        gone.add(pod.metadata.uid)
+        if pod.metadata.controller is None:
+            unmoved.append(_unmoved(pod, "NoController", "nobody makes it anew; kubectl drain asks for --force"))
+        else:
+            moved.append(pod)
+    nodes = tuple(_cordoned(node) if node.metadata.name == name else node for node in snapshot.nodes)
+    left = _without(replace(snapshot, nodes=nodes), lambda pod: pod.metadata.uid in gone)
+    return Drained(left, tuple(moved), tuple(unmoved))
+
+
+def _without(snapshot: ClusterSnapshot, goes: Callable[[Pod], bool]) -> ClusterSnapshot:
+    gone = [pod for pod in snapshot.pods if goes(pod)]
+    return devices_freed(replace(snapshot, pods=tuple(pod for pod in snapshot.pods if not goes(pod))), gone)
+
+
+def _must_be_there(snapshot: ClusterSnapshot, names: Iterable[str]) -> None:
+    known = {node.metadata.name for node in snapshot.nodes}
+    for name in names:
+        if name not in known:
+            raise KeyError(name)
+
+
+def _node(entry: NodeSpecification, like: Node) -> Node:
+    labels = {**like.metadata.labels, HOSTNAME: entry.name, **entry.labels}
+    allocatable = {**like.status.allocatable, **entry.allocatable}
+    taints = tuple(taint for taint in like.spec.taints if taint != _CORDON)
+    return Node(
+        metadata=ObjectMeta(name=entry.name, labels=labels),
+        spec=NodeSpec(taints=entry.taints or taints),
+        status=NodeStatus(capacity=allocatable, allocatable=allocatable, images=like.status.images),
+    )
+
+
+def _stays(pod: Pod) -> Unmoved | None:
+    """Pods that a drain leaves alone."""
+    controller = pod.metadata.controller
+    if _MIRROR in pod.metadata.annotations:
+        return _unmoved(pod, "StaticPod", "the kubelet runs it from a file")
+    if controller is not None and controller.kind == "DaemonSet":
+        return _unmoved(pod, "DaemonSet", controller.name)
+    return None
+
+
+def _unmoved(pod: Pod, reason: str, detail: str) -> Unmoved:
+    return Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail)
+
+
+def _cordoned(node: Node) -> Node:
+    taints = tuple(taint for taint in node.spec.taints if taint.key != _CORDON.key)
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*taints, _CORDON)))

@@ -1,0 +1,142 @@
+"""One pod's place in both orders of its node, also of a pod that is still to come.
+
+What a pod to come will use is not known. Two ends are told: it uses what its containers request, and what they are
+limited to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.cgroup import container_resource_config
+from podrules.eviction.ranking import EvictionPlace
+from podrules.eviction.signals import Signal
+from podrules.features import Features
+from podrules.model.kubelet import ContainerStats, MemoryStats, PodReference, PodStats, Summary
+from podrules.model.pod import Pod
+from podrules.model.quantity import ZERO
+from podrules.pressure.node import NodePressure, OOMOrder, OOMScope
+from podrules.pressure.oom_order import OOMPlace
+from podrules.pressure.usage import NodeUsage, UsageSource
+from podrules.resources import MEMORY
+
+__all__ = [
+    "EvictionStanding",
+    "OOMStanding",
+    "PodStanding",
+    "limited_usage",
+    "pod_standing",
+    "requested_usage",
+    "with_pod_using",
+]
+
+
+class OOMStanding(Struct, frozen=True):
+    """A container's place."""
+
+    order: OOMOrder
+    rank: int
+    """From 1, the first to go."""
+    place: OOMPlace
+    before: OOMPlace | None
+    """Who goes just before it, and by what; None: nobody."""
+
+
+class EvictionStanding(Struct, frozen=True):
+    """A pod's place."""
+
+    signal: Signal
+    rank: int
+    """From 1, the first to go, among those that can be evicted."""
+    of: int
+    """How many can be evicted."""
+    place: EvictionPlace
+    before: EvictionPlace | None
+    """Who goes just before it, and by what; None: nobody."""
+
+
+class PodStanding(Struct, frozen=True):
+    """A pod's places."""
+
+    ooms: tuple[OOMStanding, ...]
+    """Of the pod's container that goes first, for each cgroup that it is in and that can run out."""
+    evictions: tuple[EvictionStanding, ...]
+    """By signal; empty for a critical pod, and without usage."""
+
+
+def pod_standing(pressure: NodePressure, pod: Pod) -> PodStanding:
+    """A pod's places on its node."""
+    return PodStanding(tuple(_ooms(pressure, pod)), tuple(_evictions(pressure, pod)))
+
+
+def _ooms(pressure: NodePressure, pod: Pod) -> Iterator[OOMStanding]:
+    meta = pod.metadata
+    for order in pressure.ooms:
+        before: OOMPlace | None = None
+        if order.scope in {OOMScope.POD, OOMScope.CONTAINER} and (order.namespace, order.pod) != (
+            meta.namespace,
+            meta.name,
+        ):
+            continue
+        for rank, place in enumerate(order.places, start=1):
+            if (place.candidate.namespace, place.candidate.pod) == (meta.namespace, meta.name):
+                yield OOMStanding(order, rank, place, before)
+                break
+            before = place
+
+
+def _evictions(pressure: NodePressure, pod: Pod) -> Iterator[EvictionStanding]:
+    meta = pod.metadata
+    for order in pressure.evictions:
+        able = [place for place in order.places if not place.ranked.critical]
+        before: EvictionPlace | None = None
+        for rank, place in enumerate(able, start=1):
+            other = place.ranked.pod.metadata
+            if (other.namespace, other.name) == (meta.namespace, meta.name):
+                yield EvictionStanding(order.signal, rank, len(able), place, before)
+                break
+            before = place
+
+
+def requested_usage(pod: Pod) -> dict[str, int]:
+    """Bytes of memory by container that will run, each using what it requests."""
+    return {
+        ref.container.name: ref.container.resources.requests.get(MEMORY, ZERO).value
+        for ref in pod.containers()
+        if not ref.is_init or ref.is_sidecar
+    }
+
+
+def limited_usage(pod: Pod, features: Features) -> dict[str, int] | None:
+    """The same, each using all that it may; None: one has no limit."""
+    limits = {
+        ref.container.name: container_resource_config(pod, ref, features=features).memory or 0
+        for ref in pod.containers()
+        if not ref.is_init or ref.is_sidecar
+    }
+    return limits if all(limits.values()) else None
+
+
+def with_pod_using(usage: NodeUsage, pod: Pod, memory: dict[str, int]) -> NodeUsage:
+    """A node's usage with one more pod on it; the node's own is left as it is.
+
+    Args:
+        usage: Of the node.
+        pod: With a UID that no other pod has.
+        memory: Bytes by container, all of it resident.
+    """
+    meta = pod.metadata
+    own = PodStats(
+        pod_ref=PodReference(meta.name, meta.namespace, meta.uid),
+        containers=tuple(
+            ContainerStats(name, memory=MemoryStats(working_set_bytes=used, rss_bytes=used))
+            for name, used in memory.items()
+        ),
+        memory=MemoryStats(working_set_bytes=sum(memory.values())),
+    )
+    if usage.source is UsageSource.NONE:
+        return usage
+    return replace(usage, summary=Summary(usage.summary.node, (*usage.summary.pods, own)))

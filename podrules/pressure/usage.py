@@ -1,0 +1,82 @@
+"""What a node and its pods use, in the shape of a kubelet's summary whatever it comes from.
+
+stats/summary     the kubelet's own: resident memory, working sets, swap, disks, processes
+metrics.k8s.io    working sets of containers and of the node; a pod's is their sum
+none              nothing is known
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from msgspec import Struct
+
+from podrules.model.kubelet import ContainerStats, MemoryStats, NodeStats, PodReference, PodStats, Summary
+from podrules.model.metrics import NodeMetrics, PodMetrics
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.quantity import ZERO
+from podrules.priority import static_pod_uid
+from podrules.resources import MEMORY
+
+__all__ = ["NO_USAGE", "NodeUsage", "UsageSource", "usage_from_metrics", "usage_from_summary"]
+
+
+class UsageSource(Enum):
+    """Where usage was read."""
+
+    SUMMARY = "stats/summary"
+    METRICS = "metrics.k8s.io"
+    NONE = "none"
+
+
+class NodeUsage(Struct, frozen=True):
+    """What is known of a node's usage."""
+
+    source: UsageSource
+    summary: Summary
+
+
+NO_USAGE = NodeUsage(UsageSource.NONE, Summary())
+
+
+def usage_from_summary(summary: Summary) -> NodeUsage:
+    """The kubelet's own measurements."""
+    return NodeUsage(UsageSource.SUMMARY, summary)
+
+
+def usage_from_metrics(
+    node: Node, node_metrics: NodeMetrics, pods: Iterable[Pod], pod_metrics: Iterable[PodMetrics]
+) -> NodeUsage:
+    """Working sets from a metrics API; pods that it does not know stay without measurements.
+
+    Args:
+        node: The node, for its capacity.
+        node_metrics: Of that node.
+        pods: The pods on it.
+        pod_metrics: Of those pods; others are passed over.
+    """
+    by_name = {(entry.metadata.namespace, entry.metadata.name): entry for entry in pod_metrics}
+    memory = None
+    if MEMORY in node_metrics.usage and MEMORY in node.status.capacity:
+        used = node_metrics.usage[MEMORY].value
+        memory = MemoryStats(available_bytes=node.status.capacity[MEMORY].value - used, working_set_bytes=used)
+    measured = tuple(
+        _pod_stats(pod, by_name[pod.metadata.namespace, pod.metadata.name])
+        for pod in pods
+        if (pod.metadata.namespace, pod.metadata.name) in by_name
+    )
+    return NodeUsage(UsageSource.METRICS, Summary(NodeStats(memory=memory), measured))
+
+
+def _pod_stats(pod: Pod, metrics: PodMetrics) -> PodStats:
+    containers = {entry.name: entry.usage.get(MEMORY, ZERO).value for entry in metrics.containers}
+    meta = pod.metadata
+    return PodStats(
+        pod_ref=PodReference(meta.name, meta.namespace, static_pod_uid(pod) or meta.uid),
+        containers=tuple(
+            ContainerStats(name, memory=MemoryStats(working_set_bytes=used)) for name, used in containers.items()
+        ),
+        memory=MemoryStats(working_set_bytes=sum(containers.values())),
+    )

@@ -1,0 +1,320 @@
+"""Which plugins a profile runs: at which extension points, in which order, with which weights.
+
+    defaults   all of them at MultiPoint: each runs at every point that it has
+    merging    what the profile disables by name, or with ``*``, leaves the defaults; a default that it enables keeps
+               its place and takes the profile's weight; what else it enables comes after them
+    expansion  at each point: first what both the point and MultiPoint enable, in the point's order; then MultiPoint's
+               others that the point does not disable (with ``*`` none of them); then the point's others
+    weight     that of Score's entry, else MultiPoint's; absent and 0 are 1
+
+A plugin that is not kube-scheduler's own is unknown: it runs where a point names it, and if MultiPoint names it, nobody
+here can tell where.
+
+Source: at v1.36.3, pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins, mergePluginSet),
+pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins, getValidScoreWeights),
+pkg/scheduler/apis/config/validation/validation.go; KEP-2891.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import accumulate
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from podrules.model.base import Model
+
+__all__ = [
+    "ALL",
+    "DEFAULT_MULTI_POINT",
+    "IN_TREE_PLUGINS",
+    "REMOVED_PLUGINS",
+    "EnabledPlugins",
+    "ExtensionPoint",
+    "Plugin",
+    "PluginSet",
+    "Plugins",
+    "enabled_plugins",
+    "merge_plugin_set",
+    "plugin_problems",
+]
+
+ALL: Final = "*"
+"""Among disabled plugins: every one."""
+REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+"""Names that are refused: NodeVolumeLimits counts all volumes."""
+
+
+class ExtensionPoint(StrEnum):
+    """Where plugins run, under the names of ``profiles[].plugins``."""
+
+    PRE_ENQUEUE = "preEnqueue"
+    QUEUE_SORT = "queueSort"
+    PRE_FILTER = "preFilter"
+    FILTER = "filter"
+    POST_FILTER = "postFilter"
+    PRE_SCORE = "preScore"
+    SCORE = "score"
+    RESERVE = "reserve"
+    PERMIT = "permit"
+    PRE_BIND = "preBind"
+    BIND = "bind"
+    POST_BIND = "postBind"
+    PLACEMENT_GENERATE = "placementGenerate"
+    PLACEMENT_SCORE = "placementScore"
+
+
+class Plugin(Model, frozen=True, forbid_unknown_fields=True):
+    """``enabled[]`` or ``disabled[]``."""
+
+    name: str = ""
+    weight: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
+    """Counts for Score; 0: 1."""
+
+
+class PluginSet(Model, frozen=True, forbid_unknown_fields=True):
+    """What a profile changes at one point."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+_UNCHANGED: Final = PluginSet()
+
+
+class Plugins(Model, frozen=True, forbid_unknown_fields=True):
+    """``profiles[].plugins``: what a profile changes."""
+
+    multi_point: PluginSet = _UNCHANGED
+    pre_enqueue: PluginSet = _UNCHANGED
+    queue_sort: PluginSet = _UNCHANGED
+    pre_filter: PluginSet = _UNCHANGED
+    filter: PluginSet = _UNCHANGED
+    post_filter: PluginSet = _UNCHANGED
+    pre_score: PluginSet = _UNCHANGED
+    score: PluginSet = _UNCHANGED
+    reserve: PluginSet = _UNCHANGED
+    permit: PluginSet = _UNCHANGED
+    pre_bind: PluginSet = _UNCHANGED
+    bind: PluginSet = _UNCHANGED
+    post_bind: PluginSet = _UNCHANGED
+    placement_generate: PluginSet = _UNCHANGED
+    placement_score: PluginSet = _UNCHANGED
+
+    def at(self, point: ExtensionPoint) -> PluginSet:
+        """What the profile changes at a point itself."""
+        found: PluginSet = getattr(self, point.name.lower())
+        return found
+
+
+class EnabledPlugins(Struct, frozen=True):
+    """What runs."""
+
+    at: Mapping[ExtensionPoint, tuple[str, ...]]
+    """The plugins of every point, in order; unknown ones where the point itself names them."""
+    score_weights: Mapping[str, int]
+    """Of Score's plugins."""
+    unknown: tuple[str, ...]
+    """Plugins that are not kube-scheduler's own, in the order of the configuration."""
+
+
+_P: Final = ExtensionPoint
+_FILTER: Final = frozenset({_P.PRE_FILTER, _P.FILTER})
+_SCORE: Final = frozenset({_P.PRE_SCORE, _P.SCORE})
+_BOUND: Final = frozenset({_P.RESERVE, _P.PRE_BIND})
+IN_TREE_PLUGINS: Final[Mapping[str, frozenset[ExtensionPoint]]] = {
+    "DefaultBinder": frozenset({_P.BIND}),
+    "DefaultPreemption": frozenset({_P.PRE_ENQUEUE, _P.POST_FILTER}),
+    "DynamicResources": _FILTER | _BOUND | {_P.PRE_ENQUEUE, _P.POST_FILTER, _P.SCORE},
+    "GangScheduling": frozenset({_P.PRE_ENQUEUE, _P.PERMIT}),
+    "ImageLocality": frozenset({_P.SCORE}),
+    "InterPodAffinity": _FILTER | _SCORE,
+    "NodeAffinity": _FILTER | _SCORE,
+    "NodeDeclaredFeatures": _FILTER,
+    "NodeName": frozenset({_P.FILTER}),
+    "NodePorts": _FILTER,
+    "NodeResourcesBalancedAllocation": _SCORE,
+    "NodeResourcesFit": _FILTER | _SCORE | {_P.PLACEMENT_SCORE},
+    "NodeUnschedulable": frozenset({_P.FILTER}),
+    "NodeVolumeLimits": _FILTER,
+    "PodGroupPodsCount": frozenset({_P.PLACEMENT_SCORE}),
+    "PodTopologySpread": _FILTER | _SCORE,
+    "PrioritySort": frozenset({_P.QUEUE_SORT}),
+    "SchedulingGates": frozenset({_P.PRE_ENQUEUE}),
+    "TaintToleration": _SCORE | {_P.FILTER},
+    "TopologyPlacementGenerator": frozenset({_P.PLACEMENT_GENERATE}),
+    "VolumeBinding": _FILTER | _BOUND | _SCORE,
+    "VolumeRestrictions": _FILTER,
+    "VolumeZone": _FILTER,
+}
+"""kube-scheduler's own plugins and the points that they have."""
+DEFAULT_MULTI_POINT: Final = PluginSet(
+    enabled=(
+        Plugin("SchedulingGates"),
+        Plugin("PrioritySort"),
+        Plugin("NodeUnschedulable"),
+        Plugin("NodeName"),
+        Plugin("TaintToleration", 3),
+        Plugin("NodeAffinity", 2),
+        Plugin("NodePorts"),
+        Plugin("NodeResourcesFit", 1),
+        Plugin("VolumeRestrictions"),
+        Plugin("NodeVolumeLimits"),
+        Plugin("VolumeBinding"),
+        Plugin("VolumeZone"),
+        Plugin("PodTopologySpread", 2),
+        Plugin("InterPodAffinity", 2),
+        Plugin("DynamicResources", 2),
+        Plugin("DefaultPreemption"),
+        Plugin("NodeResourcesBalancedAllocation", 1),
+        Plugin("ImageLocality", 1),
+        Plugin("DefaultBinder"),
+        Plugin("NodeDeclaredFeatures"),
+    )
+)
+"""The defaults with the gates that 1.36 has by default; they enable nothing at single points."""
+
+_NEEDED: Final = {ExtensionPoint.QUEUE_SORT: "PrioritySort", ExtensionPoint.BIND: "DefaultBinder"}
+_SINGLE: Final = (ExtensionPoint.QUEUE_SORT, ExtensionPoint.PLACEMENT_GENERATE)
+
+
+def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
+    """Defaults as a profile changes them, at one point."""
+    disabled = (*custom.disabled, *default.disabled)
+    names = _names(disabled)
+    # Of a name that is written twice the last takes the default's place; the other is then one too many.
+    written = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
+    kept = () if ALL in names else tuple(plugin for plugin in default.enabled if plugin.name not in names)
+    replacing = {written[plugin.name] for plugin in kept if plugin.name in written}
+    merged = [custom.enabled[written[plugin.name]] if plugin.name in written else plugin for plugin in kept]
+    merged += [plugin for index, plugin in enumerate(custom.enabled) if index not in replacing]
+    return PluginSet(tuple(merged), disabled)
+
+
+def enabled_plugins(plugins: Plugins) -> EnabledPlugins:
+    """What a profile runs.
+
+    Args:
+        plugins: Its changes, in which `plugin_problems` found nothing.
+    """
+    multi_point = merge_plugin_set(DEFAULT_MULTI_POINT, plugins.multi_point)
+    at = {point: _expand(point, multi_point, plugins.at(point)) for point in ExtensionPoint}
+    weights = {plugin.name: plugin.weight or 1 for plugin in (*multi_point.enabled, *plugins.score.enabled)}
+    everywhere = (plugin.name for own in _sets(plugins) for plugin in own.enabled)
+    return EnabledPlugins(
+        at=at,
+        score_weights={name: weights[name] for name in at[ExtensionPoint.SCORE]},
+        unknown=tuple(dict.fromkeys(name for name in everywhere if name not in IN_TREE_PLUGINS)),
+    )
+
+
+def _expand(point: ExtensionPoint, multi_point: PluginSet, own: PluginSet) -> tuple[str, ...]:
+    """The plugins of a point (expandMultiPointPlugins)."""
+    named = [plugin.name for plugin in own.enabled]
+    disabled = _names(own.disabled)
+    if ALL in disabled:
+        return tuple(named)
+    # An unknown plugin that the point names has the point.
+    everywhere = [
+        plugin.name
+        for plugin in multi_point.enabled
+        if plugin.name not in disabled and (_has(plugin.name, point) or plugin.name in named)
+    ]
+    return (
+        *(name for name in named if name in everywhere),
+        *(name for name in everywhere if name not in named),
+        *(name for name in named if name not in everywhere),
+    )
+
+
+def plugin_problems(plugins: Plugins, path: str) -> tuple[str, ...]:
+    """Why kube-scheduler would refuse a profile's plugins, each with the field's path below ``path``."""
+    problems = list(_name_problems(plugins.multi_point, None, f"{path}.multiPoint"))
+    for point in ExtensionPoint:
+        problems += _name_problems(plugins.at(point), point, f"{path}.{point}")
+    problems += _repeated_in_multi_point(plugins, f"{path}.multiPoint")
+    return tuple(problems or (*_number_problems(plugins, path), *_weight_problems(plugins, path)))
+
+
+def _name_problems(own: PluginSet, point: ExtensionPoint | None, path: str) -> Iterator[str]:
+    """Plugins that cannot be enabled at a point; None: MultiPoint, which any plugin has."""
+    seen: set[str] = set()
+    for index, plugin in enumerate(own.enabled):
+        name, place = plugin.name, f"{path}.enabled[{index}].name"
+        if not name:
+            yield f"{place}: Required value: name a plugin"
+        elif name == ALL:
+            yield f'{place}: Invalid value: "*": disables only; name each plugin that is to run'
+        elif name in REMOVED_PLUGINS:
+            yield f'{place}: Invalid value: "{name}": there is no such plugin any more; NodeVolumeLimits does its work'
+        elif point and not (_has(name, point) or name not in IN_TREE_PLUGINS):
+            yield f'{place}: Invalid value: "{name}": it has no {point}, only {_listed(IN_TREE_PLUGINS[name])}'
+        elif point and name in seen:
+            yield f'{place}: Duplicate value: "{name}": enable it once'
+        seen.add(name)
+
+
+def _repeated_in_multi_point(plugins: Plugins, path: str) -> Iterator[str]:
+    """Plugins that MultiPoint names twice, if a point would get them from it."""
+    seen: set[str] = set()
+    for index, plugin in enumerate(plugins.multi_point.enabled):
+        if plugin.name in seen and any(_gets(plugins.at(point), plugin.name, point) for point in ExtensionPoint):
+            yield f'{path}.enabled[{index}].name: Duplicate value: "{plugin.name}": enable it once'
+        seen.add(plugin.name)
+
+
+def _gets(own: PluginSet, name: str, point: ExtensionPoint) -> bool:
+    """Whether a point gets a plugin from MultiPoint; an unknown one has any point."""
+    closed = _names((*own.enabled, *own.disabled))
+    return name not in closed and ALL not in _names(own.disabled) and (_has(name, point) or name not in IN_TREE_PLUGINS)
+
+
+def _number_problems(plugins: Plugins, path: str) -> Iterator[str]:
+    """Points that need a plugin, and points that take one at most."""
+    found = enabled_plugins(plugins).at
+    # Who knows which points an unknown plugin of MultiPoint has.
+    untold = any(plugin.name not in IN_TREE_PLUGINS for plugin in plugins.multi_point.enabled)
+    for point, usual in _NEEDED.items():
+        if not found[point] and not untold:
+            yield f"{path}.{point}: Required value: no plugin is left; enable {usual} or another one"
+    for point in _SINGLE:
+        if len(found[point]) > 1:
+            names = ", ".join(found[point])
+            yield f"{path}.{point}: Invalid value: {names}: only one can be enabled; disable the others"
+
+
+def _weight_problems(plugins: Plugins, path: str) -> Iterator[str]:
+    """Weights below 0, of which kube-scheduler says that their sum could overflow.
+
+    It does where such a sum is followed by another plugin's weight, that of a disabled one too (getValidScoreWeights).
+    """
+    multi_point = merge_plugin_set(DEFAULT_MULTI_POINT, plugins.multi_point)
+    for point in (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE):
+        own = plugins.at(point).enabled
+        weights = {plugin.name: plugin.weight or 1 for plugin in own}
+        for plugin in multi_point.enabled:
+            if _has(plugin.name, point):
+                weights.setdefault(plugin.name, plugin.weight or 1)
+        *sums, _ = accumulate(weights.values(), initial=0)
+        if min(sums, default=0) < 0:
+            negative = ", ".join(f"{weight} of {name}" for name, weight in weights.items() if weight < 0)
+            yield f"{path}.{point}: Invalid value: {negative}: total score could overflow; give weights of 1 or more"
+
+
+def _sets(plugins: Plugins) -> Iterator[PluginSet]:
+    yield plugins.multi_point
+    yield from (plugins.at(point) for point in ExtensionPoint)
+
+
+def _has(name: str, point: ExtensionPoint) -> bool:
+    return point in IN_TREE_PLUGINS.get(name, ())
+
+
+def _names(plugins: Iterable[Plugin]) -> frozenset[str]:
+    return frozenset(plugin.name for plugin in plugins)
+
+
+def _listed(points: Iterable[ExtensionPoint]) -> str:
+    return ", ".join(point for point in ExtensionPoint if point in points)

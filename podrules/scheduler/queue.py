@@ -1,0 +1,77 @@
+"""The scheduling queue: whose turn is before a pod's.
+
+    order      the higher priority first, then who has waited longer (PrioritySort); of the waiting time the pod's
+               creation is what the API shows
+    not in it  pods with scheduling gates, pods that are being deleted, pods of other schedulers
+    again      a pod that found no node waits until something changes that may help it, at most 5 minutes, and then for
+               a back-off of 1, 2, 4, … 10 seconds, by how often it was tried
+
+Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, pkg/scheduler/backend/queue/{scheduling_queue,
+backoff_queue}.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+
+__all__ = ["BACKOFF_SECONDS", "MAX_WAIT_SECONDS", "QueuePosition", "queue_position"]
+
+BACKOFF_SECONDS: Final = (1, 10)
+"""podInitialBackoffSeconds and podMaxBackoffSeconds."""
+MAX_WAIT_SECONDS: Final = 300
+"""podMaxInUnschedulablePodsDuration."""
+
+
+class QueuePosition(Struct, frozen=True, rename="camel"):
+    """A pending pod among those of its scheduler."""
+
+    position: int
+    """1: nobody is before it."""
+    pending: int
+    """With the pod itself."""
+    higher_priority: int
+    """How many are before it because of their priority."""
+
+
+def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
+    """Where a pod stands if all pending pods were tried now; None: it is not queued.
+
+    Args:
+        pod: The one asked about.
+        pods: All of the cluster, it among them or not.
+    """
+    if not _is_queued(pod):
+        return None
+    scheduler = _scheduler(pod)
+    others = [
+        other
+        for other in pods
+        if _is_queued(other) and _scheduler(other) == scheduler and other.metadata.uid != pod.metadata.uid
+    ]
+    own = _key(pod)
+    priority = pod.spec.priority or 0
+    return QueuePosition(
+        position=1 + sum(_key(other) < own for other in others),
+        pending=1 + len(others),
+        higher_priority=sum((other.spec.priority or 0) > priority for other in others),
+    )
+
+
+def _is_queued(pod: Pod) -> bool:
+    return not (
+        pod.spec.node_name or pod.finished or pod.spec.scheduling_gates or pod.metadata.deletion_timestamp is not None
+    )
+
+
+def _scheduler(pod: Pod) -> str:
+    return pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+
+
+def _key(pod: Pod) -> tuple[int, str]:
+    """The smaller is tried first; RFC 3339 times of the API sort as text."""
+    return -(pod.spec.priority or 0), pod.metadata.creation_timestamp or "~"

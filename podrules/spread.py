@@ -1,0 +1,185 @@
+"""How pods stand in zones: what each zone has and has promised, and how evenly the pods of a workload are spread.
+
+    a zone      the value of topology.kubernetes.io/zone; nodes without it are a zone of no name
+    counted     pods on a node that have not finished and are not being deleted
+    workloads   what keeps several alike: ReplicaSets, ReplicationControllers, StatefulSets
+    skew now    of a constraint of the pods' own: most pods of a domain less the least of any domain that counts, or
+                less 0 where there are fewer domains than minDomains
+
+A constraint is judged when a pod is placed, and never again: pods that go, nodes that are lost and constraints of
+ScheduleAnyway leave skews that no new pod would be given.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go at v1.36.3, as restated in
+`podrules.scheduler.plugins.pod_topology_spread`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.features import REFERENCE, Features
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.quantity import ZERO
+from podrules.model.selectors import SelectorError
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.resources import CPU, MEMORY
+from podrules.safety import Guarantee, owner_guarantee
+from podrules.scheduler.framework.interface import CycleContext
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
+from podrules.scheduler.plugins.pod_topology_spread.filtering import Spread, spread_state
+
+__all__ = ["ZONE", "ConstraintSkew", "WorkloadSpread", "ZoneNodes", "workload_spreads", "zone_nodes", "zone_of"]
+
+ZONE: Final = "topology.kubernetes.io/zone"
+_HARD: Final = "DoNotSchedule"
+_SOFT: Final = "ScheduleAnyway"
+_KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
+
+
+class ZoneNodes(Struct, frozen=True, rename="camel"):
+    """The nodes of one zone."""
+
+    zone: str
+    """Empty: nodes without the label."""
+    nodes: int
+    ready: int
+    cpu: int
+    """Thousandths of a cpu that are allocatable."""
+    memory: int
+    """Bytes that are allocatable."""
+
+
+class ConstraintSkew(Struct, frozen=True, rename="camel"):
+    """One topologySpreadConstraint of a workload's pods, as it stands."""
+
+    field: str
+    topology_key: str
+    hard: bool
+    """DoNotSchedule; else ScheduleAnyway."""
+    domains: int
+    most: int
+    least: int
+    """The global minimum, 0 where there are too few domains."""
+    max_skew: int
+
+    @property
+    def skew(self) -> int:
+        """What maxSkew limits for a pod to come."""
+        return self.most - self.least
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the pods are spread less evenly than new ones would be."""
+        return self.skew > self.max_skew
+
+
+class WorkloadSpread(Struct, frozen=True, rename="camel"):
+    """Where the pods of one workload are."""
+
+    namespace: str
+    kind: str
+    name: str
+    zones: dict[str, int]
+    """Pods by zone, of zones that have any."""
+    constraints: tuple[ConstraintSkew, ...]
+
+    @property
+    def pods(self) -> int:
+        """How many are counted."""
+        return sum(self.zones.values())
+
+    @property
+    def exceeded(self) -> ConstraintSkew | None:
+        """The constraint whose maxSkew is exceeded most, hard ones first."""
+        over = [constraint for constraint in self.constraints if constraint.exceeded]
+        return max(over, key=lambda one: (one.hard, one.skew - one.max_skew), default=None)
+
+    @property
+    def in_one_zone(self) -> bool:
+        """Whether several pods would all be lost with one zone."""
+        return self.pods > 1 and len(self.zones) == 1
+
+
+def zone_of(node: Node) -> str:
+    """A node's zone, empty where it has none."""
+    return node.metadata.labels.get(ZONE, "")
+
+
+def zone_nodes(nodes: Iterable[Node]) -> tuple[ZoneNodes, ...]:
+    """Every zone, by name."""
+    zones: dict[str, list[Node]] = {}
+    for node in nodes:
+        zones.setdefault(zone_of(node), []).append(node)
+    return tuple(
+        ZoneNodes(
+            zone,
+            len(own),
+            sum(node.ready is not None and node.ready.status == "True" for node in own),
+            sum(node.status.allocatable.get(CPU, ZERO).milli_value for node in own),
+            sum(node.status.allocatable.get(MEMORY, ZERO).value for node in own),
+        )
+        for zone, own in sorted(zones.items())
+    )
+
+
+def workload_spreads(
+    nodes: Sequence[Node], pods: Iterable[Pod], *, features: Features = REFERENCE
+) -> tuple[WorkloadSpread, ...]:
+    """Every workload's spread, by namespace and name.
+
+    Args:
+        nodes: All nodes.
+        pods: All pods of the cluster, or of the namespaces that are of interest.
+        features: Gates of the cluster's version.
+    """
+    zones = {node.metadata.name: zone_of(node) for node in nodes}
+    placed = [pod for pod in pods if pod.spec.node_name in zones and not pod.finished]
+    alike: dict[tuple[str, str, str], list[Pod]] = {}
+    for pod in placed:
+        owner = owner_guarantee(pod)
+        if owner.guarantee in _KEPT_ALIKE and pod.metadata.deletion_timestamp is None:
+            alike.setdefault((pod.metadata.namespace, owner.kind, owner.name), []).append(pod)
+    spread = any(own[0].spec.topology_spread_constraints for own in alike.values())
+    table = NodeTable(nodes, placed) if spread else None
+    return tuple(
+        WorkloadSpread(
+            *key,
+            dict(sorted(Counter(zones[pod.spec.node_name] for pod in own).items())),
+            () if table is None else tuple(_skews(own[0], table, features)),
+        )
+        for key, own in sorted(alike.items())
+    )
+
+
+def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[ConstraintSkew]:
+    """The constraints of one pod; those with a selector that cannot be read are no constraints of anything."""
+    if not pod.spec.topology_spread_constraints:
+        return
+    context = CycleContext(pod, table, ClusterSnapshot(), features, {}, {})
+    for action in (_HARD, _SOFT):
+        try:
+            state = spread_state(context, constraints_in_force(context, action))
+        except SelectorError:
+            return
+        for spread in state.spreads:
+            if spread.domains_num:
+                yield _skew(spread, hard=action == _HARD)
+
+
+def _skew(spread: Spread, *, hard: bool) -> ConstraintSkew:
+    constraint = spread.constraint
+    return ConstraintSkew(
+        constraint.field,
+        constraint.topology_key,
+        hard,
+        spread.domains_num,
+        int(spread.match_num[spread.known].max()),
+        spread.min_match_num,
+        constraint.max_skew,
+    )

@@ -1,0 +1,154 @@
+"""Deleted through the API: by ``kubectl delete`` or a controller, by ``kubectl drain``, or to make room for another.
+
+All three give the pod its own grace period and differ in who may refuse. The seconds count from the DELETE, the first
+one of a pod that is being deleted.
+
+    drain     asks pods/eviction, again every 5 s while a PodDisruptionBudget refuses; passes over pods of DaemonSets
+              and mirror pods; refuses pods without a controller unless --force is given
+    preempt   the scheduler deletes its victims, all of lower priority; it asks no budget, though it looks for victims
+              without one first
+
+Source: pkg/registry/core/pod/storage/eviction.go, pkg/scheduler/framework/preemption/executor.go at v1.36.3;
+pkg/drain/{drain.go,filters.go} of k8s.io/kubectl at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from podrules.disruption import Evictions
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.priority import SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
+from podrules.safety import Guarantee
+from podrules.termination import GraceSource, check_graceful_delete
+from podrules.timeline.aftermath import Ownership, after_deletion, free_volumes
+from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
+from podrules.timeline.stopping import Grace, Stop, idle_notes, stop_of
+from podrules.volumes import WriterGuard
+
+__all__ = ["delete", "drain", "grace_of", "preempt", "stopped_by_deletion"]
+
+_SPEC = "spec.terminationGracePeriodSeconds"
+_OBJECT = "metadata.deletionGracePeriodSeconds"
+
+
+def grace_of(pod: Pod) -> Grace:
+    """The kubelet's grace period of a deleted pod, or of one that is deleted now."""
+    spec = pod.spec.termination_grace_period_seconds or 0
+    asked = pod.metadata.deletion_grace_period_seconds
+    if pod.metadata.deletion_timestamp is None or asked is None:
+        return Grace(max(spec, 1), _SPEC, given=spec)
+    return Grace(max(asked, 1), _OBJECT, given=asked, first=spec if asked < spec else None)
+
+
+def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
+    """How its kubelet stops a deleted pod; a mirror pod stands for processes that the API cannot stop."""
+    if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
+        return Stop((), AT_ONCE)
+    return stop_of(pod, grace)
+
+
+def delete(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, silent: bool) -> WayTimeline:
+    """A DELETE now; of a pod that is being deleted, the stop that is under way."""
+    going = pod.metadata.deletion_timestamp is not None
+    standing = Standing.UNDER_WAY if going else Standing.APPLIES
+    return _deleted(Way.DELETE, standing, pod, owner, guards, silent=silent)
+
+
+def drain(
+    pod: Pod,
+    owner: Ownership,
+    guards: Sequence[WriterGuard],
+    budgets: Sequence[PodDisruptionBudget],
+    *,
+    silent: bool,
+) -> WayTimeline:
+    """``kubectl drain`` of the pod's node now.
+
+    Args:
+        pod: The pod.
+        owner: Its controller.
+        guards: Of its volumes.
+        budgets: PodDisruptionBudgets of its namespace.
+        silent: Whether its kubelet does not answer.
+    """
+    if (barred := _barred(pod)) is not None:
+        return WayTimeline(way=Way.DRAIN, standing=barred)
+    kind = owner.guarantee.guarantee
+    if kind is Guarantee.KUBELET_OWNED or (kind is Guarantee.ONE_PER_NODE and not pod.finished):
+        return WayTimeline(way=Way.DRAIN, standing=Standing.PASSED_OVER)
+    reason = Evictions(budgets).refused(pod) or ""
+    standing = Standing.HELD if reason else Standing.APPLIES
+    if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
+        standing = Standing.NEEDS_FORCE
+    return _deleted(Way.DRAIN, standing, pod, owner, guards, silent=silent, reason=reason)
+
+
+def preempt(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, silent: bool) -> WayTimeline:
+    """kube-scheduler deletes the pod for one of higher priority."""
+    barred = _barred(pod)
+    if barred is None:
+        barred = Standing.FINISHED if pod.finished else Standing.SILENT if silent else None
+    if barred is None and (pod.spec.priority or 0) >= SYSTEM_PRIORITY_CLASSES[SYSTEM_NODE_CRITICAL].value:
+        barred = Standing.HIGHEST
+    if barred is not None:
+        return WayTimeline(way=Way.PREEMPT, standing=barred)
+    return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, silent=silent)
+
+
+def _barred(pod: Pod) -> Standing | None:
+    """Why nobody deletes a pod for the sake of its node."""
+    if not pod.spec.node_name:
+        return Standing.NOT_RUNNING
+    return Standing.STOPPING if pod.metadata.deletion_timestamp is not None else None
+
+
+def _deleted(
+    way: Way,
+    standing: Standing,
+    pod: Pod,
+    owner: Ownership,
+    guards: Sequence[WriterGuard],
+    *,
+    silent: bool,
+    reason: str = "",
+) -> WayTimeline:
+    source = check_graceful_delete(pod, None).source
+    if source in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}:
+        return WayTimeline(
+            way=way, standing=standing, grace_seconds=0, events=tuple(_nothing_runs(pod, owner, source)), reason=reason
+        )
+    grace = grace_of(pod)
+    given = grace.seconds if grace.given is None else grace.given
+    stop = stopped_by_deletion(pod, grace, owner)
+    marked = Event.of(What.DELETED, AT_ONCE, Rule.START, field="metadata.deletionTimestamp")
+    after = after_deletion(pod, owner, deleted=AT_ONCE, ended=stop.ended, grace_seconds=given, silent=silent)
+    if silent:
+        told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT),)
+    else:
+        told = (*stop.events, _ended(stop.ended)) if stop.events else ()
+    events = (marked, *told, *after.events, *free_volumes(guards, stop.ended, silent=silent))
+    notes = [*idle_notes(pod), *after.notes]
+    if stop.events and not silent and way is Way.DELETE and given:
+        notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))
+    return WayTimeline(
+        way=way, standing=standing, reason=reason, grace_seconds=given, events=events, notes=tuple(notes)
+    )
+
+
+def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource) -> Iterator[Event]:
+    """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement."""
+    after = after_deletion(pod, owner, deleted=AT_ONCE, ended=AT_ONCE, grace_seconds=0)
+    replaced_before = source is GraceSource.FINISHED
+    for event in after.events:
+        if event.what is What.OBJECT_GONE:
+            yield replace(event, field=source.value)
+        elif not replaced_before:
+            yield event
+
+
+def _ended(span: Span) -> Event:
+    return Event.of(What.PROCESSES_ENDED, span, Rule.STOPPED)

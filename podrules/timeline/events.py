@@ -1,0 +1,296 @@
+"""What a timeline is made of: events, each with the rule and the field that decided when it comes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+__all__ = [
+    "AT_ONCE",
+    "NEVER",
+    "Event",
+    "Note",
+    "PodTimeline",
+    "Reminder",
+    "Rule",
+    "Span",
+    "Standing",
+    "Way",
+    "WayTimeline",
+    "What",
+]
+
+
+class Way(Enum):
+    """A way in which a pod, or one of its containers, ends; the value is what the command line calls it."""
+
+    DELETE = "delete"
+    DRAIN = "drain"
+    PREEMPT = "preempt"
+    EVICT_HARD = "evict-hard"
+    EVICT_SOFT = "evict-soft"
+    PROBE = "probe"
+    SHUTDOWN = "shutdown"
+    NODE_LOST = "node-lost"
+
+
+class What(Enum):
+    """What happens."""
+
+    LAST_HEARTBEAT = "LastHeartbeat"
+    NODE_UNKNOWN = "NodeUnknown"
+    """The node's Ready condition becomes Unknown, and the pod's own Ready condition False."""
+    TAINTED = "Tainted"
+    """The node gets the taint node.kubernetes.io/unreachable:NoExecute."""
+    DELETED = "Deleted"
+    """The object gets a deletionTimestamp."""
+    PROBE_FAILED = "ProbeFailed"
+    """The probe has failed often enough."""
+    PRE_STOP = "PreStop"
+    """A container's hook starts."""
+    SIGTERM = "SIGTERM"
+    SIGKILL = "SIGKILL"
+    """For a container that has not ended by then."""
+    KILL_TIMEOUT = "KillTimeout"
+    """The kubelet waits no longer for the kill and may look for another pod."""
+    PROCESSES_ENDED = "ProcessesEnded"
+    RESTARTED = "Restarted"
+    """The container, in the same pod."""
+    FAILED = "Failed"
+    """The object's phase is Failed; Succeeded when every process exited 0."""
+    MACHINE_OFF = "MachineOff"
+    """The kubelet lets the shutdown go on."""
+    OBJECT_GONE = "ObjectGone"
+    REPLACED = "Replaced"
+    """Its owner makes another pod."""
+    VOLUME_FREE = "VolumeFree"
+    """A volume can be attached to another node."""
+
+
+class Rule(Enum):
+    """Why an event comes when it does; `Event.seconds` is the number that the rule's field holds."""
+
+    START = "Start"
+    """It is where this way begins."""
+    AFTER_PRE_STOP = "AfterPreStop"
+    SIDECAR_TURN = "SidecarTurn"
+    """After the containers that go first, or when the grace period is over."""
+    GRACE_PERIOD = "GracePeriod"
+    SHORTENED = "Shortened"
+    """A second delete shortened the object's period, not the stop in flight."""
+    MINIMUM_GRACE_PERIOD = "MinimumGracePeriod"
+    """2 s between SIGTERM and SIGKILL, whatever the grace period."""
+    KILL_TIMEOUT = "KillTimeout"
+    STOPPED = "Stopped"
+    """When the last container has ended."""
+    KUBELET_CONFIRMS = "KubeletConfirms"
+    """The kubelet has seen that every process ended, and cleaned up."""
+    GRACE_ZERO = "GraceZero"
+    """The API server removes the object at once, whatever still runs."""
+    FINALIZERS = "Finalizers"
+    """The object stays until others have removed their finalizers."""
+    TOLD_BEFORE = "ToldBefore"
+    """The kubelet may have been told before it went silent; whether it has done it, nobody knows."""
+    DELETED_BEFORE = "DeletedBefore"
+    """It has been deleted already."""
+    KUBELET_SILENT = "KubeletSilent"
+    """Only the kubelet of the node can do it, and that does not answer."""
+    PROBE_PERIODS = "ProbePeriods"
+    RESTART_POLICY = "RestartPolicy"
+    SHUTDOWN_GROUPS = "ShutdownGroups"
+    """Pods of lower priority go first, each group with its own time."""
+    NOT_BY_KUBELET = "NotByKubelet"
+    """The machine's own init system decides."""
+    NODE_MONITOR_GRACE = "NodeMonitorGrace"
+    TAINT_RATE = "TaintRate"
+    TOLERATION_SECONDS = "TolerationSeconds"
+    NOT_TOLERATED = "NotTolerated"
+    TOLERATED_FOR_EVER = "ToleratedForEver"
+    POD_GC = "PodGC"
+    """Pod garbage collection removes what names a node that does not exist."""
+    OBJECT_STAYS = "ObjectStays"
+    """A finished pod's object stays until somebody deletes it."""
+    OWNER_DELETES = "OwnerDeletes"
+    """The controller deletes the finished pod, which removes it at once."""
+    POD_STAYS = "PodStays"
+    """Only a container is restarted."""
+    MIRROR = "Mirror"
+    """The object is a mirror of a static pod, which the kubelet makes anew."""
+    INACTIVE = "Inactive"
+    """ReplicaSet: a pod with a deletionTimestamp, or a finished one, counts no more."""
+    AFTER_OBJECT = "AfterObject"
+    """StatefulSet, DaemonSet: when the object of the old pod is gone."""
+    SURGE = "Surge"
+    """DaemonSet with maxSurge: at the deletionTimestamp."""
+    JOB_TERMINATING_OR_FAILED = "JobTerminatingOrFailed"
+    JOB_FAILED = "JobFailed"
+    NOT_REPLACED = "NotReplaced"
+    OWNER_DECIDES = "OwnerDecides"
+    """A controller whose rules are not known."""
+    UNMOUNTED = "Unmounted"
+    """The kubelet has unmounted it and said so in status.volumesInUse."""
+    FORCE_DETACH = "ForceDetach"
+    """6 min after the object is gone, from a node that is not Ready."""
+    NOT_LOCKED = "NotLocked"
+    """Nothing keeps a second writer away."""
+    VOLUME_UNKNOWN = "VolumeUnknown"
+
+
+class Standing(Enum):
+    """Whether a way can happen to the pod as it is."""
+
+    APPLIES = "Applies"
+    UNDER_WAY = "UnderWay"
+    NOT_RUNNING = "NotRunning"
+    """It is on no node."""
+    FINISHED = "Finished"
+    STOPPING = "Stopping"
+    """It is being deleted already: nothing shortens that."""
+    HIGHEST = "Highest"
+    """Nobody has a higher priority than system-node-critical."""
+    SILENT = "Silent"
+    """Its kubelet, which would have to do it, does not answer."""
+    CRITICAL = "Critical"
+    """The kubelet does not evict static, mirror and critical pods."""
+    NO_PROBE = "NoProbe"
+    PASSED_OVER = "PassedOver"
+    """``kubectl drain`` leaves pods of DaemonSets and mirror pods alone."""
+    NEEDS_FORCE = "NeedsForce"
+    """``kubectl drain`` refuses a pod without a controller unless --force is given."""
+    HELD = "Held"
+    """A PodDisruptionBudget refuses the eviction now."""
+
+
+class Span(Struct, frozen=True):
+    """Seconds from the start of a way, at the earliest and at the latest; no end is None, and never is None twice."""
+
+    earliest: int | None
+    latest: int | None
+
+    def later(self, seconds: int, up_to: int | None = None) -> Span:
+        """The same so much later; at the latest by ``up_to``, where that is given."""
+        most = seconds if up_to is None else up_to
+        return Span(
+            None if self.earliest is None else self.earliest + seconds,
+            None if self.latest is None else self.latest + most,
+        )
+
+    def or_later(self, other: Span) -> Span:
+        """When both are over."""
+
+        def last(one: int | None, two: int | None) -> int | None:
+            return None if one is None or two is None else max(one, two)
+
+        return Span(last(self.earliest, other.earliest), last(self.latest, other.latest))
+
+    def after(self, start: Span) -> Span:
+        """The same, begun within ``start``."""
+        return Span(
+            None if self.earliest is None or start.earliest is None else start.earliest + self.earliest,
+            None if self.latest is None or start.latest is None else start.latest + self.latest,
+        )
+
+
+AT_ONCE = Span(0, 0)
+NEVER = Span(None, None)
+
+
+class Event(Struct, frozen=True, rename="camel", kw_only=True):
+    """Something that happens, and when. Seconds count from the start of its way."""
+
+    what: What
+    subject: str = ""
+    """The container, the owner (``StatefulSet db``) or the volume that it is about."""
+    earliest: int | None
+    """None: never by itself, or, of rules `OWNER_DECIDES`, `NOT_BY_KUBELET` and `VOLUME_UNKNOWN`, not known."""
+    latest: int | None
+    """None, with an earliest second: nothing says when at the latest."""
+    rule: Rule
+    field: str = ""
+    """Path of what decided: of the pod, of the kubelet's configuration, or a flag of a component."""
+    seconds: int | None = None
+    """What that field holds, where it is a time."""
+    signal: str = ""
+    """Of SIGTERM: which signal it is, ``SIGTERM`` unless lifecycle.stopSignal says otherwise."""
+
+    @classmethod
+    def of(cls, what: What, span: Span, rule: Rule, **more: Any) -> Event:
+        """An event within a span; ``more`` are further fields."""
+        return cls(what=what, earliest=span.earliest, latest=span.latest, rule=rule, **more)
+
+    @property
+    def span(self) -> Span:
+        """When it happens."""
+        return Span(self.earliest, self.latest)
+
+    def during(self, span: Span) -> Event:
+        """The same at another time."""
+        return replace(self, earliest=span.earliest, latest=span.latest)
+
+
+class Reminder(Enum):
+    """Something that people are surprised by."""
+
+    SECOND_DELETE = "SecondDelete"
+    """A second, shorter or forced delete changes the object and not the stop in flight, which lasts ``seconds``."""
+    EXITS_ZERO = "ExitsZero"
+    """A pod whose processes all exit 0 ends Succeeded, also when it was evicted."""
+    JOB_COUNTS_SUCCESS = "JobCountsSuccess"
+    """The same of a Job: it counts the work as done."""
+    BACK_OFF = "BackOff"
+    """The first two restarts are at once; later ones so soon after another wait ``seconds``, doubled up to 5 min."""
+    NO_MAX_GRACE = "NoMaxGrace"
+    """A soft eviction is as short as a hard one unless evictionMaxPodGracePeriod is set."""
+    KUBELET_NOT_READ = "KubeletNotRead"
+    """The kubelet's configuration could not be read: its defaults are assumed."""
+    THEN_NODE_LOST = "ThenNodeLost"
+    """A machine that goes off like this is a lost node afterwards."""
+    NODE_RETURNS = "NodeReturns"
+    """What ends it: the kubelet answers again, and stops the pod then."""
+    NODE_DELETED = "NodeDeleted"
+    """What ends it: the Node object is deleted, and podgc removes the pod ``seconds`` later at the latest."""
+    OUT_OF_SERVICE = "OutOfService"
+    """What ends it: the out-of-service taint; podgc removes the pod within ``seconds``, volumes go at once."""
+    MOST_SILENT = "MostSilent"
+    """Nodes are tainted more slowly or not at all when most of a zone is silent."""
+    NOT_RUNNING = "NotRunning"
+    """A container that does not run now, so that nothing of it has to stop."""
+    STATIC_NOT_BACK = "StaticNotBack"
+    """A static pod that was evicted does not come back by itself."""
+
+
+class Note(Struct, frozen=True, rename="camel"):
+    """A surprise that matters to this pod."""
+
+    reminder: Reminder
+    seconds: int | None = None
+    subject: str = ""
+
+
+class WayTimeline(Struct, frozen=True, rename="camel", kw_only=True):
+    """What happens to the pod in one way."""
+
+    way: Way
+    standing: Standing
+    reason: str = ""
+    """Why the API server refuses an eviction, in its own words."""
+    grace_seconds: int | None = None
+    """The grace period of the stop; None when there is none."""
+    events: tuple[Event, ...] = ()
+    """In the order in which they come; what never comes is last."""
+    notes: tuple[Note, ...] = ()
+
+
+class PodTimeline(Struct, frozen=True, rename="camel"):
+    """What happens to a pod in every way, the one that matters now first."""
+
+    ways: tuple[WayTimeline, ...]
+    began: datetime | None
+    """When the first way began that is under way: the DELETE, or the node's last heartbeat; None: none has."""
+    silent: bool
+    """Whether its node does not answer."""
+    budgets_known: bool

@@ -1,0 +1,159 @@
+"""The pod's node stops answering; the seconds count from its last heartbeat (`podrules.lost_node` has the rules).
+
+    heartbeat + 50 s     Ready Unknown. The controller looks every 5 s, also for heartbeats: it may be 60 s
+    at once              the taint, one node each 10 s in a zone
+    + tolerationSeconds  the pod is deleted, from when the taint was seen
+    never by itself      SIGTERM, the object's end: its kubelet cannot be told, and cannot confirm
+
+Source: see `podrules.lost_node`; pkg/controller/podgc/gc_controller.go (gcCheckPeriod, quarantineTime) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from podrules.lost_node import NO_EXECUTE, NODE_MONITOR_GRACE, UNREACHABLE, eviction_after
+from podrules.model.affinity import Toleration
+from podrules.model.node import Taint
+from podrules.model.pod import Pod
+from podrules.termination import GraceSource
+from podrules.timeline.aftermath import Ownership, after_deletion, free_volumes
+from podrules.timeline.api_deletion import grace_of
+from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
+from podrules.tolerations import tolerates_taint
+from podrules.volumes import WriterGuard
+
+__all__ = ["node_gone", "node_lost", "tolerations_of"]
+
+_MONITOR_PERIOD: Final = 5
+"""--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
+_TAINTED_WITHIN: Final = 1
+"""Seconds; the controller's taint pass comes ten times a second."""
+_PODGC_PERIOD: Final = 20
+_GONE_WITHIN: Final = 2 * _PODGC_PERIOD + 40
+"""Seconds after a Node is deleted: podgc looks twice, with a quarantine of 40 s between."""
+_DEFAULT_TOLERATION_SECONDS: Final = 300
+"""--default-unreachable-toleration-seconds of the API server."""
+_UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
+
+
+def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
+    """A pod to come with what will be added to its tolerations of unreachable nodes.
+
+    The DaemonSet controller adds one without end (AddOrUpdateDaemonPodTolerations); the admission plugin
+    DefaultTolerationSeconds one of 300 s to a pod that names neither that key nor all keys.
+
+    Args:
+        pod: As its author wrote it.
+        daemon: Whether a DaemonSet makes it.
+    """
+    own = pod.spec.tolerations
+    added = Toleration(key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE)
+    if daemon:
+        return (added, *own)
+    if any(entry.key in {"", UNREACHABLE} and entry.effect in {"", NO_EXECUTE} for entry in own):
+        return own
+    limited = Toleration(
+        key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE, toleration_seconds=_DEFAULT_TOLERATION_SECONDS
+    )
+    return (*own, limited)
+
+
+def node_lost(
+    pod: Pod,
+    owner: Ownership,
+    guards: Sequence[WriterGuard],
+    tolerations: Sequence[Toleration],
+    *,
+    deleted_after: int | None = None,
+) -> WayTimeline:
+    """What happens to a pod whose node stops answering.
+
+    Args:
+        pod: It is on a node.
+        owner: Its controller.
+        guards: Of its volumes.
+        tolerations: As it is stored with them.
+        deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
+    """
+    monitor = int(NODE_MONITOR_GRACE.total_seconds())
+    unknown = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
+    tainted = unknown.later(0, _TAINTED_WITHIN)
+    deletion = _deletion(tolerations, tainted)
+    told = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
+    if deleted_after is not None:
+        at = Span(deleted_after, deleted_after)
+        deletion = Event.of(What.DELETED, at, Rule.DELETED_BEFORE, field="metadata.deletionTimestamp")
+        if deleted_after <= 0:
+            told = Event.of(What.SIGTERM, Span(deleted_after, None), Rule.TOLD_BEFORE)
+    grace = grace_of(pod)
+    given = grace.seconds if grace.given is None else grace.given
+    events = [
+        Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime"),
+        Event.of(
+            What.NODE_UNKNOWN, unknown, Rule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+        ),
+        Event.of(What.TAINTED, tainted, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+        deletion,
+    ]
+    notes = [Note(Reminder.NODE_RETURNS)]
+    deleted = deletion.span
+    if pod.finished:
+        after = after_deletion(pod, owner, deleted=deleted, ended=AT_ONCE, grace_seconds=0)
+        events.append(replace(after.events[0], field=GraceSource.FINISHED.value))
+    elif deleted == NEVER:
+        events.append(Event.of(What.OBJECT_GONE, NEVER, Rule.TOLERATED_FOR_EVER))
+        notes.append(Note(Reminder.NODE_DELETED, _GONE_WITHIN))
+    else:
+        after = after_deletion(
+            pod,
+            owner,
+            deleted=deleted,
+            ended=NEVER,
+            grace_seconds=given,
+            silent=True,
+            unready=_unready(unknown, deleted),
+        )
+        events.append(told)
+        events += [*after.events, *free_volumes(guards, NEVER, silent=True)]
+        notes += [
+            Note(Reminder.NODE_DELETED, _GONE_WITHIN),
+            Note(Reminder.OUT_OF_SERVICE, _PODGC_PERIOD),
+            Note(Reminder.MOST_SILENT),
+        ]
+    return WayTimeline(
+        way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
+    )
+
+
+def _unready(unknown: Span, deleted: Span) -> Span | None:
+    """When the pod's Ready condition becomes False, where that is before its deletion: with the node's."""
+    early = deleted.earliest is not None and unknown.earliest is not None and deleted.earliest < unknown.earliest
+    return None if early else unknown
+
+
+def node_gone(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
+    """The Node object itself is gone: podgc removes the pod, without grace; the seconds count from now."""
+    within = Span(0, _GONE_WITHIN)
+    after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
+    collected = Event.of(What.OBJECT_GONE, within, Rule.POD_GC, field="spec.nodeName", seconds=_GONE_WITHIN)
+    told = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
+    others = [event for event in after.events if event.what is not What.OBJECT_GONE]
+    events = (collected, told, *others, *free_volumes(guards, NEVER, silent=True))
+    return WayTimeline(way=Way.NODE_LOST, standing=Standing.UNDER_WAY, grace_seconds=0, events=events)
+
+
+def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> Event:
+    """When the taint deletes the pod."""
+    after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
+    used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
+    if used is None:
+        return Event.of(What.DELETED, tainted, Rule.NOT_TOLERATED, field="spec.tolerations")
+    if after is None:
+        return Event.of(What.DELETED, NEVER, Rule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
+    seconds = int(after.total_seconds())
+    field = f"spec.tolerations[{used}].tolerationSeconds"
+    return Event.of(What.DELETED, tainted.later(seconds), Rule.TOLERATION_SECONDS, field=field, seconds=seconds)

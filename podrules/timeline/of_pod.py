@@ -1,0 +1,147 @@
+"""Every way in which one pod may end, as it is now; the way that matters now comes first.
+
+its node does not answer            node-lost
+being deleted                       delete, whoever did it
+its node has pressure               evict-hard
+its node is cordoned                drain
+else                                delete
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from math import ceil
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.attachment import deleted_at
+from podrules.lost_node import NODE_MONITOR_GRACE
+from podrules.model.affinity import Toleration
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.reachability import NodeReach, Reach
+from podrules.timeline.aftermath import Ownership
+from podrules.timeline.api_deletion import delete, drain, preempt
+from podrules.timeline.events import Event, PodTimeline, Standing, Way, WayTimeline
+from podrules.timeline.kubelet_kill import evict, probe_failure, shutdown
+from podrules.timeline.lost import node_gone, node_lost
+from podrules.volumes import WriterGuard
+
+__all__ = ["TimelineFacts", "pod_timeline"]
+
+_SILENT: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE, Reach.GONE})
+_PRESSURES: Final = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
+
+
+class TimelineFacts(Struct, frozen=True, kw_only=True):
+    """What the rules read."""
+
+    pod: Pod
+    """As it is stored; one to come as if it ran."""
+    owner: Ownership
+    tolerations: tuple[Toleration, ...]
+    """With those that will be added to a pod to come."""
+    node: Node | None = None
+    reach: NodeReach | None = None
+    """Whether its node answers; None: it has none, or that is not known."""
+    renewed: datetime | None = None
+    """The last heartbeat of its node."""
+    kubelet: KubeletConfiguration | None = None
+    guards: tuple[WriterGuard, ...] = ()
+    """Who keeps a second writer out of each volume."""
+    budgets: Sequence[PodDisruptionBudget] | None = None
+    """Of its namespace; None: not known."""
+
+
+def pod_timeline(facts: TimelineFacts) -> PodTimeline:
+    """All ways of a pod."""
+    silent = facts.reach is not None and facts.reach.reach in _SILENT
+    first = _first(facts, silent=silent)
+    order = [first, *(way for way in Way if way is not first)]
+    ways = tuple(_in_order(_way(way, facts, silent=silent)) for way in order)
+    return PodTimeline(ways, _began(facts, first), silent, facts.budgets is not None)
+
+
+def _in_order(told: WayTimeline) -> WayTimeline:
+    """With the events as they come, by their latest second; what has none, and what never comes, is last."""
+
+    def place(event: Event) -> tuple[bool, bool, int]:
+        return event.earliest is None, event.latest is None, event.latest or 0
+
+    return replace(told, events=tuple(sorted(told.events, key=place)))
+
+
+def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
+    pod, owner, guards = facts.pod, facts.owner, facts.guards
+    match way:
+        case Way.DELETE:
+            return delete(pod, owner, guards, silent=silent)
+        case Way.DRAIN:
+            return drain(pod, owner, guards, facts.budgets or (), silent=silent)
+        case Way.PREEMPT:
+            return preempt(pod, owner, guards, silent=silent)
+        case Way.NODE_LOST:
+            if not pod.spec.node_name:
+                return WayTimeline(way=way, standing=Standing.NOT_RUNNING)
+            if facts.reach is not None and facts.reach.reach is Reach.GONE:
+                return node_gone(pod, owner, guards)
+            return node_lost(pod, owner, guards, facts.tolerations, deleted_after=_deleted_after(facts, silent=silent))
+    barred = _kubelet_barred(pod, silent=silent)
+    if barred is not None:
+        return WayTimeline(way=way, standing=barred)
+    match way:
+        case Way.PROBE:
+            return probe_failure(pod)
+        case Way.SHUTDOWN:
+            return shutdown(pod, owner, guards, facts.kubelet)
+        case _:
+            return evict(way, pod, owner, guards, facts.kubelet)
+
+
+def _kubelet_barred(pod: Pod, *, silent: bool) -> Standing | None:
+    """Why the kubelet does not stop a pod by itself."""
+    if not pod.spec.node_name:
+        return Standing.NOT_RUNNING
+    if pod.finished:
+        return Standing.FINISHED
+    if silent:
+        return Standing.SILENT
+    return Standing.STOPPING if pod.metadata.deletion_timestamp is not None else None
+
+
+def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
+    """Of a pod that is being deleted: seconds from its node's last heartbeat, now while that answers."""
+    deleted = deleted_at(facts.pod)
+    if deleted is None:
+        return None
+    heartbeat = _last_heartbeat(facts) if silent else None
+    return 0 if heartbeat is None else ceil((deleted - heartbeat).total_seconds())
+
+
+def _first(facts: TimelineFacts, *, silent: bool) -> Way:
+    pod, node = facts.pod, facts.node
+    if silent and not pod.finished:
+        return Way.NODE_LOST
+    if pod.metadata.deletion_timestamp is not None or node is None:
+        return Way.DELETE
+    if any(entry.type in _PRESSURES and entry.status == "True" for entry in node.status.conditions):
+        return Way.EVICT_HARD
+    return Way.DRAIN if node.spec.unschedulable else Way.DELETE
+
+
+def _began(facts: TimelineFacts, first: Way) -> datetime | None:
+    """When what is under way began."""
+    return _last_heartbeat(facts) if first is Way.NODE_LOST else deleted_at(facts.pod)
+
+
+def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
+    """Of a node that does not answer: its Lease tells, else the condition that became Unknown 50 s later."""
+    if facts.renewed is not None:
+        return facts.renewed
+    since = facts.reach.since if facts.reach is not None else None
+    return since - NODE_MONITOR_GRACE if since is not None else None

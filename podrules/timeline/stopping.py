@@ -1,0 +1,96 @@
+"""Containers told to stop within a grace period: hooks, SIGTERM, SIGKILL, and when the last one has ended.
+
+    SIGTERM   at once, or after preStop; a sidecar's once those that go first ended, or when the period is over
+    SIGKILL   when the period is over, and 2 s after SIGTERM at the least; for what has not ended by then
+    ended     at the earliest when everyone obeys SIGTERM, at the latest after the last SIGKILL
+
+A container that does not run now is told nothing. A stop in flight keeps the period with which it began: the kubelet's
+pod worker takes a shorter one, but does not hand it to the runtime again.
+
+Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go
+(waitForTurn, which gives up when the period is over), pkg/kubelet/kubelet.go (SyncTerminatingPod, whose context is not
+the one that UpdatePod cancels) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from podrules.model.pod import Pod
+from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
+from podrules.timeline.events import Event, Note, Reminder, Rule, Span, What
+
+__all__ = ["Grace", "Stop", "idle_containers", "idle_notes", "stop_of", "told"]
+
+
+class Grace(Struct, frozen=True):
+    """A pod worker's grace period and what decided it."""
+
+    seconds: int
+    field: str
+    given: int | None = None
+    """What the field holds, where that is another number."""
+    first: int | None = None
+    """The longer period with which the stop may have begun, where a second delete shortened the object's."""
+
+
+class Stop(Struct, frozen=True):
+    """What stopping a pod's containers looks like; seconds count from when the kubelet begins."""
+
+    events: tuple[Event, ...]
+    ended: Span
+
+
+def idle_containers(pod: Pod) -> tuple[str, ...]:
+    """App containers and sidecars that are known not to run now: nothing of them has to stop."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    names = {ref.container.name for ref in pod.containers() if ref.is_sidecar or not ref.is_init}
+    return tuple(status.name for status in statuses if status.state.running is None and status.name in names)
+
+
+def stop_of(pod: Pod, grace: Grace) -> Stop:
+    """How the containers stop that run now."""
+    idle = idle_containers(pod)
+    longest = max(grace.seconds, grace.first or 0)
+    first = container_stops(pod, grace.seconds, idle)
+    last = {step.name: step for step in container_stops(pod, longest, idle)}
+    events = [event for step in first for event in told(step, last[step.name], grace)]
+    ended = Span(
+        max((step.sigterm_earliest for step in first), default=0),
+        max((step.sigkill_latest for step in last.values()), default=0),
+    )
+    return Stop(tuple(events), ended)
+
+
+def told(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:
+    """What one container is told: preStop, SIGTERM, SIGKILL.
+
+    Args:
+        step: With the grace period.
+        longest: With the one with which the stop may have begun; else the same.
+        grace: What decided it.
+    """
+    name, hook = step.name, f"{step.field}.lifecycle.preStop"
+    if step.pre_stop is not None:
+        yield Event.of(What.PRE_STOP, Span(0, 0), Rule.START, subject=name, field=f"{hook}.{step.pre_stop}")
+    rule, field = Rule.START, ""
+    if step.is_sidecar:
+        rule, field = Rule.SIDECAR_TURN, f"{step.field}.restartPolicy"
+    elif step.pre_stop is not None:
+        rule, field = Rule.AFTER_PRE_STOP, f"{hook}.{step.pre_stop}"
+    term = Span(step.sigterm_earliest, longest.sigterm_latest)
+    yield Event.of(What.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
+    kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)
+    rule = Rule.GRACE_PERIOD if kill.latest == max(grace.seconds, grace.first or 0) else Rule.MINIMUM_GRACE_PERIOD
+    if grace.first is not None:
+        rule = Rule.SHORTENED
+    seconds = grace.seconds if grace.given is None else grace.given
+    yield Event.of(What.SIGKILL, kill, rule, subject=name, field=grace.field, seconds=seconds)
+
+
+def idle_notes(pod: Pod) -> Iterator[Note]:
+    """A note for each container that does not run."""
+    for name in idle_containers(pod):
+        yield Note(Reminder.NOT_RUNNING, subject=name)

@@ -1,0 +1,38 @@
+"""Whether a pod tolerates a taint.
+
+A toleration tolerates a taint when
+
+    its effect is empty or the taint's, and its key is empty or the taint's, and
+    its operator is Exists, or Equal (also when empty) and the values are the same
+
+The operators Gt and Lt are behind the gate TaintTolerationComparisonOperators, off by default in 1.36, and tolerate
+nothing without it.
+
+Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers/scheduling/corev1/helpers.go
+(TolerationsTolerateTaint) at v0.36.3; KEP-5471.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podrules.model.affinity import Toleration
+from podrules.model.node import Taint
+
+__all__ = ["tolerates_taint", "tolerations_tolerate_taint"]
+
+
+def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
+    """Whether one toleration tolerates a taint (Toleration.ToleratesTaint)."""
+    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case operator:
+            return operator == "Exists"
+
+
+def tolerations_tolerate_taint(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+    """Whether any toleration tolerates a taint."""
+    return any(tolerates_taint(toleration, taint) for toleration in tolerations)
