@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from podrules import __version__
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import Response, service_account_namespace
+from podrules.cluster.transport import Response, Streamed, service_account_namespace
 
-__all__ = ["ClientTransport", "Refused"]
+__all__ = ["MAX_ERROR", "ClientTransport", "Refused", "lines_of"]
 
 _CONNECT_SECONDS: Final = 5.0
 _USER_AGENT: Final = f"kubectl-qos/{__version__}"
-_MAX_ERROR: Final = 64 << 10
+_PIECE: Final = 1 << 18
+"""Bytes of a large answer read at once, at most."""
+MAX_ERROR: Final = 64 << 10
 """Bytes read of an answer that is not the wanted stream."""
 
 
@@ -106,13 +109,46 @@ class ClientTransport:
             answer = self._request("GET", path, {"Accept": "application/json"}, None, timeout, preload_content=False)
             try:
                 if answer.status != 200:
-                    raise Refused(answer.status, answer.read(_MAX_ERROR))
-                yield from _split(answer.stream(1 << 16))
+                    raise Refused(answer.status, answer.read(MAX_ERROR))
+                yield from lines_of(answer.stream(1 << 16))
             finally:
                 # A watch is never read to its end: its connection cannot be used again.
                 answer.close()
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self._configuration.host} broke off: {error}") from error
+
+    @contextmanager
+    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+        """See `LargeTransport.stream`."""
+        import urllib3
+
+        timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, self._timeout), read=self._timeout)
+        headers = {"Accept": accept, "Accept-Encoding": "gzip"}
+        with self._reaching():
+            answer = self._request("GET", path, headers, None, timeout, preload_content=False)
+        try:
+            yield Streamed(
+                status=answer.status,
+                content_type=answer.headers.get("Content-Type", ""),
+                gzipped=answer.headers.get("Content-Encoding") == "gzip",
+                pieces=self._pieces(answer),
+            )
+        finally:
+            # What was not read to its end cannot be used again.
+            answer.close()
+
+    def _pieces(self, answer: Any) -> Iterator[bytes]:
+        with self._reaching():
+            yield from answer.stream(_PIECE, decode_content=False)
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        import urllib3
+
+        try:
+            yield
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"no answer from {self._configuration.host}: {error}") from error
 
     def close(self) -> None:
         """Close the connections."""
@@ -125,10 +161,8 @@ class ClientTransport:
 
         seconds = self._timeout if timeout is None else timeout
         limit = urllib3.Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
-        try:
+        with self._reaching():
             answer = self._request(method, path, headers, body, limit)
-        except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"no answer from {self._configuration.host}: {error}") from error
         return answer.status, answer.data
 
     def _request(
@@ -150,7 +184,7 @@ def _has_kubeconfig() -> bool:
     return bool(named) or Path("~/.kube/config").expanduser().is_file()
 
 
-def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def lines_of(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Whole lines out of pieces."""
     rest = b""
     for chunk in chunks:

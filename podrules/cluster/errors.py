@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
-__all__ = ["BadObject", "ClusterError", "Forbidden", "ManifestError", "NotFound", "Unreachable", "UsageError"]
+__all__ = [
+    "BadObject",
+    "ClusterError",
+    "Conflict",
+    "Forbidden",
+    "KubeletUnavailable",
+    "ManifestError",
+    "NotCaptured",
+    "NotFound",
+    "NotServed",
+    "Refused",
+    "Unreachable",
+    "UsageError",
+]
 
 
 class ClusterError(Exception):
@@ -23,6 +36,25 @@ class Unreachable(ClusterError):
     """There is no cluster to ask, or it does not answer."""
 
 
+class NotServed(Unreachable):
+    """The API server does not know the kind: it is of another version, or has the API group switched off."""
+
+    def __init__(self, kind: Kind[Any]) -> None:
+        super().__init__(f"the API server does not serve {kind.plural} of {kind.api_version}")
+
+
+class Refused(ClusterError):
+    """The API server does not make a change that the user may ask for: an admission webhook's answer, or its own."""
+
+
+class Conflict(ClusterError):
+    """The object is no longer the one that was looked at: somebody was first."""
+
+
+class KubeletUnavailable(ClusterError):
+    """A node's kubelet does not answer, or not what it was asked."""
+
+
 class BadObject(ClusterError):
     """An object does not have the shape of its kind."""
 
@@ -31,12 +63,21 @@ class ManifestError(ClusterError):
     """A file that cannot be read: the message names the file, the document and the field."""
 
 
+class NotCaptured(ManifestError):
+    """A snapshot does not have the kind: whether there are such objects is not known."""
+
+    def __init__(self, kind: Kind[Any], source: str, reason: str) -> None:
+        because = f": {reason}" if reason else ""
+        super().__init__(f"{kind.rbac_name} are not in {source}{because}; capture it anew with `kubectl qos snapshot`")
+
+
 class Forbidden(ClusterError):
     """The user may not read it."""
 
     def __init__(self, verb: str, kind: Kind[Any], namespace: str | None, message: str) -> None:
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
-        super().__init__(f"you may not {verb} {kind.rbac_name}{place}; the API server says: {message}")
+        said = f"; the API server says: {message}" if message else ""
+        super().__init__(f"you may not {verb} {kind.rbac_name}{place}{said}")
         self.verb = verb
         self.resource = kind.rbac_name
         self.namespace = namespace if kind.namespaced else None

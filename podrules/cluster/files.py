@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,18 @@ from msgspec import Struct
 
 from podrules.cluster.errors import ManifestError
 
-__all__ = ["Document", "parse_documents", "read_documents"]
+__all__ = [
+    "Document",
+    "check_depth",
+    "check_expanded",
+    "files_of",
+    "go_loader",
+    "objects_in",
+    "parse_documents",
+    "read_documents",
+    "read_text",
+    "yaml_problem",
+]
 
 MAX_BYTES: Final = 1 << 30
 """Of one file."""
@@ -29,6 +40,9 @@ MAX_DEPTH: Final = 1000
 """Of nested mappings and lists."""
 _LINE_HEADS: Final = re.compile(r"^(?: |[-?](?=[ \n]))+", re.MULTILINE)
 _BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
+MAX_MERGED: Final = 100_000
+"""Fields of one mapping with its merge keys written out."""
+_MERGE: Final = "<<"
 _SUFFIXES: Final = {".yaml", ".yml", ".json"}
 
 
@@ -49,28 +63,44 @@ def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document
     if path == "-":
         yield from parse_documents("standard input", (stdin or sys.stdin).read())
         return
+    for file in files_of(path):
+        yield from parse_documents(str(file), read_text(file))
+
+
+def files_of(path: str) -> list[Path]:
+    """The file itself, or the .yaml, .yml and .json files below a folder.
+
+    Raises:
+        ManifestError: a folder without any.
+    """
     root = Path(path)
-    if root.is_dir():
-        files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
-        if not files:
-            raise ManifestError(f"{path}: no .yaml, .yml or .json file in this folder")
-    else:
-        files = [root]
-    for file in files:
-        yield from parse_documents(str(file), _read(file))
+    if not root.is_dir():
+        return [root]
+    files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+    if not files:
+        raise ManifestError(f"{path}: no .yaml, .yml or .json file in this folder")
+    return files
 
 
-def _read(file: Path) -> str:
+def read_text(file: Path, limit: int = MAX_BYTES) -> str:
+    """A file's text.
+
+    Raises:
+        ManifestError: it is missing, larger than ``limit`` bytes or not UTF-8.
+    """
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise ManifestError(f"{file}: larger than {MAX_BYTES >> 20} MiB")
-        return file.read_text(encoding="utf-8")
+        with file.open(encoding="utf-8") as opened:
+            # A pipe has no size: of nothing more than the limit is read.
+            text = opened.read(limit + 1) if file.stat().st_size <= limit else None
     except OSError as error:
         raise ManifestError(f"{file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ManifestError(
             f"{file}: not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
         ) from error
+    if text is None or len(text) > limit:
+        raise ManifestError(f"{file}: larger than {limit >> 20} MiB")
+    return text
 
 
 def parse_documents(where: str, text: str) -> Iterator[Document]:
@@ -83,11 +113,16 @@ def parse_documents(where: str, text: str) -> Iterator[Document]:
     for number, content in enumerate(parsed, start=1):
         place = where if len(parsed) == 1 else f"{where}, document {number}"
         if content is not None:
-            _check_size(place, content)
-            yield from _objects(place, content)
+            check_expanded(place, content, _parts, MAX_VALUES)
+            yield from objects_in(place, content)
 
 
-def _objects(where: str, content: Any) -> Iterator[Document]:
+def objects_in(where: str, content: Any) -> Iterator[Document]:
+    """The object, or those of a List.
+
+    Raises:
+        ManifestError: it is no API object.
+    """
     if not isinstance(content, Mapping):
         raise ManifestError(f"{where}: an API object is a mapping, this is {_name_of(content)}")
     for field in ("apiVersion", "kind"):
@@ -101,7 +136,7 @@ def _objects(where: str, content: Any) -> Iterator[Document]:
         for number, item in enumerate(items):
             # `kubectl get --raw` leaves kind and apiVersion out of the items of a PodList.
             typed = {"apiVersion": content["apiVersion"], "kind": item_kind, **item} if isinstance(item, dict) else item
-            yield from _objects(f"{where}, items[{number}]", typed)
+            yield from objects_in(f"{where}, items[{number}]", typed)
     else:
         yield Document(where, content)
 
@@ -118,21 +153,43 @@ def _parse(where: str, text: str) -> Iterator[Any]:
     import yaml
 
     try:
-        _check_depth(where, text)
-        yield from yaml.load_all(text, Loader=_go_loader())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ManifestError(f"{where}{line}: not valid YAML: {error.problem or error.context}") from error
+        check_depth(where, text)
+        yield from yaml.load_all(text, Loader=go_loader()) if _MERGE not in text else _merged(where, text)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
-        raise ManifestError(f"{where}: not valid YAML: {error}") from error
+        raise yaml_problem(where, error) from error
 
 
-def _check_depth(where: str, text: str) -> None:
+def _merged(where: str, text: str) -> Iterator[Any]:
+    """The documents of a text with merge keys."""
+    loader = go_loader()(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            _check_merged(where, node)
+            yield loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def yaml_problem(where: str, error: Exception) -> ManifestError:
+    """What PyYAML objects to, with the line where it knows one."""
+    import yaml
+
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return ManifestError(f"{where}: not valid YAML: {error}")
+    mark = error.problem_mark
+    line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return ManifestError(f"{where}{line}: not valid YAML: {error.problem or error.context}")
+
+
+def check_depth(where: str, text: str) -> None:
     """Refuse nesting that would overflow the C loader's stack, which ends the process and not the parse.
 
     Depth comes from ``- - -`` at the head of a line, from indentation, or from brackets; only a text that has enough
     of one of them for a thousand levels is read event by event, which costs no stack.
+
+    Raises:
+        ManifestError: there are more than `MAX_DEPTH` levels.
     """
     columns = max(map(len, _LINE_HEADS.findall(text)), default=0)
     brackets = sum(1 for _ in islice(_BRACKETS.finditer(text), MAX_DEPTH))
@@ -141,31 +198,73 @@ def _check_depth(where: str, text: str) -> None:
     import yaml
 
     depth = 0
-    for event in yaml.parse(text, Loader=_go_loader()):
+    for event in yaml.parse(text, Loader=go_loader()):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ManifestError(f"{where}: nested too deeply: more than {MAX_DEPTH} levels")
 
 
-def _check_size(where: str, content: Any) -> None:
-    """Count values as if aliases were written out, each shared part counted once and multiplied."""
+def _check_merged(where: str, root: Any) -> None:
+    """Refuse mappings that merge keys make endless: they are written out before anything else could look at them."""
+    import yaml
+
+    written: dict[int, int] = {}
+
+    def pairs(node: Any) -> int:
+        """Of a mapping with what is merged into it, or of all mappings of a list."""
+        if id(node) in written:
+            return written[id(node)]
+        written[id(node)] = MAX_MERGED + 1  # what is merged into itself has no end
+        parts = node.value if isinstance(node.value, list) else ()
+        count = 0
+        for part in parts:
+            key, value = part if isinstance(part, tuple) else (None, part)
+            below = pairs(value)
+            merged = key is None if isinstance(node, yaml.SequenceNode) else key.value == _MERGE
+            count += below if merged else 1
+        written[id(node)] = count
+        if count > MAX_MERGED and isinstance(node, yaml.MappingNode):
+            raise ManifestError(f"{where}: its merge keys write out more than {MAX_MERGED} fields of one object")
+        return count
+
+    pairs(root)
+
+
+def check_expanded(where: str, root: Any, parts: Callable[[Any], Iterable[Any] | None], most: int) -> None:
+    """Count values as if what is shared were written out: each shared part is counted once and multiplied.
+
+    Args:
+        where: What messages call it.
+        root: Values, or nodes of YAML.
+        parts: What a value consists of; None: it is a scalar.
+        most: So many are accepted.
+
+    Raises:
+        ManifestError: there are more.
+    """
     counted: dict[int, int] = {}
 
     def size(value: Any) -> int:
-        if not isinstance(value, dict | list):
+        inside = parts(value)
+        if inside is None:
             return 1
         if id(value) not in counted:
-            counted[id(value)] = MAX_VALUES + 1  # a value that contains itself has no size
-            parts = value.values() if isinstance(value, dict) else value
-            counted[id(value)] = 1 + sum(map(size, parts))
+            counted[id(value)] = most + 1  # a value that contains itself has no size
+            counted[id(value)] = 1 + sum(map(size, inside))
         return counted[id(value)]
 
     try:
-        total = size(content)
+        total = size(root)
     except RecursionError as error:
         raise ManifestError(f"{where}: nested too deeply") from error
-    if total > MAX_VALUES:
-        raise ManifestError(f"{where}: its aliases expand to more than {MAX_VALUES} values")
+    if total > most:
+        raise ManifestError(f"{where}: its aliases expand to more than {most} values")
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else None
 
 
 def _name_of(content: Any) -> str:
@@ -173,7 +272,7 @@ def _name_of(content: Any) -> str:
 
 
 @lru_cache(maxsize=1)
-def _go_loader() -> type[Any]:
+def go_loader() -> type[Any]:
     """A safe loader whose plain scalars resolve as in go-yaml v2, which kubectl uses."""
     import yaml
 

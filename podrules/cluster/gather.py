@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
-from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound
+from podrules.cluster.errors import (
+    BadObject,
+    ClusterError,
+    Forbidden,
+    KubeletUnavailable,
+    NotCaptured,
+    NotFound,
+    NotServed,
+    Unreachable,
+)
 from podrules.cluster.kinds import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    CSI_STORAGE_CAPACITIES,
+    EVENTS,
     JOBS,
     LIMIT_RANGES,
-    NAMESPACES,
+    NODE_METRICS,
+    NODE_PROXIES,
     NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
+    POD_METRICS,
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
     RUNTIME_CLASSES,
-    SERVICES,
-    STATEFUL_SETS,
-    STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
     Kind,
 )
+from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.source import Source, Unread
+from podrules.cluster.together import together
 from podrules.features import REFERENCE, Features, minor_of
-from podrules.model.base import KubeObject
+from podrules.model.base import KubeObject, Model
+from podrules.model.event import Event
+from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
 
 if TYPE_CHECKING:
+    from podrules.cluster.needs import Known, Need
     from podrules.model.snapshot import ClusterSnapshot
 
-__all__ = ["Gatherer", "Owner"]
+__all__ = ["Cluster", "Gatherer", "Owner"]
 
 T = TypeVar("T")
-Listed = TypeVar("Listed", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+K = TypeVar("K", bound=KubeObject)
 _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
 _MAX_OWNERS: Final = 4
@@ -56,6 +65,15 @@ class Owner(Struct, frozen=True, rename="camel"):
     name: str
 
 
+class Cluster(Struct, frozen=True):
+    """A cluster as far as the scheduling cycles of some pods read it."""
+
+    snapshot: ClusterSnapshot | None
+    """None when something is missing."""
+    unread: tuple[Unread, ...] = ()
+    """What is missing."""
+
+
 class Gatherer:
     """Reads what belongs to a pod. Each thing is read at most once, and each refusal is noted once."""
 
@@ -64,6 +82,14 @@ class Gatherer:
         self._source = source
         self._unread: dict[tuple[str, str, str | None], Unread] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
+        self._cluster: Known | None = None
+        self._needs: dict[Need, Unread | None] = {}
+        """What placement has asked for, and why it could not be read."""
+
+    @property
+    def source(self) -> Source:
+        """Where it reads; what is read there past it is not noted."""
+        return self._source
 
     @property
     def unread(self) -> tuple[Unread, ...]:
@@ -98,42 +124,121 @@ class Gatherer:
         selector = f"spec.nodeName={node}"
         return self._try(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, node)
 
+    def neighbours(self, node: str) -> Sequence[Pod] | Unread:
+        """The pods bound to a node, or why they cannot be read, which is not noted."""
+        selector = f"spec.nodeName={node}"
+        found = self._outcome(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, node)
+        return _unread(found, "list", PODS, None) if isinstance(found, ClusterError) else found
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | Unread:
+        """What the kubelet of a node says, or why it cannot be read, which is not noted."""
+        found = self._outcome(
+            lambda: self._source.kubelet(node, endpoint), "get", NODE_PROXIES, None, f"{node}/{endpoint.path}"
+        )
+        return _unread(found, "get", NODE_PROXIES, None) if isinstance(found, ClusterError) else found
+
+    def node_metrics(self, name: str) -> NodeMetrics | Unread:
+        """A node's usage by a metrics API, or why it cannot be read, which is not noted."""
+        found = self._metrics(NODE_METRICS, name, None)
+        return _unread(found, "get", NODE_METRICS, None) if isinstance(found, ClusterError) else found
+
+    def pod_metrics(self, pod: Pod) -> PodMetrics | Unread | None:
+        """A pod's usage by a metrics API, None where that knows none; or why it cannot be read, which is not noted."""
+        found = self._metrics(POD_METRICS, pod.metadata.name, pod.metadata.namespace)
+        if isinstance(found, NotFound):
+            return None
+        namespace = pod.metadata.namespace
+        return _unread(found, "get", POD_METRICS, namespace) if isinstance(found, ClusterError) else found
+
+    def _metrics(self, kind: Kind[Any], name: str, namespace: str | None) -> Any:
+        def read() -> Any:
+            try:
+                return self._source.get(kind, name, namespace)
+            except Unreachable as error:
+                # A metrics API is served by somebody else, who may be down while the API server is not.
+                return error
+
+        return self._outcome(read, "get", kind, namespace, name)
+
+    def all_pods(self) -> Sequence[Pod] | None:
+        """The pods of the cluster; None when they cannot be read, which is not noted."""
+        found = self._outcome(lambda: self._source.list(PODS), "list", PODS, None, "")
+        return None if isinstance(found, ClusterError) else found
+
+    def events_about(self, pod: Pod) -> Sequence[Event] | None:
+        """What was seen of a pod, None when it cannot be read."""
+        selector, namespace = f"involvedObject.uid={pod.metadata.uid}", pod.metadata.namespace
+        return self._try(
+            lambda: self._source.list(EVENTS, namespace, field_selector=selector), "list", EVENTS, namespace, selector
+        )
+
     def pods_of(self, namespace: str, selector: Selector) -> Sequence[Pod] | None:
         """The pods of a namespace that a selector matches, None when they cannot be read."""
         return self._try(
             lambda: self._source.list(PODS, namespace, selector=selector), "list", PODS, namespace, str(selector)
         )
 
-    def snapshot(self) -> ClusterSnapshot | None:
-        """The whole cluster as scheduling reads it; None when its nodes or pods cannot be read.
+    def snapshot(self, pods: Sequence[Pod], args: Mapping[str, Any] | None = None, *, budgets: bool = False) -> Cluster:
+        """The cluster as far as the scheduling cycles of pods read it; `unread` knows nothing of what is missing there.
 
-        Other lists that cannot be read are empty, and noted.
+        What was read for other pods is in it too. While nothing new is read, it is the same snapshot, and its nodes and
+        pods are always the same tuples.
+
+        Args:
+            pods: Each is to be placed in the cluster, where the others may be by then.
+            args: Arguments of the scheduler's plugins by plugin name.
+            budgets: Whether PodDisruptionBudgets are needed too.
         """
-        # Loaded when a whole cluster is asked for: its many models take time that a single pod's answer does not have.
-        from podrules.model.snapshot import ClusterSnapshot
+        # Loaded when placement is asked for: its many models take time that a single pod's answer does not have.
+        from podrules.cluster.needs import Known, needs
 
-        nodes, pods = self.nodes(), self._try(lambda: self._source.list(PODS), "list", PODS, None)
-        if nodes is None or pods is None:
-            return None
-        return ClusterSnapshot(
-            nodes=tuple(nodes),
-            pods=tuple(pod for pod in pods if not pod.finished),
-            namespaces=self._all(NAMESPACES),
-            services=self._all(SERVICES),
-            replication_controllers=self._all(REPLICATION_CONTROLLERS),
-            replica_sets=self._all(REPLICA_SETS),
-            stateful_sets=self._all(STATEFUL_SETS),
-            persistent_volume_claims=self._all(PERSISTENT_VOLUME_CLAIMS),
-            persistent_volumes=self._all(PERSISTENT_VOLUMES),
-            storage_classes=self._all(STORAGE_CLASSES),
-            csi_nodes=self._all(CSI_NODES),
-            csi_drivers=self._all(CSI_DRIVERS),
-            csi_storage_capacities=self._all(CSI_STORAGE_CAPACITIES),
-            volume_attachments=self._all(VOLUME_ATTACHMENTS),
+        known = self._cluster or Known()
+        wanted = tuple(needs(pods, known, self.features, args or {}, budgets=budgets))
+        while new := [need for need in dict.fromkeys(wanted) if need not in self._needs]:
+            for need, found in zip(new, self._read_all(new), strict=True):
+                if isinstance(found, ClusterError):
+                    self._needs[need] = _unread(found, "get" if need.name else "list", need.kind, need.namespace)
+                else:
+                    self._needs[need] = None
+                    known = self._cluster = known.adding(need, found)
+            wanted = tuple(needs(pods, known, self.features, args or {}, budgets=budgets))
+        notes = (self._needs[need] for need in dict.fromkeys(wanted))
+        unread = tuple(note for note in notes if note is not None)
+        return Cluster(None if unread else known.snapshot, unread)
+
+    def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
+        """What several needs ask for, in their order."""
+        reads = [partial(self._read, need) for need in needs]
+        return together(reads) if self._source.side_by_side else [read() for read in reads]
+
+    def _read(self, need: Need) -> Sequence[KubeObject] | ClusterError:
+        kind, namespace, selector = need.kind, need.namespace, need.field_selector
+        if need.name:
+            one = self._outcome(lambda: self._source.get(kind, need.name, namespace), "get", kind, namespace, need.name)
+            if isinstance(one, ClusterError):
+                return () if isinstance(one, NotFound) else one
+            return (one,)
+        found = self._outcome(
+            lambda: self._source.list(kind, namespace, field_selector=selector), "list", kind, namespace, selector
         )
+        return () if isinstance(found, NotServed) and need.none_if_not_served else found
 
-    def _all(self, kind: Kind[Listed]) -> tuple[Listed, ...]:
-        return tuple(self._try(lambda: self._source.list(kind), "list", kind, None) or ())
+    def get(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | None:
+        """One object, None when it cannot be read or is not there; only the former is noted."""
+        found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
+        if isinstance(found, NotFound):
+            return None
+        return self._try(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
+
+    def list(self, kind: Kind[K], namespace: str | None = None, field_selector: str = "") -> Sequence[K] | None:
+        """All objects of a kind, None when they cannot be read."""
+        return self._try(
+            lambda: self._source.list(kind, namespace, field_selector=field_selector),
+            "list",
+            kind,
+            namespace,
+            field_selector,
+        )
 
     def limit_ranges(self, namespace: str) -> Sequence[LimitRange] | None:
         """The LimitRanges of a namespace, None when they cannot be read."""
@@ -189,17 +294,28 @@ class Gatherer:
     def _outcome(
         self, read: Callable[[], T], verb: str, kind: Kind[Any], namespace: str | None, name: str
     ) -> T | ClusterError:
-        """What was read or why it cannot be, asked for once."""
+        """What was read, or why it cannot be; asked for once."""
         key = (verb, kind.kind, namespace, name)
         if key not in self._known:
             try:
                 self._known[key] = read()
-            except (Forbidden, NotFound, BadObject) as error:
+            except (Forbidden, NotFound, NotServed, NotCaptured, BadObject, KubeletUnavailable) as error:
                 self._known[key] = error
         outcome: T | ClusterError = self._known[key]
         return outcome
 
-    def _note(self, error: Exception, verb: str, kind: Kind[Any], namespace: str | None) -> None:
-        reason = {Forbidden: "forbidden", NotFound: "not found"}.get(type(error), str(error))
-        key = (verb, kind.rbac_name, namespace)
-        self._unread.setdefault(key, Unread(verb, kind.rbac_name, namespace if kind.namespaced else None, reason))
+    def _note(self, error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> None:
+        self._unread.setdefault((verb, kind.rbac_name, namespace), _unread(error, verb, kind, namespace))
+
+
+_REASONS: Final = {
+    Forbidden: "forbidden",
+    NotFound: "not found",
+    NotServed: "not served",
+    NotCaptured: "not in the snapshot",
+}
+
+
+def _unread(error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> Unread:
+    reason = _REASONS.get(type(error), str(error))
+    return Unread(verb, kind.rbac_name, namespace if kind.namespaced else None, reason)

@@ -1,4 +1,7 @@
-"""The kinds of API objects that the product reads: their paths, their names on the command line, their views."""
+"""The kinds of API objects that the product reads: their paths, their names on the command line, their views.
+
+Those of dynamic resources are in `podrules.cluster.device_kinds`.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,12 @@ from msgspec import Struct
 
 from podrules.cluster.errors import UsageError
 from podrules.model.base import KubeObject
+from podrules.model.config import ConfigMap
+from podrules.model.event import Event
+from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import CSINode, Lease, Node
 from podrules.model.pod import Pod
-from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
+from podrules.model.policy import LimitRange, PodDisruptionBudget, PriorityClass, RuntimeClass
 from podrules.model.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -32,14 +38,19 @@ __all__ = [
     "CSI_STORAGE_CAPACITIES",
     "DAEMON_SETS",
     "DEPLOYMENTS",
+    "EVENTS",
     "JOBS",
     "LEASES",
     "LIMIT_RANGES",
     "NAMESPACES",
     "NODES",
+    "NODE_METRICS",
+    "NODE_PROXIES",
+    "PDBS",
     "PERSISTENT_VOLUMES",
     "PERSISTENT_VOLUME_CLAIMS",
     "PODS",
+    "POD_METRICS",
     "PRIORITY_CLASSES",
     "REPLICATION_CONTROLLERS",
     "REPLICA_SETS",
@@ -98,7 +109,8 @@ class Kind(Struct, Generic[T_co], frozen=True):
 
 
 PODS: Final = Kind("Pod", "pods", ("po",), "", "v1", namespaced=True, model=Pod)
-CONFIG_MAPS: Final = Kind("ConfigMap", "configmaps", ("cm",), "", "v1", namespaced=True, model=KubeObject)
+EVENTS: Final = Kind("Event", "events", ("ev",), "", "v1", namespaced=True, model=Event)
+CONFIG_MAPS: Final = Kind("ConfigMap", "configmaps", ("cm",), "", "v1", namespaced=True, model=ConfigMap)
 NAMESPACES: Final = Kind("Namespace", "namespaces", ("ns",), "", "v1", namespaced=False, model=KubeObject)
 NODES: Final = Kind("Node", "nodes", ("no",), "", "v1", namespaced=False, model=Node)
 SERVICES: Final = Kind("Service", "services", ("svc",), "", "v1", namespaced=True, model=Service)
@@ -118,6 +130,15 @@ PRIORITY_CLASSES: Final = Kind(
 LIMIT_RANGES: Final = Kind("LimitRange", "limitranges", ("limits",), "", "v1", namespaced=True, model=LimitRange)
 RUNTIME_CLASSES: Final = Kind(
     "RuntimeClass", "runtimeclasses", (), "node.k8s.io", "v1", namespaced=False, model=RuntimeClass
+)
+PDBS: Final = Kind(
+    "PodDisruptionBudget",
+    "poddisruptionbudgets",
+    ("pdb",),
+    "policy",
+    "v1",
+    namespaced=True,
+    model=PodDisruptionBudget,
 )
 
 LEASES: Final = Kind("Lease", "leases", (), "coordination.k8s.io", "v1", namespaced=True, model=Lease)
@@ -145,6 +166,11 @@ VOLUME_ATTACHMENTS: Final = Kind(
     "VolumeAttachment", "volumeattachments", (), "storage.k8s.io", "v1", namespaced=False, model=VolumeAttachment
 )
 
+NODE_METRICS: Final = Kind("NodeMetrics", "nodes", (), "metrics.k8s.io", "v1beta1", namespaced=False, model=NodeMetrics)
+POD_METRICS: Final = Kind("PodMetrics", "pods", (), "metrics.k8s.io", "v1beta1", namespaced=True, model=PodMetrics)
+NODE_PROXIES: Final = Kind("NodeProxyOptions", "nodes/proxy", (), "", "v1", namespaced=False, model=KubeObject)
+"""Not kept: the permission to reach a kubelet through the API server, by the name that Roles know."""
+
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -163,6 +189,7 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PRIORITY_CLASSES,
     LIMIT_RANGES,
     RUNTIME_CLASSES,
+    PDBS,
     LEASES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

@@ -6,28 +6,46 @@ How it is reached is `podrules.cluster.transport`'s business; why so is told in 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from podrules.cluster.answers import ObjectList, error_message
-from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotFound, Unreachable, UsageError
-from podrules.cluster.kinds import Kind
-from podrules.cluster.transport import Response, Transport, service_account_namespace
+from podrules.cluster.errors import (
+    BadObject,
+    ClusterError,
+    Forbidden,
+    KubeletUnavailable,
+    NotFound,
+    NotServed,
+    Unreachable,
+    UsageError,
+)
+from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTACHMENTS, Kind
+from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.large import NoProgress, Progress, can_read_whole, read_whole
+from podrules.cluster.transport import LargeTransport, Response, Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.selectors import Selector
 
+if TYPE_CHECKING:
+    from podrules.cluster.reflector import Named, Reflector
+
 __all__ = ["LiveSource"]
 
 T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+K = TypeVar("K", bound="Named")
 
 _NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PAGE = 500
+_NAMED_BY_NOBODY = frozenset({LEASES, VOLUME_ATTACHMENTS})
+"""Kinds whose names follow from others' names."""
 
 
 class _Named(Model, frozen=True):
@@ -42,6 +60,7 @@ class LiveSource:
     """Objects of the live cluster, fetched when asked for."""
 
     description = "the cluster"
+    side_by_side = True
 
     def __init__(
         self,
@@ -50,6 +69,8 @@ class LiveSource:
         namespace: str | None,
         asked_namespace: subprocess.Popen[bytes] | None = None,
         suggest: bool = True,
+        large: LargeTransport | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Take over a transport.
 
@@ -58,9 +79,13 @@ class LiveSource:
             namespace: What the user named, if anything.
             asked_namespace: The process that finds out the context's namespace.
             suggest: Whether names are listed that look like one that was not found.
+            large: Gives large lists in one answer; None: they are read in pages.
+            progress: Told while a large list is read.
         """
         self._transport = transport
         self._suggest = suggest
+        self._large = large
+        self._progress = progress or NoProgress()
         self._namespace = namespace
         self._asked = asked_namespace
 
@@ -99,7 +124,9 @@ class LiveSource:
             raise UsageError(f"a {kind.singular} without a name cannot be asked for")
         status, body = self._transport.get(kind.path(namespace, name))
         if status == 404:
-            raise NotFound(kind, name, namespace, self._near(kind, name, namespace) if self._suggest else ())
+            # Only names that people type are mistyped.
+            suggest = self._suggest and kind in ALL_KINDS and kind not in _NAMED_BY_NOBODY
+            raise NotFound(kind, name, namespace, self._near(kind, name, namespace) if suggest else ())
         self._check("get", kind, namespace, status, body)
         return _decoded(body, kind, name)
 
@@ -107,20 +134,67 @@ class LiveSource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
+        path = kind.path(namespace)
+        selectors = f"&labelSelector={quote(str(selector), safe='')}" if selector else ""
+        selectors += f"&fieldSelector={quote(field_selector, safe='')}" if field_selector else ""
         found: list[T] = []
         token = ""
         while True:
-            query = f"?limit={_PAGE}"
-            query += f"&labelSelector={quote(str(selector), safe='')}" if selector else ""
-            query += f"&fieldSelector={quote(field_selector, safe='')}" if field_selector else ""
-            query += f"&continue={quote(token, safe='')}" if token else ""
-            status, body = self._transport.get(kind.path(namespace) + query)
+            query = f"?limit={_PAGE}{selectors}" + (f"&continue={quote(token, safe='')}" if token else "")
+            status, body = self._transport.get(path + query)
             self._check("list", kind, namespace, status, body)
             page = from_json(body, ObjectList)
+            first, token = not token, page.metadata.continue_
+            if first and token and (whole := self._whole(kind, path, selectors, page.metadata.resource_version)):
+                return whole
             found.extend(_decoded(bytes(item), kind, "") for item in page.items)
-            token = page.metadata.continue_
             if not token:
+                self._progress.done(kind)
                 return found
+            self._progress.read(kind, len(found))
+
+    def _whole(self, kind: Kind[T], path: str, selectors: str, version: str) -> Sequence[T] | None:
+        """A large list in one answer; None: it has to be read in pages."""
+        if self._large is None or not can_read_whole(kind):
+            return None
+        joined = f"{path}?{selectors.removeprefix('&')}" if selectors else path
+        try:
+            return read_whole(self._large, kind, joined, version, self._progress)
+        finally:
+            self._progress.done(kind)
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """What the kubelet of a node says; see `Source.kubelet`."""
+        try:
+            status, body = self._transport.get(endpoint.proxy_path(node))
+        except Unreachable as error:
+            raise KubeletUnavailable(f"the kubelet of {node} does not answer: {error}") from error
+        if status == 403 and body.lstrip().startswith(b"{"):
+            raise Forbidden("get", NODE_PROXIES, None, error_message(body))
+        if status != 200:
+            # Also a kubelet's own 403, which is plain text: it does not let the API server ask.
+            raise KubeletUnavailable(f"the kubelet of {node} answers {status}: {error_message(body)}")
+        return endpoint.from_json(node, body)
+
+    def reflector(
+        self, kind: Kind[Any], model: type[K], namespace: str | None, name: str, on_change: Callable[[], None]
+    ) -> Reflector[K] | None:
+        """What follows objects of a kind while it runs; None where answers that go on cannot be read.
+
+        Args:
+            kind: What is followed.
+            model: What is kept of each object.
+            namespace: The only one; None: all.
+            name: The only object; empty: all.
+            on_change: Called after each change, in the thread that runs it.
+        """
+        # Loaded when something is followed.
+        from podrules.cluster.reflector import Reflector
+
+        if self._large is None:
+            return None
+        place = namespace if kind.namespaced else None
+        return Reflector(self._large, kind, model, namespace=place, name=name, on_change=on_change)
 
     def problem(self) -> str | None:
         """Why the cluster cannot be asked; None when it answers."""
@@ -130,18 +204,25 @@ class LiveSource:
             return str(error)
         return None if status in {200, 403} else error_message(body)
 
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """Names of objects of a kind, of a large cluster the first ones; the API server leaves the rest of them out.
+
+        Raises:
+            Forbidden: the user may not list them.
+            Unreachable: the cluster does not answer.
+        """
+        status, body = self._transport.get(f"{kind.path(namespace)}?limit={_PAGE}", _NAMES_ONLY)
+        self._check("list", kind, namespace, status, body)
+        return [from_json(bytes(item), _Named).metadata.name for item in from_json(body, ObjectList).items]
+
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
         """Existing names that look like the one not found, if the user may list them."""
         from difflib import get_close_matches
 
         try:
-            status, body = self._transport.get(f"{kind.path(namespace)}?limit={_PAGE}", _NAMES_ONLY)
-            if status != 200:
-                return ()
-            names = [from_json(bytes(item), _Named).metadata.name for item in from_json(body, ObjectList).items]
+            return get_close_matches(name, self.names(kind, namespace), n=3)
         except (ClusterError, DecodeError):
             return ()
-        return get_close_matches(name, names, n=3)
 
     def _check(self, verb: str, kind: Kind[Any], namespace: str | None, status: int, body: bytes) -> None:
         if status == 200:
@@ -149,6 +230,8 @@ class LiveSource:
         message = error_message(body)
         if status == 403:
             raise Forbidden(verb, kind, namespace, message)
+        if status == 404:
+            raise NotServed(kind)
         if status == 401:
             raise Unreachable(f"the API server does not accept your credentials: {message}; try `kubectl auth whoami`")
         if status in {500, 502} and not body.lstrip().startswith(b"{"):

@@ -4,49 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from podrules.cluster.errors import BadObject, NotFound
-from podrules.cluster.kinds import ALL_KINDS, Kind
-from podrules.model.base import KubeObject
+from podrules.cluster.errors import BadObject, KubeletUnavailable, NotFound
+from podrules.cluster.field_selector import FieldTerm
+from podrules.cluster.kinds import Kind
+from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
-from podrules.model.pod import Pod
 from podrules.model.selectors import Selector
 
 __all__ = ["MemorySource", "NothingSource"]
 
 T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+Raw = Mapping[str, Any]
 
 
 class MemorySource:
     """Objects in memory. Each is decoded when it is first asked for."""
 
+    side_by_side = False
+
     def __init__(
         self,
-        objects: Iterable[Mapping[str, Any]],
+        objects: Iterable[Raw],
         *,
         description: str,
         now: datetime | None = None,
         git_version: str | None = None,
         namespace: str = "default",
+        kubelets: Mapping[str, Mapping[str, Raw]] = MappingProxyType({}),
     ) -> None:
-        """Index plain API objects by kind, namespace and name; objects of other kinds are passed over."""
+        """Take plain API objects, what is none is passed over; and answers of kubelets by node and path."""
         self.description = description
         self.namespace = namespace
         self.git_version = git_version
         self.now = now
-        self._raw: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {kind.kind: {} for kind in ALL_KINDS}
-        self._decoded: dict[tuple[str, str, str], KubeObject] = {}
+        self._kubelets = kubelets
+        self._objects: dict[tuple[str, str], list[Raw]] = {}
+        self._indexed: dict[Kind[Any], dict[tuple[str, str], Raw]] = {}
+        self._decoded: dict[tuple[Kind[Any], str, str], KubeObject] = {}
         for entry in objects:
-            self._index(entry)
+            if isinstance(entry.get("metadata"), Mapping):
+                kind = str(entry.get("apiVersion")), str(entry.get("kind"))
+                self._objects.setdefault(kind, []).append(entry)
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
-        if (place, name) not in self._raw[kind.kind]:
+        if (place, name) not in self._all(kind):
             from difflib import get_close_matches
 
-            names = [other for space, other in self._raw[kind.kind] if space == place]
+            names = [other for space, other in self._all(kind) if space == place]
             raise NotFound(kind, name, namespace, get_close_matches(name, names, n=3))
         return self._decode(kind, place, name)
 
@@ -54,44 +65,48 @@ class MemorySource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
+        terms = [FieldTerm(term) for term in field_selector.split(",") if term]
         found = [
             self._decode(kind, space, name)
-            for space, name in self._raw[kind.kind]
-            if namespace is None or not kind.namespaced or space == namespace
+            for (space, name), raw in self._all(kind).items()
+            if (namespace is None or not kind.namespaced or space == namespace)
+            and all(term.matches(raw) for term in terms)
         ]
-        found = [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
-        field, _, value = field_selector.partition("=")
-        if field == "spec.nodeName":
-            return [entry for entry in found if isinstance(entry, Pod) and entry.spec.node_name == value]
-        return found
+        return [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
 
-    def _index(self, entry: Mapping[str, Any]) -> None:
-        kind = next((known for known in ALL_KINDS if _is_of(entry, known)), None)
-        meta = entry.get("metadata")
-        if kind is None or not isinstance(meta, Mapping):
-            return
-        # An object without a namespace is read as in kubectl: it belongs to the default one.
-        space = (meta.get("namespace") or self.namespace) if kind.namespaced else ""
-        self._raw[kind.kind][space, str(meta.get("name", ""))] = entry
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """What the kubelet of a node said; see `Source.kubelet`."""
+        said = self._kubelets.get(node, {}).get(endpoint.path)
+        if said is None:
+            raise KubeletUnavailable(f"not in {self.description}")
+        return endpoint.from_object(node, said)
+
+    def _all(self, kind: Kind[Any]) -> Mapping[tuple[str, str], Raw]:
+        """The objects of a kind by namespace and name."""
+        if kind not in self._indexed:
+            index = self._indexed[kind] = {}
+            for entry in self._objects.get((kind.api_version, kind.kind), ()):
+                meta = entry["metadata"]
+                # An object without a namespace is read as in kubectl: it belongs to the default one.
+                space = (meta.get("namespace") or self.namespace) if kind.namespaced else ""
+                index[space, str(meta.get("name", ""))] = entry
+        return self._indexed[kind]
 
     def _decode(self, kind: Kind[T], namespace: str, name: str) -> T:
-        key = (kind.kind, namespace, name)
+        key = (kind, namespace, name)
         if key not in self._decoded:
             try:
-                self._decoded[key] = from_object(self._raw[kind.kind][namespace, name], kind.model)
+                self._decoded[key] = from_object(self._all(kind)[namespace, name], kind.model)
             except DecodeError as error:
                 raise BadObject(f"{kind.singular}/{name} in {self.description}: {error}") from error
         return cast("T", self._decoded[key])
-
-
-def _is_of(entry: Mapping[str, Any], kind: Kind[Any]) -> bool:
-    return entry.get("kind") == kind.kind and entry.get("apiVersion") == kind.api_version
 
 
 class NothingSource:
     """No cluster at all, for manifests: everything that is asked for is noted as unread."""
 
     description = "manifest only"
+    side_by_side = False
     git_version = None
     now = None
 
@@ -110,3 +125,8 @@ class NothingSource:
         """See `Source.list`."""
         del kind, namespace, selector, field_selector
         raise BadObject("no cluster was asked")
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """See `Source.kubelet`."""
+        del node, endpoint
+        raise KubeletUnavailable("no cluster was asked")

@@ -31,7 +31,7 @@ from podrules.cluster.transport import Response
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
 
-__all__ = ["CachedMeta", "CachedObject", "Reflector", "StreamTransport"]
+__all__ = ["CachedMeta", "CachedObject", "Named", "Reflector", "StreamTransport"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 500
@@ -79,16 +79,20 @@ class _Metadata(Protocol):
     def namespace(self) -> str: ...
 
 
-class _Named(Protocol):
+class Named(Protocol):
+    """What has a name."""
+
     @property
-    def metadata(self) -> _Metadata: ...
+    def metadata(self) -> _Metadata:
+        """Its name and namespace."""
+        ...
 
 
 class _TooOld(Exception):
     """The version to go on from is no longer kept."""
 
 
-T = TypeVar("T", bound=_Named)
+T = TypeVar("T", bound=Named)
 
 
 class Reflector(Generic[T]):
@@ -123,10 +127,22 @@ class Reflector(Generic[T]):
         self._objects: dict[str, dict[str, T]] = {}
         self._stopped = threading.Event()
         self._failures = 0
+        """In a row."""
         self.name = f"{kind.rbac_name}/{name}" if name else kind.rbac_name
         self.synced = False
         self.lists = 0
         """How often everything was listed."""
+        self.watches = 0
+        """How often a watch was begun."""
+        self.failures = 0
+        """Lists and watches that failed since the start."""
+        self.heard_at: float | None = None
+        """When the API server was heard of last, by the monotonic clock; None: not yet."""
+
+    @property
+    def size(self) -> int:
+        """How many objects it holds."""
+        return sum(map(len, list(self._objects.values())))
 
     def get(self, name: str, namespace: str = "") -> T | None:
         """One object, None when there is none."""
@@ -142,6 +158,7 @@ class Reflector(Generic[T]):
         for entry in objects:
             found.setdefault(entry.metadata.namespace, {})[entry.metadata.name] = entry
         self._objects = found
+        self.heard_at = time.monotonic()
         self.lists += 1
         self.synced = True
         self._on_change()
@@ -175,6 +192,7 @@ class Reflector(Generic[T]):
     def _fail(self, error: Exception) -> None:
         delay = min(_FIRST_DELAY * 2**self._failures, _LAST_DELAY) * random.uniform(1, 2)  # noqa: S311 - no secret
         self._failures = min(self._failures + 1, 16)
+        self.failures += 1
         _LOG.warning("%s: %s; next try in %.0f s", self.name, error, delay)
         self._stopped.wait(delay)
 
@@ -198,6 +216,7 @@ class Reflector(Generic[T]):
 
     def _watch(self, version: str) -> Iterator[str]:
         """Take in what happens; yields each version that was reached."""
+        self.watches += 1
         seconds = int(_WATCH_SECONDS * random.uniform(1, 2))  # noqa: S311 - no secret
         query = (
             f"?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}"
@@ -214,6 +233,7 @@ class Reflector(Generic[T]):
             raise
 
     def _take(self, event: WatchEvent) -> str:
+        self.heard_at = time.monotonic()
         body = bytes(event.object)
         if event.type == "ERROR":
             status = from_json(body, Status)

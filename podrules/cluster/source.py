@@ -12,12 +12,14 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from podrules.cluster.kinds import Kind
-from podrules.model.base import KubeObject
+from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 
 __all__ = ["Source", "Unread"]
 
 T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
 
 
 class Unread(Struct, frozen=True, rename="camel"):
@@ -27,7 +29,7 @@ class Unread(Struct, frozen=True, rename="camel"):
     resource: str
     namespace: str | None
     reason: str
-    """``forbidden``, ``not found``, ``not in the snapshot`` …"""
+    """``forbidden``, ``not found``, ``not served``, ``not in the snapshot`` …"""
 
 
 class Source(Protocol):
@@ -53,6 +55,11 @@ class Source(Protocol):
         """The instant at which the objects were so; None when it is not known."""
         ...
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether several threads may read at a time, and gain by it."""
+        ...
+
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object.
 
@@ -69,11 +76,23 @@ class Source(Protocol):
     ) -> Sequence[T]:
         """All objects of a kind in a namespace, or in all, that both selectors match.
 
-        ``field_selector`` is an equality such as ``spec.nodeName=node-1``.
+        ``field_selector`` is written as for kubectl: ``spec.nodeName=node-1``, ``status.phase!=Failed``, or several
+        with commas between them.
 
         Raises:
             Forbidden: the user may not list them.
+            NotServed: the cluster does not know the kind.
             Unreachable: the cluster does not answer.
             BadObject: one does not have the shape of its kind.
+        """
+        ...
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """What the kubelet of a node says.
+
+        Raises:
+            Forbidden: the user may not get nodes/proxy.
+            KubeletUnavailable: the kubelet cannot be reached, or does not say it.
+            BadObject: what it says has another shape.
         """
         ...

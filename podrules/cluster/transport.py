@@ -2,7 +2,8 @@
 
 The plugin has to authenticate exactly as kubectl does (exec plugins, OIDC, proxies, client certificates,
 impersonation), and kubectl is always there beside a plugin: so it does the work. One ``kubectl proxy`` listens on a
-socket in a folder that only the user can enter, takes nothing but GET, and goes when the answer is printed.
+socket in a folder that only the user can enter, takes nothing but GET, and goes when the answer is printed. A command
+that changes something has a second one for that, which takes the few paths and methods that it needs (`Doors`).
 """
 
 from __future__ import annotations
@@ -18,14 +19,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from podrules.cluster.errors import Unreachable
 
 __all__ = [
+    "Answer",
+    "Doors",
     "KubectlProxy",
+    "LargeTransport",
     "Response",
+    "Streamed",
     "Transport",
     "kubectl_namespace",
     "service_account_namespace",
@@ -33,16 +40,60 @@ __all__ = [
 
 _START_TIMEOUT: Final = 60.0
 """Seconds: an exec credential plugin may have to wait for its user."""
-_NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: )")
+_NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )")
+"""Lines of klog, of kubectl's errors, and of Go's own log, where its proxy tells of an answer that broke off."""
 _PR_SET_PDEATHSIG: Final = 1
 _SOCKET_NAME: Final = "/s"
 _MAX_SOCKET_PATH: Final = 103
 """Bytes: what every Unix takes."""
-_ONLY_GET: Final = "--reject-methods=^(POST|PUT|PATCH|DELETE)$"
-_NO_STREAMS: Final = "--reject-paths=^/api/.*/pods/.*/(exec|attach|portforward|proxy),^/api/.*/services/.*/proxy"
+_PIECE: Final = 1 << 20
+"""Bytes read at once, at most."""
+_METHODS: Final = ("POST", "PUT", "PATCH", "DELETE")
+_NO_STREAMS: Final = (
+    "--reject-paths=^/api/.*/pods/.*/(exec|attach|portforward|proxy),^/api/.*/services/.*/proxy,"
+    # Of kubelets what they say is read, and nothing else.
+    "^/api/.*/nodes/.*/proxy/(exec|attach|portForward|run|cri)"
+)
 
 Response = tuple[int, bytes]
 """HTTP status and body."""
+
+
+class Answer(NamedTuple):
+    """What a change is answered with."""
+
+    status: int
+    body: bytes
+    warnings: tuple[str, ...]
+    """Of the API server and its webhooks, for people."""
+
+
+class Streamed(NamedTuple):
+    """An answer that is read while it comes."""
+
+    status: int
+    content_type: str
+    gzipped: bool
+    pieces: Iterator[bytes]
+    """Of the body, as they come; an error in between is Unreachable, an early end is for the reader to notice."""
+
+
+class Doors(NamedTuple):
+    """What a proxy lets through; kubectl itself keeps the rest out."""
+
+    methods: tuple[str, ...] = ()
+    """Beside GET."""
+    paths: tuple[str, ...] = ()
+    """These alone, each as it is; none: all of them."""
+
+    def flags(self) -> list[str]:
+        """As kubectl's flags."""
+        rejected = "|".join(method for method in _METHODS if method not in self.methods)
+        flags = [f"--reject-methods=^({rejected})$", _NO_STREAMS]
+        return flags + [f"--accept-paths={','.join(f'^{re.escape(path)}$' for path in self.paths)}"] * bool(self.paths)
+
+
+_READING: Final = Doors()
 
 
 class Transport(Protocol):
@@ -61,15 +112,41 @@ class Transport(Protocol):
         ...
 
 
+class LargeTransport(Transport, Protocol):
+    """That also gives answers while they come."""
+
+    def stream(self, path: str, accept: str) -> AbstractContextManager[Streamed]:
+        """Ask for a path whose answer may be too large to hold; compressed where the API server does that.
+
+        Raises:
+            Unreachable: there was no answer.
+        """
+        ...
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        """The lines of an answer that goes on, as watches are, until the API server ends it.
+
+        Args:
+            path: Path with query.
+            idle_timeout: Seconds without a byte after which the connection counts as dead.
+
+        Raises:
+            Refused: the answer is an error (of `podrules.cluster.client`).
+            Unreachable: there was no answer, or the connection broke off.
+        """
+        ...
+
+
 class KubectlProxy:
     """One ``kubectl proxy`` on a private socket. Started at once, awaited at the first request, stopped by `close`."""
 
-    def __init__(self, flags: list[str], *, request_timeout: float) -> None:
+    def __init__(self, flags: list[str], *, request_timeout: float, doors: Doors = _READING) -> None:
         """Start the process.
 
         Args:
             flags: What the user gave: ``--context=…``, ``--as=…``.
             request_timeout: Seconds for one request.
+            doors: What it lets through.
 
         Raises:
             FileNotFoundError: there is no kubectl on PATH.
@@ -79,20 +156,21 @@ class KubectlProxy:
         self._process: subprocess.Popen[bytes] | None = None
         self._forwarder: threading.Thread | None = None
         self._serving = False
+        self._starting = threading.Lock()
         self._said: list[bytes] = []
         # A signal may end us between any two steps: from here on something will tidy up.
         atexit.register(self.close)
         self._folder = _private_folder_name()
         self._socket = f"{self._folder}{_SOCKET_NAME}"
         _make_private(self._folder)
-        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", _ONLY_GET, _NO_STREAMS]
+        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", *doors.flags()]
         try:
             self._process = subprocess.Popen(
                 command + flags,
                 stdin=None if sys.stdin is not None and sys.stdin.isatty() else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads yet
+                preexec_fn=_dying_with_parent() if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads yet
             )
         except OSError as error:
             self.close()
@@ -112,11 +190,77 @@ class KubectlProxy:
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         """See `Transport.get`."""
-        if not self._serving:
-            self._await_start()
-            self._serving = True
+        status, _, body = self._exchange("GET", path, {"Accept": accept})
+        return status, body
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+        """Ask for a change.
+
+        Raises:
+            Unreachable: there was no answer; whether the change was made is not known.
+        """
+        headers = {"Accept": "application/json", "Content-Type": content_type, "Content-Length": str(len(body))}
+        status, lines, answer = self._exchange(method, path, headers, body)
+        return Answer(status, answer, tuple(filter(None, map(_warning, lines))))
+
+    @contextlib.contextmanager
+    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+        """See `LargeTransport.stream`."""
+        with self._streamed(path, {"Accept": accept, "Accept-Encoding": "gzip"}, self._timeout) as answer:
+            yield answer
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        """See `LargeTransport.lines`."""
+        from podrules.cluster.client import MAX_ERROR, Refused, lines_of
+
+        with self._streamed(path, {"Accept": "application/json"}, idle_timeout) as answer:
+            if answer.status != 200:
+                raise Refused(answer.status, b"".join(answer.pieces)[:MAX_ERROR])
+            yield from lines_of(answer.pieces)
+
+    @contextlib.contextmanager
+    def _streamed(self, path: str, headers: dict[str, str], idle_timeout: float) -> Iterator[Streamed]:
+        self._await_serving()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            with self._explaining(path):
+                connection.settimeout(idle_timeout)
+                connection.connect(self._socket)
+                _ask(connection, f"GET {path}", headers, b"")
+                status, given, first = _head(connection)
+            named = {name.lower(): value.strip() for name, _, value in (line.partition(b":") for line in given)}
+            yield Streamed(
+                status=status,
+                content_type=named.get(b"content-type", b"").decode(errors="replace"),
+                gzipped=named.get(b"content-encoding") == b"gzip",
+                pieces=self._pieces(path, connection, first),
+            )
+
+    def _pieces(self, path: str, connection: socket.socket, first: bytes) -> Iterator[bytes]:
+        if first:
+            yield first
+        with self._explaining(path):
+            while piece := connection.recv(_PIECE):
+                yield piece
+
+    def _exchange(
+        self, method: str, path: str, headers: dict[str, str], body: bytes = b""
+    ) -> tuple[int, list[bytes], bytes]:
+        """One request: status, header lines and body."""
+        self._await_serving()
+        with self._explaining(path):
+            return _exchange(self._socket, f"{method} {path}", headers, body, self._timeout)
+
+    def _await_serving(self) -> None:
+        # Several lists may be asked for at once.
+        with self._starting:
+            if not self._serving:
+                self._await_start()
+                self._serving = True
+
+    @contextlib.contextmanager
+    def _explaining(self, path: str) -> Iterator[None]:
         try:
-            return _get(self._socket, path, accept, self._timeout)
+            yield
         except TimeoutError as error:
             raise Unreachable(
                 f"no answer to {path} within {self._timeout:g} s; --request-timeout waits longer"
@@ -187,8 +331,10 @@ class KubectlProxy:
         return problem
 
 
-def _get(socket_path: str, path: str, accept: str, timeout: float) -> Response:
-    """One GET over a local socket.
+def _exchange(
+    socket_path: str, target: str, headers: dict[str, str], body: bytes, timeout: float
+) -> tuple[int, list[bytes], bytes]:
+    """One request over a local socket.
 
     HTTP/1.0 asks for the plainest answer there is, headers and then the body until the end: no library is needed to
     read that, and the standard one costs 40 ms of CPU to import, which is more than the request.
@@ -200,18 +346,41 @@ def _get(socket_path: str, path: str, accept: str, timeout: float) -> Response:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         connection.connect(socket_path)
-        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode("ascii"))
-        answer = bytearray()
-        while chunk := connection.recv(1 << 20):
+        _ask(connection, target, headers, body)
+        status, given, first = _head(connection)
+        answer = bytearray(first)
+        while chunk := connection.recv(_PIECE):
             answer += chunk
-    head, _, body = bytes(answer).partition(b"\r\n\r\n")
-    status, *headers = head.split(b"\r\n")
-    _, code, *_ = status.split(b" ", 2)
-    for header in headers:
+    answered = bytes(answer)
+    for header in given:
         name, _, value = header.partition(b":")
-        if name.lower() == b"content-length" and int(value) != len(body):
-            raise ConnectionError(f"{len(body)} of {int(value)} bytes came")
-    return int(code), body
+        if name.lower() == b"content-length" and int(value) != len(answered):
+            raise ConnectionError(f"{len(answered)} of {int(value)} bytes came")
+    return status, given, answered
+
+
+def _ask(connection: socket.socket, target: str, headers: dict[str, str], body: bytes) -> None:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    connection.sendall(f"{target} HTTP/1.0\r\nHost: localhost\r\n{lines}\r\n".encode("ascii") + body)
+
+
+def _head(connection: socket.socket) -> tuple[int, list[bytes], bytes]:
+    """Status, header lines, and what of the body came with them."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        if not (chunk := connection.recv(_PIECE)):
+            raise ConnectionError("no answer")
+        answer += chunk
+    head, _, first = answer.partition(b"\r\n\r\n")
+    status, *given = head.split(b"\r\n")
+    _, code, *_ = status.split(b" ", 2)
+    return int(code), given, first
+
+
+def _warning(header: bytes) -> str:
+    """The text of a ``Warning: 299 - "text"`` header (RFC 7234, 5.5), empty for another header."""
+    found = re.match(rb'warning:\s*299 \S+ "(.*)"$', header, re.IGNORECASE)
+    return re.sub(r"\\(.)", r"\1", found[1].decode(errors="replace")) if found else ""
 
 
 def kubectl_namespace(flags: list[str]) -> subprocess.Popen[bytes]:
@@ -257,8 +426,10 @@ def service_account_namespace() -> str:
         return ""
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to end kubectl when we are killed: its socket speaks with the user's rights."""
+def _dying_with_parent() -> Callable[[], None]:
+    """What asks the kernel to end kubectl when we are killed: its socket speaks with the user's rights."""
+    # Loaded here, for what loads in a fork copies our memory, page by page.
     import ctypes
 
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

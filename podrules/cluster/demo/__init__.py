@@ -3,7 +3,7 @@
 Twelve nodes in three zones and about 120 pods, as of `DEMO_NOW`, three in the morning. At 03:02 node-c3 went silent;
 at 03:07:56 its pods were evicted, and what follows from that is still under way. Tables say what there is
 (`platform`, `shop`, `backends`, `policies`, `nodes`), builders expand a row as the API server would store it (`pods`,
-`controllers`, `storage`, `events`), and `states` holds what may befall a pod.
+`controllers`, `storage`, `events`, `kubelets`), and `states` holds what may befall a pod.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from podrules.cluster.demo.backends import BACKENDS
 from podrules.cluster.demo.base import DEMO_NOW, Obj
 from podrules.cluster.demo.controllers import controllers_of
 from podrules.cluster.demo.events import events_about
+from podrules.cluster.demo.kubelets import kubelets
 from podrules.cluster.demo.nodes import nodes_with_leases
 from podrules.cluster.demo.platform import PLATFORM
 from podrules.cluster.demo.pods import give_addresses, pods_of
@@ -21,7 +22,7 @@ from podrules.cluster.demo.policies import disruption_budgets, namespaces, prior
 from podrules.cluster.demo.shop import SHOP
 from podrules.cluster.demo.storage import storage_classes, volumes_of
 
-__all__ = ["DEMO_NOW", "demo_objects"]
+__all__ = ["DEMO_NOW", "demo_kubelets", "demo_objects"]
 
 _WORKLOADS: Final = (*PLATFORM, *SHOP, *BACKENDS)
 
@@ -53,3 +54,8 @@ def demo_objects() -> list[Obj]:
         *pods,
         *events_about(pods),
     ]
+
+
+def demo_kubelets() -> dict[str, dict[str, Obj]]:
+    """What the kubelets of most nodes say, by node and path: ``stats/summary`` and ``configz``."""
+    return kubelets(pod for workload in _WORKLOADS for pod in pods_of(workload))

@@ -157,7 +157,6 @@ def _failed_scheduling(pod: Obj) -> Obj:
 def _preempted(victim: Obj, preemptor: Obj, node: str, at: str) -> Obj:
     message = f"Preempted by pod {preemptor['metadata']['uid']} on node {node}"
     event = _event(_reference(victim), "Preempted", message, "Normal", at)
-    event["related"] = _reference(preemptor)
     return _by_scheduler(event, "Preempting", at)
 
 

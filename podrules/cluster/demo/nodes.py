@@ -9,7 +9,7 @@ from podrules.cluster.demo.base import Obj, condition, digest, instant, metadata
 from podrules.cluster.demo.states import NODE_UNKNOWN_SINCE
 from podrules.cluster.demo.storage import BLOCK_DRIVER, handle_of
 
-__all__ = ["NODES", "SILENT_NODE", "Node", "nodes_with_leases"]
+__all__ = ["DISK_KI", "MEMORY_KI", "NODES", "RESERVED_MI", "SILENT_NODE", "Node", "nodes_with_leases"]
 
 SILENT_NODE: Final = "node-c3"
 """Trouble: the node that went silent. Its last heartbeat was at 03:02:04."""
@@ -67,9 +67,12 @@ NODES: Final = {
 }
 
 _CORDONED: Final = "node-c1"
-# kubeReserved and systemReserved together, and the hard eviction threshold: what allocatable is short of capacity.
+MEMORY_KI: Final = {name: _SIZES[row.pool].memory_ki for name, row in NODES.items()}
+DISK_KI: Final = {name: _SIZES[row.pool].disk_ki for name, row in NODES.items()}
+RESERVED_MI: Final = (1024, 512, 100)
+"""kubeReserved, systemReserved and the hard eviction threshold: what allocatable is short of capacity."""
 _RESERVED_CPU_MILLI: Final = 200
-_RESERVED_KI: Final = (1024 + 512 + 100) * 1024
+_RESERVED_KI: Final = sum(RESERVED_MI) * 1024
 _POOL_TAINTS: Final = {
     "control-plane": "node-role.kubernetes.io/control-plane",
     "memory": "example.com/memory",

@@ -1,0 +1,154 @@
+"""Names replaced by others, alike where they were alike, so that rules give the same answers.
+
+    words      runs of letters and digits are replaced one by one: what was put together of names, such as the claim
+               ``web-0-data`` of pod ``web-0``, is put together of their replacements, and selectors match as before
+    kept       what Kubernetes itself names: values of enumerations, reasons, its own kinds, labels, resources and
+               namespaces, drivers that the rules know, numbers, times, versions
+    left out   texts that people or programs wrote: messages, descriptions, commands, paths
+
+A field that nobody thought of here has its words replaced. The replacements come of a secret that is not kept, so they
+cannot be looked up; that two names have a word in common can still be seen, and how many there are of everything.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b32encode
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.cluster.capture.contents import KindContents
+from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
+from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
+from podrules.scheduler.plugins.volume_binding.csi_translation import MIGRATED_PROVISIONERS
+from podrules.volumes import attachment_name
+
+__all__ = ["Anonymiser"]
+
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_KEPT_FIELDS: Final = frozenset(
+    {
+        *("operator", "effect", "status", "phase", "qos_class", "protocol"),
+        *("when_unsatisfiable", "node_affinity_policy", "node_taints_policy", "unhealthy_pod_eviction_policy"),
+        *("preemption_policy", "restart_policy", "action", "medium", "stop_signal", "volume_mode", "access_modes"),
+        *("volume_binding_mode", "pod_management_policy", "pod_replacement_policy", "declared_features", "max_surge"),
+        *("kubelet_version", "kernel_version", "os_image", "container_runtime_version", "operating_system"),
+        *("creation_timestamp", "deletion_timestamp", "last_transition_time", "last_heartbeat_time", "start_time"),
+        *("started_at", "finished_at", "renew_time", "time_added", "time", "event_time", "last_timestamp"),
+        "resource_version",
+    }
+)
+"""Values that Kubernetes names."""
+_USUALLY_KEPT: Final = frozenset({"type", "reason"})
+"""The same, unless they have a domain in them, as conditions of readiness gates have."""
+_CAMEL_CASE: Final = re.compile(r"[A-Za-z0-9]*")
+_KINDS: Final = frozenset({"Node", "Service", *(kind.kind for kind in ALL_KINDS)})
+_TEXTS: Final = frozenset({"message", "description", "command", "path"})
+_OWN: Final = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io)/[^/^]*|topology\.[a-z0-9.-]+/[a-z]+")
+"""Labels, taints, annotations and finalizers of Kubernetes and of cloud providers."""
+_NUMBER: Final = re.compile(r"-?[0-9]+")
+_KEPT: Final = frozenset(
+    {
+        *("", "true", "false", "linux", "windows", "amd64", "arm64", "arm", "default", "kubernetes"),
+        *("kube-system", "kube-public", "kube-node-lease", "default-scheduler"),
+        *("system-node-critical", "system-cluster-critical", "metadata.name"),
+        *("cpu", "memory", "pods", "ephemeral-storage", "storage"),
+        *("v1", "apps/v1", "batch/v1", "127.0.0.1", "0.0.0.0"),  # noqa: S104 - an address that ports are compared with
+        *MIGRATED_PROVISIONERS.values(),
+    }
+)
+_HUGE_PAGES: Final = "hugepages-"
+_LETTERS: Final = 5
+"""Bytes of a replacement: eight letters."""
+
+
+class Anonymiser:
+    """Replaces names, by one secret."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Take the secret; whoever has it can tell what a name became."""
+        self._secret = secret
+        self.text = lru_cache(1 << 18)(self._text)
+        self._word = lru_cache(1 << 16)(self._replacement)
+
+    def contents(self, found: Iterable[KindContents]) -> list[KindContents]:
+        """A cluster's contents; events and configuration are texts, and left out."""
+        made = []
+        volumes: dict[str, CSIVolumeSource] = {}
+        for entry in sorted(found, key=lambda entry: entry.kind is VOLUME_ATTACHMENTS):
+            if entry.kind in {EVENTS, CONFIG_MAPS} or entry.kind.group == "resource.k8s.io":
+                made.append(KindContents(entry.kind, not_captured="left out by --anonymise"))
+                continue
+            if entry.kind is PERSISTENT_VOLUMES:
+                volumes = {volume.metadata.name: source for volume, source in map(_source, entry.objects) if source}
+            objects = tuple(map(self.model, entry.objects))
+            if entry.kind is VOLUME_ATTACHMENTS:
+                objects = tuple(
+                    self._attachment(old, new, volumes) for old, new in zip(entry.objects, objects, strict=True)
+                )
+            made.append(KindContents(entry.kind, objects, entry.not_captured, entry.only))
+        return made
+
+    def model(self, entry: Any) -> Any:
+        """An object, or a part of one."""
+        return replace(
+            entry,
+            **{
+                name: self._field(name, value)
+                for name in entry.__struct_fields__
+                if name not in _TEXTS and (value := getattr(entry, name))
+            },
+            **{name: type(getattr(entry, name))() for name in entry.__struct_fields__ if name in _TEXTS},
+        )
+
+    def _field(self, name: str, value: Any) -> Any:
+        # A condition's status is a word, an object's is a model.
+        if isinstance(value, Struct) or not (
+            name in _KEPT_FIELDS
+            or (name in _USUALLY_KEPT and _CAMEL_CASE.fullmatch(value))
+            or (name == "kind" and value in _KINDS)
+        ):
+            return self._value(value)
+        return value
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case Struct():
+                return self.model(value)
+            case tuple():
+                return tuple(map(self._value, value))
+            case dict():
+                return {self.text(key): self._value(entry) for key, entry in value.items()}
+            case _:
+                return value
+
+    def _text(self, text: str) -> str:
+        if text in _KEPT or text.startswith(_HUGE_PAGES) or _NUMBER.fullmatch(text):
+            return text
+        own = _OWN.match(text)
+        kept = own[0] if own else ""
+        return kept + _WORD.sub(lambda found: self._word(found[0]), text[len(kept) :])
+
+    def _replacement(self, word: str) -> str:
+        digest = blake2b(word.encode(), key=self._secret, digest_size=_LETTERS).digest()
+        return "x" + b32encode(digest).decode().lower()
+
+    def _attachment(self, old: Any, new: Any, volumes: dict[str, CSIVolumeSource]) -> VolumeAttachment:
+        """Its name is a digest of the volume's handle, its driver and the node."""
+        made: VolumeAttachment = new
+        source = volumes.get(old.spec.source.persistent_volume_name or "")
+        if source is None or old.metadata.name != attachment_name(source, old.spec.node_name):
+            return made
+        name = attachment_name(self.model(source), made.spec.node_name)
+        return replace(made, metadata=replace(made.metadata, name=name))
+
+
+def _source(volume: Any) -> tuple[PersistentVolume, CSIVolumeSource | None]:
+    return volume, volume.spec.csi

@@ -1,0 +1,159 @@
+"""What of a cluster goes into a snapshot: the models of the kinds that rules read, and nothing else of them.
+
+Models hold no Secrets, no environment and no arguments of containers to begin with. Of annotations those stay that a
+rule reads: others hold whole manifests, with all that is in them. Events are those of preemptions; of ConfigMaps there
+is the scheduler's configuration alone, if it was named. Usage is what a metrics API says of all at once; kubelets, each
+asked by itself, are not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from podrules.cluster.device_kinds import (
+    DEVICE_CLASSES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
+from podrules.cluster.errors import BadObject, ClusterError, Forbidden, NotCaptured, NotFound, NotServed, Unreachable
+from podrules.cluster.kinds import (
+    ALL_KINDS,
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    NODE_METRICS,
+    NODES,
+    POD_METRICS,
+    PODS,
+    Kind,
+)
+from podrules.cluster.source import Source
+from podrules.cluster.together import together
+from podrules.model.base import KubeObject, ObjectMeta
+from podrules.placement.trouble import PREEMPTED
+from podrules.reachability import LEASE_NAMESPACE
+
+__all__ = ["ANNOTATIONS", "KindContents", "contents"]
+
+T = TypeVar("T", bound=Struct)
+
+ANNOTATIONS: Final = frozenset(
+    {
+        "kubectl-qos.io/confirm-force-delete",
+        "kubernetes.io/config.mirror",
+        "kubernetes.io/config.source",
+        "pv.kubernetes.io/bind-completed",
+        "resource.kubernetes.io/extended-resource-claim",
+        "storage.alpha.kubernetes.io/migrated-plugins",
+        "storageclass.beta.kubernetes.io/is-default-class",
+        "storageclass.kubernetes.io/is-default-class",
+        "volume.beta.kubernetes.io/storage-class",
+        "volume.kubernetes.io/selected-node",
+    }
+)
+"""That rules read."""
+_REASONS: Final = {Forbidden: "forbidden", NotServed: "not served", NotCaptured: "not in the snapshot it is made of"}
+
+
+class KindContents(NamedTuple):
+    """What there is of a kind, or why it is not known."""
+
+    kind: Kind[Any]
+    objects: Sequence[KubeObject] = ()
+    not_captured: str = ""
+    only: str = ""
+    """The field selector of what was asked for."""
+
+
+def contents(source: Source, scheduler_config: tuple[str, str] | None = None) -> list[KindContents]:
+    """Everything, kind by kind.
+
+    Args:
+        source: The cluster.
+        scheduler_config: Namespace and name of the ConfigMap with the scheduler's configuration.
+
+    Raises:
+        Unreachable: the cluster does not answer.
+    """
+    devices = (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_CLASSES)
+    others = (*(kind for kind in ALL_KINDS if kind not in {PODS, NODES, LEASES}), *devices)
+    reads: list[Callable[[], list[KindContents]]] = [
+        lambda: [_listed(source, PODS)],
+        lambda: [_listed(source, NODES)],
+        lambda: [
+            *(_listed(source, kind) for kind in others),
+            _listed(source, LEASES, f"metadata.namespace={LEASE_NAMESPACE}"),
+            _listed(source, EVENTS, f"reason={PREEMPTED}"),
+            _config_map(source, scheduler_config),
+            *(_usage(source, kind) for kind in (NODE_METRICS, POD_METRICS)),
+        ],
+    ]
+    found = together(reads) if source.side_by_side else [read() for read in reads]
+    return [entry for part in found for entry in part]
+
+
+def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
+    objects = _read(lambda: source.list(kind, field_selector=only))
+    if isinstance(objects, ClusterError):
+        return KindContents(kind, not_captured=_REASONS.get(type(objects), str(objects)))
+    return KindContents(kind, tuple(map(without_annotations, objects)), only=only)
+
+
+def _usage(source: Source, kind: Kind[Any]) -> KindContents:
+    try:
+        return _listed(source, kind)
+    except Unreachable as error:
+        # Somebody else serves it, who may be down while the API server is not.
+        return KindContents(kind, not_captured=str(error))
+
+
+def _config_map(source: Source, place: tuple[str, str] | None) -> KindContents:
+    if place is None:
+        return KindContents(CONFIG_MAPS, not_captured="none was named with --scheduler-config")
+    namespace, name = place
+    only = f"metadata.namespace={namespace},metadata.name={name}"
+    found = _read(lambda: [without_annotations(source.get(CONFIG_MAPS, name, namespace))])
+    if isinstance(found, ClusterError):
+        return KindContents(CONFIG_MAPS, not_captured=_REASONS.get(type(found), str(found)))
+    return KindContents(CONFIG_MAPS, found, only=only)
+
+
+def _read(read: Callable[[], Sequence[KubeObject]]) -> Sequence[KubeObject] | ClusterError:
+    try:
+        return read()
+    except (Forbidden, NotServed, NotCaptured, NotFound, BadObject) as error:
+        return error
+
+
+def without_annotations(entry: T) -> T:
+    """The same without annotations that no rule reads, also those of templates in it."""
+    if isinstance(entry, ObjectMeta):
+        kept = {key: value for key, value in entry.annotations.items() if key in ANNOTATIONS}
+        return replace(entry, annotations=kept) if kept != entry.annotations else entry
+    changed = {name: _without(getattr(entry, name)) for name in _with_metadata(type(entry))}
+    return replace(entry, **changed) if changed else entry
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(without_annotations, value))
+    return without_annotations(value) if isinstance(value, Struct) else value
+
+
+@lru_cache
+def _with_metadata(model: type[Struct]) -> tuple[str, ...]:
+    """Fields of a model that have metadata in them somewhere."""
+    return tuple(entry.name for entry in fields(model) if _has_metadata(entry.type))
+
+
+@lru_cache
+def _has_metadata(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        return annotation is ObjectMeta or bool(_with_metadata(annotation))
+    return any(map(_has_metadata, getattr(annotation, "__args__", ())))

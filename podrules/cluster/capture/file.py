@@ -1,0 +1,200 @@
+r"""The file of a snapshot: what it has of each kind, and why it has nothing of others.
+
+    kubectl-qos snapshot 1\n       format and its version
+    length                        of the header, 4 bytes, the most significant first
+    header                        JSON (`Header`): when, of which server, and for each kind where its block is
+    blocks                        one a kind (`blocks`), compressed (zlib)
+
+A kind is decoded when it is asked for. Models are kept by the names of their fields, so a file may be read by a version
+that knows others; `Captured.shape` tells when it does.
+
+A file is untrusted: its sizes are limited, also after decompression.
+"""
+
+from __future__ import annotations
+
+import zlib
+from binascii import crc32
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from podrules.cluster.capture.blocks import block_of, read_block
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.kinds import Kind
+from podrules.cluster.memory_use import without_collection
+from podrules.cluster.whole_file import write_whole
+from podrules.model.base import KubeObject
+
+__all__ = ["Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "write_snapshot"]
+
+T = TypeVar("T", bound=KubeObject)
+
+_MAGIC: Final = b"kubectl-qos snapshot "
+_FORMAT: Final = 1
+_MAX_HEADER: Final = 1 << 20
+_MAX_FILE: Final = 1 << 30
+_MAX_BLOCK: Final = 1 << 30
+"""Bytes; of a block, after decompression."""
+_LEVEL: Final = 6
+_BYTES_OF_LENGTH: Final = 4
+
+
+class Captured(Struct, frozen=True, rename="camel"):
+    """What a file has of a kind."""
+
+    resource: str
+    """``pods``, ``deployments.apps``."""
+    count: int = 0
+    not_captured: str = ""
+    """Why it has nothing of it; empty: it has all there were."""
+    only: str = ""
+    """The field selector of those that were captured; empty: all."""
+    shape: str = ""
+    """Changes with the fields that are kept; see `shape_of`."""
+    offset: int = 0
+    """Of its block, behind the header; bytes."""
+    length: int = 0
+    size: int = 0
+    """Of the block, without compression; bytes."""
+
+
+class Header(Struct, frozen=True, rename="camel"):
+    """What a file is of."""
+
+    captured_at: Annotated[datetime, msgspec.Meta(tz=True)]
+    """UTC."""
+    captured_by: str
+    """Version of the program."""
+    server_version: str | None
+    namespace: str
+    """Of questions that name none."""
+    anonymised: bool
+    kinds: tuple[Captured, ...]
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether a file says that it is one; false where there is none that can be read."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - asked of every --snapshot, also of "-"
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def shape_of(model: type[Struct]) -> str:
+    """Eight digits that change with the fields of a model, or of a model in it."""
+    return f"{crc32(_shape(model).encode()):08x}"
+
+
+def _shape(annotation: Any) -> str:
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        inside = ",".join(f"{entry.encode_name}:{_shape(entry.type)}" for entry in fields(annotation))
+        return f"{{{inside}}}"
+    arguments = getattr(annotation, "__args__", ())
+    return f"[{','.join(map(_shape, arguments))}]" if arguments else str(annotation)
+
+
+def write_snapshot(path: str, header: Header, objects: Mapping[str, tuple[Kind[Any], Sequence[KubeObject]]]) -> int:
+    """Write a file; returns its size. What was there before is replaced when all is written, and only then.
+
+    Args:
+        path: Of the file; only its owner may read it.
+        header: Its kinds without their places.
+        objects: Of the captured kinds, by resource.
+
+    Raises:
+        ClusterError: it cannot be written.
+    """
+    blocks: list[bytes] = []
+    kinds: list[Captured] = []
+    for entry in header.kinds:
+        if entry.not_captured:
+            kinds.append(entry)
+            continue
+        kind, found = objects[entry.resource]
+        raw = block_of(kind, found)
+        blocks.append(zlib.compress(raw, _LEVEL))
+        place = sum(map(len, blocks[:-1]))
+        kinds.append(
+            replace(
+                entry,
+                count=len(found),
+                shape=shape_of(kind.model),
+                offset=place,
+                length=len(blocks[-1]),
+                size=len(raw),
+            )
+        )
+    head = msgspec.json.encode(replace(header, kinds=tuple(kinds)))
+    parts = [_MAGIC + b"%d\n" % _FORMAT, len(head).to_bytes(_BYTES_OF_LENGTH, "big"), head, *blocks]
+    write_whole(Path(path), parts)
+    return sum(map(len, parts))
+
+
+class SnapshotFile:
+    """A file that was read; its blocks are decoded when they are asked for."""
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        Raises:
+            ManifestError: it cannot be read, or is of a version that is not known here.
+        """
+        self.path = path
+        try:
+            if Path(path).stat().st_size > _MAX_FILE:
+                raise ManifestError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ManifestError(f"{path}: {error.strerror or error}") from error
+        version, _, rest = content.removeprefix(_MAGIC).partition(b"\n")
+        if not content.startswith(_MAGIC) or version != b"%d" % _FORMAT:
+            shown = version[:20].decode(errors="replace")
+            raise ManifestError(f"{path}: format {shown!r} is not known here, {_FORMAT} is; try a newer kubectl-qos")
+        length = int.from_bytes(rest[:_BYTES_OF_LENGTH], "big")
+        head, self._blocks = rest[_BYTES_OF_LENGTH:][:length], memoryview(rest)[_BYTES_OF_LENGTH + length :]
+        try:
+            if not len(head) == length <= _MAX_HEADER:
+                raise ValueError("the header has another length")
+            self.header = msgspec.json.decode(head, type=Header)
+        except ValueError as error:
+            raise self._broken(error) from error
+        self._kinds = {entry.resource: entry for entry in self.header.kinds}
+
+    def captured(self, kind: Kind[Any]) -> Captured:
+        """What the file has of a kind; of one that it does not name, nothing."""
+        return self._kinds.get(kind.rbac_name) or Captured(kind.rbac_name, not_captured="it does not name them")
+
+    def other_shapes(self, kinds: Iterable[Kind[Any]]) -> list[str]:
+        """Resources whose models had other fields when they were captured."""
+        found = (kind for kind in kinds if self.captured(kind).shape not in {"", shape_of(kind.model)})
+        return [kind.rbac_name for kind in found]
+
+    def objects(self, kind: Kind[T]) -> Sequence[T]:
+        """The objects of a captured kind.
+
+        Raises:
+            ManifestError: the file is broken.
+        """
+        entry = self.captured(kind)
+        block = self._blocks[entry.offset : entry.offset + entry.length]
+        try:
+            if not 0 <= entry.size <= _MAX_BLOCK or len(block) != entry.length:
+                raise ValueError(f"{kind.plural} have no whole block")
+            inflater = zlib.decompressobj()
+            raw = inflater.decompress(block, entry.size + 1)
+            if len(raw) != entry.size or not inflater.eof:
+                raise ValueError(f"the block of {kind.plural} has another size")
+            with without_collection():
+                return read_block(raw, kind)
+        except (ValueError, IndexError, RecursionError, zlib.error) as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> ManifestError:
+        return ManifestError(f"{self.path}: it is not whole, or was changed: {error}")

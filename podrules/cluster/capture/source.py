@@ -1,0 +1,91 @@
+"""A snapshot's file as a source: what it did not capture is told from what there was none of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+from podrules.cluster.capture.file import SnapshotFile
+from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
+from podrules.cluster.field_selector import FieldTerm
+from podrules.cluster.kinds import ALL_KINDS, Kind
+from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.model.base import KubeObject, Model
+from podrules.model.selectors import Selector
+
+__all__ = ["SnapshotSource"]
+
+T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+_Index = dict[tuple[str, str], KubeObject]
+
+
+class SnapshotSource:
+    """The objects of a file. A kind is decoded when it is first asked for."""
+
+    side_by_side: Final = False
+
+    def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:
+        """Decode nothing yet.
+
+        Args:
+            file: What was captured.
+            namespace: What the user named, if anything; else the one of the capture.
+        """
+        header = file.header
+        self._file = file
+        self._objects: dict[Kind[Any], Sequence[Any]] = {}
+        self._indexed: dict[Kind[Any], _Index] = {}
+        self.description = f"snapshot {file.path}"
+        self.namespace = namespace or header.namespace
+        self.git_version = header.server_version
+        self.now = header.captured_at
+
+    @property
+    def warning(self) -> str:
+        """What a user has to know of it; empty: nothing."""
+        others = self._file.other_shapes(ALL_KINDS)
+        if not others:
+            return ""
+        by = self._file.header.captured_by
+        return (
+            f"{self._file.path} was captured by version {by}, which kept other fields of {', '.join(others)}: "
+            "what it did not keep counts as not set"
+        )
+
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+        """One object; see `Source.get`."""
+        index = self._index(kind)
+        place = namespace or "" if kind.namespaced else ""
+        if (place, name) not in index:
+            raise NotFound(kind, name, namespace, get_close_matches(name, [n for s, n in index if s == place], n=3))
+        return cast("T", index[place, name])
+
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
+        """All objects of a kind; see `Source.list`."""
+        found: Sequence[T] = self._all(kind)
+        if namespace is not None and kind.namespaced:
+            found = [entry for entry in found if entry.metadata.namespace == namespace]
+        for term in map(FieldTerm, filter(None, field_selector.split(","))):
+            found = [entry for entry in found if term.matches_model(entry)]
+        return found if selector is None else [entry for entry in found if selector.matches(entry.metadata.labels)]
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> NoReturn:
+        """Kubelets are not captured; see `Source.kubelet`."""
+        raise KubeletUnavailable(f"{endpoint.path} of {node} is not in {self.description}")
+
+    def _all(self, kind: Kind[T]) -> Sequence[T]:
+        if kind not in self._objects:
+            captured = self._file.captured(kind)
+            if captured.not_captured:
+                raise NotCaptured(kind, self.description, captured.not_captured)
+            self._objects[kind] = self._file.objects(kind)
+        return self._objects[kind]
+
+    def _index(self, kind: Kind[Any]) -> _Index:
+        if kind not in self._indexed:
+            self._indexed[kind] = {(entry.metadata.namespace, entry.metadata.name): entry for entry in self._all(kind)}
+        return self._indexed[kind]

@@ -1,0 +1,72 @@
+"""What is asked of a kubelet, through the API server: ``/api/v1/nodes/NAME/proxy/PATH``.
+
+The API server checks ``get`` on ``nodes/proxy`` for that, whatever the path; the finer ``nodes/stats`` and
+``nodes/configz`` count for those who reach a kubelet's port themselves. nodes/proxy is a strong permission: the same
+path leads to the kubelet's exec.
+
+Source: pkg/registry/core/node/rest/proxy.go and pkg/kubelet/server/auth.go at v1.36.3; KEP-2862.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
+
+from podrules.cluster.errors import BadObject, KubeletUnavailable
+from podrules.cluster.kinds import NODES
+from podrules.model.base import Model
+from podrules.model.decode import DecodeError, from_json, from_object
+from podrules.model.kubelet import Configz, Summary
+
+__all__ = ["CONFIGZ", "MAX_BYTES", "STATS_SUMMARY", "KubeletEndpoint"]
+
+T_co = TypeVar("T_co", bound=Model, covariant=True)
+
+MAX_BYTES: Final = 32 << 20
+"""Of one answer; a node of 500 pods says 4 MiB."""
+
+
+class KubeletEndpoint(Struct, Generic[T_co], frozen=True):
+    """One thing that a kubelet says."""
+
+    path: str
+    """``stats/summary``."""
+    model: type[T_co]
+
+    def proxy_path(self, node: str) -> str:
+        """Its path on the API server.
+
+        Raises:
+            UsageError: the node's name would lead elsewhere.
+        """
+        return f"{NODES.path(name=node)}/proxy/{self.path}"
+
+    def from_json(self, node: str, body: bytes) -> T_co:
+        """An answer as it came.
+
+        Raises:
+            BadObject: it has another shape.
+            KubeletUnavailable: it is too large.
+        """
+        if len(body) > MAX_BYTES:
+            raise KubeletUnavailable(f"the kubelet of {node} answers {self.path} with more than {MAX_BYTES >> 20} MiB")
+        try:
+            return from_json(body, self.model)
+        except DecodeError as error:
+            raise BadObject(f"{self.path} of {node}: {error}") from error
+
+    def from_object(self, node: str, said: Any) -> T_co:
+        """An answer that was kept.
+
+        Raises:
+            BadObject: it has another shape.
+        """
+        try:
+            return from_object(said, self.model)
+        except DecodeError as error:
+            raise BadObject(f"{self.path} of {node}: {error}") from error
+
+
+STATS_SUMMARY: Final = KubeletEndpoint("stats/summary", Summary)
+CONFIGZ: Final = KubeletEndpoint("configz", Configz)

@@ -1,0 +1,260 @@
+"""What the scheduling cycle of a pod reads of a cluster, decided from the pod and from what was read before.
+
+    nodes, pods         always
+    namespaces          InterPodAffinity: a term of the pod, or of a pod on a node that may select it, goes by labels of
+                        namespaces. An empty namespaceSelector goes by none; nor does one of the pod's own terms that
+                        matches no labels at all, which selects every namespace (see `inter_pod_affinity.terms`)
+    services, and the   PodTopologySpread: default constraints get their selector from them. Not for a pod with
+    pod's controller    constraints of its own, and not where there are no defaults
+    persistent          VolumeRestrictions, VolumeZone, NodeVolumeLimits, VolumeBinding: the pod has claims; or
+      volume claims,    NodeVolumeLimits alone: it has an in-tree disk that is a CSI driver's by now. Of all namespaces,
+      volumes, classes, for a node's limit counts what its other pods mount. Disks without a driver (iscsi, rbd) are
+      CSI nodes,        compared with those of other pods and need no list; volumes of other kinds need nothing
+      attachments
+    CSI drivers,        VolumeBinding: a claim of the pod is still to be bound, and may be provisioned
+      capacities
+    resource claims     DynamicResources: the pod has claims. Of all namespaces: they hold devices
+    slices, device      … and one of its claims is still to be allocated, or, of a pod to come, to be made
+      classes
+    claim templates     … and a claim is still to be made of it
+    device classes      NodeResourcesFit, DynamicResources, with gate DRAExtendedResource: the pod requests an extended
+                        resource, which a class may stand for; where one does, resource claims and slices too
+
+Resource claims are needed whatever the version: where the gate DynamicResourceAllocation is off by default, a pod that
+has claims shows that it is on.
+
+Source, at v1.36.3: the listers of pkg/scheduler/framework/plugins/*; for the pods that are left out
+pkg/scheduler/scheduler.go (newPodInformer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.cluster.device_kinds import (
+    DEVICE_CLASSES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
+from podrules.cluster.kinds import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    NAMESPACES,
+    NODES,
+    PDBS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Kind,
+)
+from podrules.features import Features
+from podrules.model.affinity import Affinity
+from podrules.model.base import KubeObject
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.device_claims import awaited_templates
+from podrules.resources import pod_requests
+from podrules.scheduler.plugins.dynamic_resources.claims import ClaimError, pod_claims
+from podrules.scheduler.plugins.dynamic_resources.extended import (
+    classes_by_resource,
+    is_extended_resource,
+    needs_claim,
+)
+from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, parse_terms
+from podrules.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
+from podrules.scheduler.plugins.volume_binding.csi_translation import in_tree_plugin
+from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
+
+__all__ = ["Known", "Need", "field_of", "needs"]
+
+_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+_CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
+    (kind.api_version, kind.kind): kind for kind in (REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS)
+}
+"""Controllers whose selectors count (helper.DefaultSelector)."""
+_FIELDS: Final = {field.replace("_", ""): field for field in ClusterSnapshot.__struct_fields__}
+"""Fields of the snapshot by the resources' plural names."""
+
+
+class Need(Struct, frozen=True):
+    """A list of objects, or one object."""
+
+    kind: Kind[Any]
+    namespace: str | None = None
+    """None: all namespaces."""
+    name: str = ""
+    """Of the one object, which may be missing; empty: a list."""
+    field_selector: str = ""
+    none_if_not_served: bool = False
+    """A cluster that does not know the kind has no such objects."""
+
+
+class Known(Struct, frozen=True):
+    """What has been read of a cluster so far."""
+
+    snapshot: ClusterSnapshot = ClusterSnapshot()
+    namespace_terms: tuple[AffinityTerm, ...] = ()
+    """Terms of pods on nodes, or nominated to one, that go by labels of namespaces."""
+    kinds: frozenset[Kind[Any]] = frozenset()
+    """Of which something was asked for."""
+
+    def adding(self, need: Need, objects: Sequence[KubeObject]) -> Known:
+        """With the objects of a need; other lists stay the same tuples."""
+        field = field_of(need.kind)
+        snapshot = replace(self.snapshot, **{field: (*getattr(self.snapshot, field), *objects)})
+        kinds = self.kinds | {need.kind}
+        if need.kind is not PODS:
+            return Known(snapshot, self.namespace_terms, kinds)
+        placed = (pod for pod in snapshot.pods if pod.spec.node_name or pod.status.nominated_node_name)
+        return Known(snapshot, tuple(_namespace_terms(placed)), kinds)
+
+
+def field_of(kind: Kind[Any]) -> str:
+    """The field of a snapshot that has a kind's objects."""
+    return _FIELDS[kind.plural]
+
+
+def needs(
+    pods: Sequence[Pod], known: Known, features: Features, args: Mapping[str, Any], *, budgets: bool = False
+) -> Iterator[Need]:
+    """What the cycles of pods read, as far as it can be told yet; the same need may come twice.
+
+    Args:
+        pods: Each is to be placed in the cluster, where the others may be by then.
+        known: What was read before. Once all needs are in it, there are no others.
+        features: The cluster's gates.
+        args: Plugin arguments by plugin name.
+        budgets: Whether preemption or evictions are asked about too.
+    """
+    yield Need(NODES)
+    if budgets:
+        yield Need(PDBS)
+    yield Need(PODS, field_selector=_UNFINISHED)
+    others = known.namespace_terms if len(pods) == 1 else (*known.namespace_terms, *_namespace_terms(pods))
+    for pod in pods:
+        if _goes_by_namespaces(pod) or any(_may_select(term, pod) for term in others):
+            yield Need(NAMESPACES)
+        yield from _siblings(pod, args)
+        yield from _storage(pod, known)
+        yield from _devices(pod, known.snapshot, features)
+
+
+def _terms(pod: Pod) -> Iterator[AffinityTerm]:
+    """All terms of a pod that select pods."""
+    terms = parse_terms(pod.spec.affinity, pod.metadata.namespace)
+    for listed in (
+        terms.required_affinity,
+        terms.required_anti_affinity,
+        terms.preferred_affinity,
+        terms.preferred_anti_affinity,
+    ):
+        yield from (term for term in listed if term.selector is not None)
+
+
+def _namespace_terms(pods: Iterable[Pod]) -> Iterator[AffinityTerm]:
+    """The terms of pods that select namespaces by label."""
+    for pod in pods:
+        if pod.spec.affinity is not None and _has_namespace_selector(pod.spec.affinity):
+            for term in _terms(pod):
+                if term.namespace_selector is not None and not term.namespace_selector.empty:
+                    yield term
+
+
+def _has_namespace_selector(affinity: Affinity) -> bool:
+    """Whether a term has a namespaceSelector: few have, and only theirs are worth parsing in a large cluster."""
+    for given in (affinity.pod_affinity, affinity.pod_anti_affinity):
+        if given is not None:
+            required = given.required_during_scheduling_ignored_during_execution
+            preferred = given.preferred_during_scheduling_ignored_during_execution
+            terms = (*required, *(entry.pod_affinity_term for entry in preferred))
+            if any(term.namespace_selector is not None for term in terms):
+                return True
+    return False
+
+
+def _goes_by_namespaces(pod: Pod) -> bool:
+    """Whether the pod's own terms select namespaces by label, and not every namespace."""
+    return any(term.namespace_selector is not None and not term.matches_namespace({}) for term in _terms(pod))
+
+
+def _may_select(term: AffinityTerm, pod: Pod) -> bool:
+    """Whether it is up to the labels of the pod's namespace that another pod's term selects the pod."""
+    namespace, labels = pod.metadata.namespace, pod.metadata.labels
+    return namespace not in term.namespaces and term.selector is not None and term.selector.matches(labels)
+
+
+def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
+    spread: PodTopologySpreadArgs = args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
+    if pod.spec.topology_spread_constraints or not spread.constraints:
+        return
+    namespace = pod.metadata.namespace
+    yield Need(SERVICES, namespace)
+    owner = pod.metadata.controller
+    if owner is not None and owner.name and (owner.api_version, owner.kind) in _CONTROLLERS:
+        yield Need(_CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name)
+
+
+def _storage(pod: Pod, known: Known) -> Iterator[Need]:
+    references = [claim_reference(pod, volume) for volume in pod.spec.volumes]
+    names = {reference.name for reference in references if reference is not None}
+    if not names and not any(in_tree_plugin(volume) for volume in pod.spec.volumes):
+        return
+    yield Need(PERSISTENT_VOLUME_CLAIMS)
+    yield Need(PERSISTENT_VOLUMES)
+    yield Need(STORAGE_CLASSES)
+    yield Need(CSI_NODES)
+    yield Need(VOLUME_ATTACHMENTS)
+    if PERSISTENT_VOLUME_CLAIMS in known.kinds and not names <= _bound_claims(known, pod.metadata.namespace):
+        # One that is not there may be about to be made.
+        yield Need(CSI_DRIVERS)
+        yield Need(CSI_STORAGE_CAPACITIES)
+
+
+def _bound_claims(known: Known, namespace: str) -> set[str]:
+    claims = known.snapshot.persistent_volume_claims
+    return {claim.metadata.name for claim in claims if claim.metadata.namespace == namespace and is_bound(claim)}
+
+
+def _devices(pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Iterator[Need]:
+    if pod.spec.resource_claims:
+        yield Need(RESOURCE_CLAIMS)
+        for name in awaited_templates(pod):
+            yield Need(RESOURCE_CLAIM_TEMPLATES, pod.metadata.namespace, name)
+        if _waits_for_devices(pod, snapshot):
+            yield Need(RESOURCE_SLICES)
+            yield _DEVICE_CLASSES
+    if features.dra_extended_resource and any(
+        is_extended_resource(name) and not amount.is_zero for name, amount in pod_requests(pod).items()
+    ):
+        yield _DEVICE_CLASSES
+        if needs_claim(pod, classes_by_resource(snapshot.device_classes)):
+            yield Need(RESOURCE_CLAIMS)
+            yield Need(RESOURCE_SLICES)
+
+
+_DEVICE_CLASSES: Final = Need(DEVICE_CLASSES, none_if_not_served=True)
+
+
+def _waits_for_devices(pod: Pod, snapshot: ClusterSnapshot) -> bool:
+    """Whether the pod has all its claims, or will have, and one of them no devices."""
+    if awaited_templates(pod):
+        # A pod that is there already is not looked at before it has its claims.
+        return not pod.metadata.uid
+    try:
+        claims = pod_claims(pod, {claim.key: claim for claim in snapshot.resource_claims})
+    except ClaimError:
+        return False
+    return any(claim.status.allocation is None for claim in claims)

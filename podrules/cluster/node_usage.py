@@ -1,0 +1,129 @@
+"""What can be learned of a node's usage: from its kubelet, else from a metrics API, else nothing.
+
+A metrics API has no list of one node's pods, so for one node each of them is asked for by name: not those of the whole
+cluster. For many nodes its lists are read, and kubelets are asked only where they are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import NODE_METRICS, NODE_PROXIES, POD_METRICS
+from podrules.cluster.kubelet import CONFIGZ, STATS_SUMMARY
+from podrules.cluster.source import Unread
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.metrics import PodMetrics
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.pressure.usage import NO_USAGE, NodeUsage, usage_from_metrics, usage_from_summary
+
+__all__ = ["ReadUsage", "read_usage", "read_usages"]
+
+_SILENT: Final = Unread("get", NODE_PROXIES.rbac_name, None, "the node is not ready, so its kubelet was not asked")
+
+
+MOST_KUBELETS: Final = 60
+"""So many nodes are asked one by one; of more, what a metrics API knows has to do."""
+
+
+class ReadUsage(Struct, frozen=True):
+    """What was read, and what could not be."""
+
+    usage: NodeUsage
+    config: KubeletConfiguration | None
+    unread: tuple[Unread, ...]
+
+
+def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage:
+    """Read a node's usage.
+
+    Args:
+        gatherer: Of the source.
+        node: The node; a silent one is not asked, for that takes until the time is out.
+        pods: Those bound to it.
+    """
+    if not _answers(node):
+        return ReadUsage(NO_USAGE, None, (_SILENT,))
+    said = _from_kubelet(gatherer, node)
+    if isinstance(said, Unread):
+        usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
+        return ReadUsage(usage, None, (said, *unread))
+    return said
+
+
+def _answers(node: Node) -> bool:
+    return node.ready is None or node.ready.status == "True"
+
+
+def _from_kubelet(gatherer: Gatherer, node: Node) -> ReadUsage | Unread:
+    """What a kubelet says, or why it says nothing of its usage."""
+    name = node.metadata.name
+    summary = gatherer.kubelet(name, STATS_SUMMARY)
+    if isinstance(summary, Unread):
+        return summary
+    configz = gatherer.kubelet(name, CONFIGZ)
+    if isinstance(configz, Unread):
+        return ReadUsage(usage_from_summary(summary), None, (configz,))
+    return ReadUsage(usage_from_summary(summary), configz.kubeletconfig, ())
+
+
+def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[NodeUsage, tuple[Unread, ...]]:
+    of_node = gatherer.node_metrics(node.metadata.name)
+    if isinstance(of_node, Unread):
+        return NO_USAGE, (of_node,)
+    found: list[PodMetrics] = []
+    for pod in pods:
+        metrics = gatherer.pod_metrics(pod)
+        if isinstance(metrics, Unread):
+            return NO_USAGE, (metrics,)
+        if metrics is not None:
+            found.append(metrics)
+    return usage_from_metrics(node, of_node, pods, found), ()
+
+
+def read_usages(
+    gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]
+) -> tuple[Mapping[str, ReadUsage], tuple[Unread, ...]]:
+    """The usage of many nodes, by name, and what could not be read of it.
+
+    Args:
+        gatherer: Of the source.
+        nodes: The nodes.
+        pods_on: Those bound to each, by the node's name.
+    """
+    answering = [node for node in nodes if _answers(node)]
+    found: dict[str, ReadUsage] = {}
+    unread: dict[Unread, None] = {}
+    for node in answering if len(answering) <= MOST_KUBELETS else ():
+        said = _from_kubelet(gatherer, node)
+        if isinstance(said, ReadUsage):
+            found[node.metadata.name] = said
+            unread.update(dict.fromkeys(said.unread))
+            continue
+        unread[said] = None
+        if said.reason == "forbidden":
+            break  # That holds for the others too.
+    missing = [node for node in answering if node.metadata.name not in found]
+    return {**found, **(_listed(gatherer, missing, pods_on) if missing else {})}, tuple(unread)
+
+
+def _listed(gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]) -> dict[str, ReadUsage]:
+    """What a metrics API knows of many nodes."""
+    of_nodes, of_pods = gatherer.list(NODE_METRICS), gatherer.list(POD_METRICS)
+    if of_nodes is None or of_pods is None:
+        return {}
+    measured = {entry.metadata.name: entry for entry in of_nodes}
+    by_pod = {(entry.metadata.namespace, entry.metadata.name): entry for entry in of_pods}
+    found: dict[str, ReadUsage] = {}
+    for node in nodes:
+        name = node.metadata.name
+        if name in measured:
+            own = [pod for pod in pods_on.get(name, ()) if not pod.finished]
+            keys = ((pod.metadata.namespace, pod.metadata.name) for pod in own)
+            metrics = [by_pod[key] for key in keys if key in by_pod]
+            found[name] = ReadUsage(usage_from_metrics(node, measured[name], own, metrics), None, ())
+    return found

@@ -1,0 +1,77 @@
+"""A source of which the nodes and pods have been read: what is asked of them is answered from there.
+
+A report asks for the pods of every node and for single nodes, which are requests of their own otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar, cast
+
+from podrules.cluster.field_selector import FieldTerm
+from podrules.cluster.kinds import NODES, PODS, Kind
+from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.source import Source
+from podrules.model.base import KubeObject, Model
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.selectors import Selector
+
+__all__ = ["RememberedSource"]
+
+T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+_NODE_NAME = "spec.nodeName="
+
+
+class RememberedSource:
+    """All nodes and all pods of another source, and whatever else that has."""
+
+    def __init__(self, source: Source, nodes: Sequence[Node], pods: Sequence[Pod]) -> None:
+        """Take what was read.
+
+        Args:
+            source: For everything else.
+            nodes: All of the cluster.
+            pods: All of the cluster.
+        """
+        self._source = source
+        self._nodes = {node.metadata.name: node for node in nodes}
+        self._pods = pods
+        self._pods_on: dict[str, list[Pod]] = {}
+        for pod in pods:
+            self._pods_on.setdefault(pod.spec.node_name, []).append(pod)
+        self.description = source.description
+        self.namespace = source.namespace
+        self.git_version = source.git_version
+        self.now = source.now
+        self.side_by_side = source.side_by_side
+
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+        """One object; see `Source.get`."""
+        if kind is NODES and name in self._nodes:
+            return cast("T", self._nodes[name])
+        return self._source.get(kind, name, namespace)
+
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
+        """All objects of a kind; see `Source.list`."""
+        if kind is NODES and not selector and not field_selector:
+            return cast("Sequence[T]", tuple(self._nodes.values()))
+        if kind is not PODS or selector:
+            return self._source.list(kind, namespace, selector=selector, field_selector=field_selector)
+        found: Sequence[Pod] = self._pods
+        for term in filter(None, field_selector.split(",")):
+            if found is self._pods and term.startswith(_NODE_NAME):
+                found = self._pods_on.get(term.removeprefix(_NODE_NAME), ())
+            else:
+                matching = FieldTerm(term)
+                found = [pod for pod in found if matching.matches_model(pod)]
+        if namespace is not None:
+            found = [pod for pod in found if pod.metadata.namespace == namespace]
+        return cast("Sequence[T]", found)
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """What the kubelet of a node says; see `Source.kubelet`."""
+        return self._source.kubelet(node, endpoint)

@@ -1,0 +1,164 @@
+"""What the rules of partitions and of moving volumes read of a cluster; what cannot be read is noted by the gatherer.
+
+Only pods of nodes that are down are read, and those of namespaces whose claims these use: a large cluster has too many
+to read them all while somebody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from podrules.attachment import VolumeFacts, unique_volume_name
+from podrules.cluster.kinds import (
+    CSI_DRIVERS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PDBS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STATEFUL_SETS,
+    VOLUME_ATTACHMENTS,
+)
+from podrules.cluster.stakes import read_node_reach
+from podrules.partitions import PartitionFacts, nodes_down
+from podrules.reachability import LEASE_NAMESPACE, NodeReach
+from podrules.safety import Guarantee, owner_guarantee
+from podrules.volumes import ClaimedVolume, claimed_volumes
+
+if TYPE_CHECKING:
+    from podrules.cluster.gather import Gatherer
+    from podrules.model.node import Node
+    from podrules.model.pod import Pod
+    from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+
+__all__ = ["partition_facts", "renewals", "volumes_on_their_way"]
+
+
+def renewals(gatherer: Gatherer) -> dict[str, datetime]:
+    """When each node's kubelet last renewed its Lease, by node; nothing where Leases cannot be read."""
+    return {
+        lease.metadata.name: datetime.fromisoformat(lease.spec.renew_time)
+        for lease in gatherer.list(LEASES, LEASE_NAMESPACE) or ()
+        if lease.spec.renew_time
+    }
+
+
+def partition_facts(gatherer: Gatherer, nodes: Sequence[Node], now: datetime) -> PartitionFacts:
+    """Everything about the nodes that are down.
+
+    Args:
+        gatherer: Reads.
+        nodes: All nodes of the cluster: a zone's state is that of all its nodes.
+        now: The present.
+    """
+    renewed = renewals(gatherer)
+    down = [reach.name for reach in nodes_down(nodes, renewed, now)]
+    lost = [pod for name in down for pod in gatherer.pods_on(name) or ()]
+    if not down:
+        return PartitionFacts(nodes=nodes, renewed=renewed, pods=())
+    claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
+    volumes: dict[str, PersistentVolume] = {}
+    for pod in lost:
+        for claimed in claimed_volumes(pod):
+            claim, volume = _claim_and_volume(gatherer, pod, claimed)
+            if claim is not None:
+                claims[pod.metadata.namespace, claimed.claim] = claim
+            if volume is not None:
+                volumes[volume.metadata.name] = volume
+    return PartitionFacts(
+        nodes=nodes,
+        renewed=renewed,
+        pods=(*lost, *_others(gatherer, lost, {namespace for namespace, _ in claims})),
+        stateful_sets={
+            (pod.metadata.namespace, owner.name): found
+            for pod in lost
+            if (owner := owner_guarantee(pod)).guarantee is Guarantee.AT_MOST_ONE
+            and (found := gatherer.get(STATEFUL_SETS, owner.name, pod.metadata.namespace)) is not None
+        },
+        namespaces_being_deleted={
+            entry.metadata.name: datetime.fromisoformat(entry.metadata.deletion_timestamp)
+            for entry in gatherer.list(NAMESPACES) or ()
+            if entry.metadata.deletion_timestamp
+        },
+        claims=claims,
+        volumes=volumes,
+        attachments=gatherer.list(VOLUME_ATTACHMENTS) or (),
+        budgets=gatherer.list(PDBS) or (),
+    )
+
+
+def _others(gatherer: Gatherer, lost: Sequence[Pod], namespaces: Iterable[str]) -> Iterator[Pod]:
+    """Pods that may wait for a claim of a lost one: those of its namespace."""
+    known = {pod.metadata.uid for pod in lost}
+    for namespace in sorted(namespaces):
+        yield from (pod for pod in gatherer.list(PODS, namespace) or () if pod.metadata.uid not in known)
+
+
+def _claim_and_volume(
+    gatherer: Gatherer, pod: Pod, claimed: ClaimedVolume
+) -> tuple[PersistentVolumeClaim | None, PersistentVolume | None]:
+    claim = gatherer.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
+    if claim is None or not claim.spec.volume_name:
+        return claim, None
+    return claim, gatherer.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
+
+
+def volumes_on_their_way(
+    gatherer: Gatherer, pod: Pod, now: datetime
+) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
+    """The volumes of a pod, and whether the nodes answer that have to do with them.
+
+    Args:
+        gatherer: Reads.
+        pod: Bound to a node.
+        now: The present.
+    """
+    facts = tuple(_volume_facts(gatherer, pod))
+    names = {pod.spec.node_name}
+    for volume in facts:
+        names |= {user.spec.node_name for user in volume.users} | {entry.spec.node_name for entry in volume.attachments}
+    return facts, tuple(read_node_reach(name, gatherer.source, now) for name in sorted(names - {""}))
+
+
+def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
+    for claimed in claimed_volumes(pod):
+        _, volume = _claim_and_volume(gatherer, pod, claimed)
+        if volume is None:
+            continue
+        users = [
+            other
+            for other in gatherer.list(PODS, pod.metadata.namespace) or ()
+            if any(use.claim == claimed.claim for use in claimed_volumes(other))
+        ]
+        attachments = [
+            entry
+            for entry in gatherer.list(VOLUME_ATTACHMENTS) or ()
+            if entry.spec.source.persistent_volume_name == volume.metadata.name
+        ]
+        nodes = {entry.spec.node_name for entry in attachments}
+        yield VolumeFacts(
+            name=claimed.name,
+            claim=claimed.claim,
+            volume=volume,
+            attachable=_is_attachable(gatherer, volume),
+            attachments=attachments,
+            users=users,
+            mounted_on=frozenset(name for name in nodes if _has_mounted(gatherer, name, volume)),
+        )
+
+
+def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:
+    if volume.spec.csi is None:
+        return False
+    driver = gatherer.get(CSI_DRIVERS, volume.spec.csi.driver)
+    return driver is None or driver.spec.attach_required is not False
+
+
+def _has_mounted(gatherer: Gatherer, name: str, volume: PersistentVolume) -> bool:
+    node = gatherer.get(NODES, name)
+    source = volume.spec.csi
+    return node is not None and source is not None and unique_volume_name(source) in node.status.volumes_in_use

@@ -1,0 +1,77 @@
+"""KubeSchedulerConfiguration: from a file, or from the ConfigMap that kube-scheduler mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from podrules.cluster.errors import ManifestError, UsageError
+from podrules.cluster.files import Document, parse_documents, read_documents
+from podrules.cluster.kinds import CONFIG_MAPS
+from podrules.cluster.source import Source
+from podrules.model.config import ConfigMap
+from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
+
+__all__ = ["config_map_document", "read_scheduler_configuration"]
+
+_KIND: Final = "KubeSchedulerConfiguration"
+_CONFIG_MAP: Final = "configmap"
+
+
+def config_map_document(config_map: ConfigMap) -> Mapping[str, Any]:
+    """The one KubeSchedulerConfiguration among a ConfigMap's texts.
+
+    Raises:
+        ManifestError: a text is not YAML or JSON, or there is no such document, or more than one.
+    """
+    texts = sorted(config_map.data.items())
+    documents = (document for key, text in texts for document in parse_documents(f"data.{key}", text))
+    return _only(documents, "data")
+
+
+def read_scheduler_configuration(source: Source, where: str) -> Mapping[str, Profile]:
+    """The profiles of a scheduler's configuration by scheduler name, with all arguments that the plugins here read.
+
+    Args:
+        source: Where ConfigMaps are.
+        where: A file, ``-`` for standard input, or ``configmap/NAMESPACE/NAME``.
+
+    Raises:
+        UsageError: a ConfigMap is named otherwise.
+        NotFound: there is no such ConfigMap.
+        Forbidden: the user may not get it.
+        Unreachable: the cluster does not answer.
+        BadObject: the ConfigMap does not have the shape of its kind.
+        ManifestError: the file cannot be read, or kube-scheduler would refuse the configuration.
+    """
+    # The plugins bring arrays with them, which the webhook, a user of this module, does without.
+    from podrules.scheduler.registry import PLUGIN_ARGS
+
+    kind, slash, place = where.partition("/")
+    from_cluster = kind == _CONFIG_MAP and bool(slash)
+    try:
+        document = config_map_document(_get(source, place, where)) if from_cluster else _in_file(where)
+        return read_profiles(document, PLUGIN_ARGS)
+    except ConfigurationError as error:
+        raise ManifestError(f"{where}: {error}") from error
+    except ManifestError as error:
+        # What is in a file names the file already.
+        raise (ManifestError(f"{where}: {error}") if from_cluster else error) from error
+
+
+def _get(source: Source, place: str, where: str) -> ConfigMap:
+    namespace, _, name = place.partition("/")
+    if not namespace or not name or "/" in name:
+        raise UsageError(f"{where!r}: write {_CONFIG_MAP}/NAMESPACE/NAME, or the path of a file")
+    return source.get(CONFIG_MAPS, name, namespace)
+
+
+def _in_file(path: str) -> Mapping[str, Any]:
+    return _only(read_documents(path), path)
+
+
+def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
+    found = [document.content for document in documents if document.content["kind"] == _KIND]
+    if len(found) != 1:
+        raise ManifestError(f"{place}: {len(found)} documents of kind {_KIND}: it needs one")
+    return found[0]

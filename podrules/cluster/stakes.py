@@ -1,0 +1,73 @@
+"""What the rules of force deletion read of a cluster, one object at a time; what cannot be read is unknown."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from podrules.cluster.errors import ClusterError, NotFound
+from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
+from podrules.cluster.source import Source
+from podrules.model.pod import Pod
+from podrules.model.storage import PersistentVolume
+from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, ReachableNode, node_reach
+from podrules.volumes import ClaimedVolume, WriterGuard, WriterLock, attachment_name, writer_guard
+
+__all__ = ["read_guard", "read_node_reach", "read_reach", "read_renewed"]
+
+
+def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
+    """Whether a node answers."""
+    try:
+        node = source.get(NODES, name)
+    except NotFound:
+        node = None
+    except ClusterError:
+        return NodeReach(name, Reach.UNKNOWN, "")
+    return read_reach(name, node, source, now)
+
+
+def read_reach(name: str, node: ReachableNode | None, source: Source, now: datetime) -> NodeReach:
+    """The same of a node that was read; its Lease is read when the Node does not say that it is silent."""
+    try:
+        known = node_reach(name, node, renewed=None, now=now)
+        if known.reach is not Reach.ANSWERS:
+            return known
+        return node_reach(name, node, renewed=read_renewed(name, source), now=now)
+    except ClusterError:
+        return NodeReach(name, Reach.UNKNOWN, "")
+
+
+def read_renewed(name: str, source: Source) -> datetime | None:
+    """When the node's kubelet last renewed its Lease; None without one.
+
+    Raises:
+        ClusterError: it cannot be read.
+    """
+    try:
+        text = source.get(LEASES, name, LEASE_NAMESPACE).spec.renew_time
+    except NotFound:
+        return None
+    return datetime.fromisoformat(text) if text else None
+
+
+def read_guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
+    """Who keeps a second writer off a volume of a pod."""
+    try:
+        claim = source.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
+        if not claim.spec.volume_name:
+            return WriterGuard(claimed.name, WriterLock.UNKNOWN)
+        volume = source.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
+        attached = _attached(volume, pod.spec.node_name, source)
+    except ClusterError:
+        return WriterGuard(claimed.name, WriterLock.UNKNOWN)
+    return writer_guard(claimed, claim, volume, attached=attached)
+
+
+def _attached(volume: PersistentVolume, node: str, source: Source) -> bool | None:
+    """Whether a CSI volume is attached to the pod's node; None for other volumes."""
+    if volume.spec.csi is None:
+        return None
+    try:
+        return source.get(VOLUME_ATTACHMENTS, attachment_name(volume.spec.csi, node)).status.attached
+    except NotFound:
+        return False

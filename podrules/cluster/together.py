@@ -1,0 +1,39 @@
+"""Several reads at a time: a list of pods takes long, and those of nodes and budgets need not wait for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+__all__ = ["together"]
+
+T = TypeVar("T")
+
+
+def together(reads: Sequence[Callable[[], T]]) -> list[T]:
+    """What each gives, in their order.
+
+    Raises:
+        BaseException: what the first of them in that order raised, once all are done.
+    """
+    found: dict[int, T] = {}
+    raised: dict[int, BaseException] = {}
+
+    def run(place: int, read: Callable[[], T]) -> None:
+        try:
+            found[place] = read()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
+            raised[place] = error
+
+    if len(reads) == 1:
+        return [reads[0]()]
+    # Nobody waits for them when the user ends the program: their connections end with it.
+    threads = [threading.Thread(target=run, args=entry, daemon=True) for entry in enumerate(reads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[min(raised)]
+    return [found[place] for place in range(len(reads))]

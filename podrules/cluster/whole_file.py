@@ -1,0 +1,38 @@
+"""Files that are replaced when all is written, and only then."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from podrules.cluster.errors import ClusterError
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file that only its owner may read.
+
+    Args:
+        path: Of the file; what was there before stays until all is written.
+        parts: What comes one after the other.
+
+    Raises:
+        ClusterError: it cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        # Put in its place, a file would be where a device or a pipe was.
+        raise ClusterError(f"{path}: cannot be written: it is no regular file; name a new file")
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                file.writelines(parts)
+                file.flush()
+                os.replace(file.name, path)  # noqa: PTH105 - the file has only its name here
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise ClusterError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,68 @@
+r"""Pods' bytes to pods: by far most of what a large cluster's lists hold, and most of them are alike.
+
+What no model has a field for is dropped first: managed fields, addresses, containers' ids. Metadata, spec and status
+are then decoded by their shape (`alike`). What is left of a pod's own in their bytes:
+
+    metadata    name, uid, resourceVersion, creationTimestamp
+    spec        nodeName, and the name of the volume with the token
+    status      times
+
+Source: k8s.io/api/core/v1/generated.proto (Pod, PodSpec, PodStatus) and
+k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto (ObjectMeta) at v0.36.3;
+plugin/pkg/admission/serviceaccount/admission.go (the volume's name) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar, cast
+
+from google.protobuf.message import DecodeError as NotProtobuf
+
+from podrules.cluster.kinds import PODS, Kind
+from podrules.cluster.wire.alike import TIME, Alike, text_place
+from podrules.cluster.wire.codec import Codec
+from podrules.model.base import KubeObject, ObjectMeta
+from podrules.model.pod import Pod, PodSpec, PodStatus
+
+__all__ = ["PodCodec", "codec_of"]
+
+T = TypeVar("T", bound=KubeObject)
+
+_NAME: Final = text_place(rb"[a-z0-9.-]", range(1, 128))
+_IN_METADATA: Final = rb"(?<=[\x0a\x2a\x32\x42])(?:" + TIME + rb"|" + _NAME + rb")"
+"""name = 1, uid = 5, resourceVersion = 6, creationTimestamp = 8."""
+_MOST_IN_METADATA: Final = 4
+_IN_SPEC: Final = rb"\x15kube-api-access-[a-z0-9]{5}|(?<=\x52)(?:" + _NAME + rb")"
+"""The name of a volume; nodeName = 10."""
+
+
+class PodCodec(Codec[Pod]):
+    """Decodes pods. Shapes are remembered until the codec goes."""
+
+    def __init__(self) -> None:
+        """Know no shape yet."""
+        super().__init__(PODS)
+        time = self.decoder(None, "meta/v1.Time")
+        metadata = self.decoder(ObjectMeta, "meta/v1.ObjectMeta")
+        self._metadata = Alike[ObjectMeta](metadata, time, _IN_METADATA, _MOST_IN_METADATA)
+        self._spec = Alike[PodSpec](self.decoder(PodSpec, "core/v1.PodSpec"), time, _IN_SPEC)
+        self._status = Alike[PodStatus](self.decoder(PodStatus, "core/v1.PodStatus"), time, TIME)
+
+    def decode(self, raw: bytes) -> Pod:
+        """See `Codec.decode`, which says what is wrong."""
+        if not (self._metadata.pays or self._spec.pays or self._status.pays):
+            return super().decode(raw)
+        try:
+            pod: Any = self.narrowed(raw)
+            return Pod(
+                self._metadata.decode(pod.metadata.SerializeToString()),
+                self._spec.decode(pod.spec.SerializeToString()),
+                self._status.decode(pod.status.SerializeToString()),
+            )
+        except (NotProtobuf, ValueError):
+            return super().decode(raw)
+
+
+def codec_of(kind: Kind[T]) -> Codec[T]:
+    """The quickest codec of a kind."""
+    return cast("Codec[T]", PodCodec()) if cast("Any", kind) is PODS else Codec(kind)

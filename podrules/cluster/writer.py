@@ -1,0 +1,150 @@
+"""Changes to the cluster, for the commands that make some: each to one object, which has to be the one looked at.
+
+A uid is a precondition of every change, and of a patch the resourceVersion too: what somebody else changed in between
+is not changed by us. A request is never sent twice. The proxy behind a writer lets through the paths and methods that
+its command needs, and nothing else.
+
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (DeleteOptions, Preconditions) at v0.36.3;
+k8s.io/api/authorization/v1/types.go (SelfSubjectAccessReview) at v0.36.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from msgspec import field
+
+from podrules.cluster.access import Access
+from podrules.cluster.answers import error_message
+from podrules.cluster.errors import Conflict, Forbidden, NotFound, Refused, Unreachable
+from podrules.cluster.kinds import Kind
+from podrules.cluster.transport import Answer
+from podrules.model.base import KubeObject, Model
+from podrules.model.decode import from_json
+
+__all__ = ["ACCESS_REVIEWS", "Sender", "Writer"]
+
+ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_JSON_PATCH: Final = "application/json-patch+json"
+_DRY_RUN: Final = "?dryRun=All"
+
+
+class Sender(Protocol):
+    """What carries changes."""
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+        """See `podrules.cluster.transport.KubectlProxy.send`."""
+        ...
+
+
+class _ReviewStatus(Model, frozen=True):
+    allowed: bool = False
+    reason: str = ""
+
+
+class _Review(Model, frozen=True):
+    status: _ReviewStatus = field(default_factory=_ReviewStatus)
+
+
+class Writer:
+    """Makes changes; returns the warnings that the API server gave with each."""
+
+    def __init__(self, sender: Sender, *, dry_run: bool) -> None:
+        """Take over a sender, closed by its owner.
+
+        Args:
+            sender: Carries the requests.
+            dry_run: Whether the API server is to do everything but store it.
+        """
+        self._sender = sender
+        self._dry_run = dry_run
+
+    def may(self, verb: str, kind: Kind[Any], name: str, namespace: str = "") -> Access:
+        """Ask the API server whether the user may do something to an object.
+
+        Raises:
+            Unreachable: it does not answer.
+        """
+        attributes = {"verb": verb, "group": kind.group, "resource": kind.plural, "name": name, "namespace": namespace}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        answer = self._sender.send("POST", ACCESS_REVIEWS, json.dumps(body).encode())
+        if answer.status != 201:
+            raise Unreachable(
+                f"the API server does not tell what you may do ({answer.status}): {error_message(answer.body)}"
+            )
+        status = from_json(answer.body, _Review).status
+        return Access(verb, kind.rbac_name, name, namespace, status.allowed, status.reason)
+
+    def delete(self, kind: Kind[Any], entry: KubeObject, *, grace_period_seconds: int | None) -> tuple[str, ...]:
+        """Delete this very object.
+
+        Raises:
+            NotFound: there is none of that name any more.
+            Conflict: the one of that name is another.
+            Forbidden: the user may not.
+            Refused: an admission webhook does not let it, or the API server itself.
+            Unreachable: there was no answer; whether it is deleted is not known.
+        """
+        options: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": entry.metadata.uid},
+        }
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        if self._dry_run:
+            # Where a deletion has a body, the API server passes over the query.
+            options["dryRun"] = ["All"]
+        return self._send("delete", "DELETE", kind, entry, options)
+
+    def patch(self, kind: Kind[Any], entry: KubeObject, operations: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Patch this very object, as it was when it was read (JSON patch).
+
+        Raises:
+            NotFound: there is none of that name any more.
+            Conflict: somebody changed it since, or made it anew.
+            Forbidden: the user may not.
+            Refused: an admission webhook does not let it, or the API server itself.
+            Unreachable: there was no answer; whether it is patched is not known.
+        """
+        same = [
+            {"op": "replace", "path": "/metadata/uid", "value": entry.metadata.uid},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": entry.metadata.resource_version},
+        ]
+        return self._send("patch", "PATCH", kind, entry, [*same, *operations], content_type=_JSON_PATCH)
+
+    def _send(
+        self,
+        verb: str,
+        method: str,
+        kind: Kind[Any],
+        entry: KubeObject,
+        body: Any,
+        *,
+        content_type: str = "application/json",
+    ) -> tuple[str, ...]:
+        namespace, name = entry.metadata.namespace or None, entry.metadata.name
+        path = kind.path(namespace, name) + (_DRY_RUN if self._dry_run else "")
+        answer = self._sender.send(method, path, json.dumps(body).encode(), content_type)
+        if answer.status in {200, 201, 202}:
+            return answer.warnings
+        message = error_message(answer.body)
+        match answer.status:
+            case 404:
+                raise NotFound(kind, name, namespace)
+            case 409:
+                raise Conflict(f"{kind.singular}/{name} is not as it was looked at: {message}")
+            case 403 if "denied the request" not in message:
+                raise Forbidden(verb, kind, namespace, message)
+            case status if 400 <= status < 500:
+                raise Refused(f"{kind.singular}/{name} is not changed, the API server says: {message}")
+        raise Unreachable(
+            f"the API server answered {answer.status} to {verb} {kind.singular}/{name}: {message}; whether it was "
+            "done is not known"
+        )
