@@ -7,5 +7,5 @@
     response    Answer to AdmissionReview
     handlers    one module a concern: Request to Answer, no HTTP
 
-Today it warns of force deletions; it never changes or denies anything.
+What it fills in, warns of and refuses is told in docs/webhook.md.
 """

@@ -1,52 +1,46 @@
-"""HTTP around the handlers. The only module that knows Flask."""
+"""HTTP around the reviews. The only module that knows Flask."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from flask import Flask, Response, abort, request
 from werkzeug.exceptions import HTTPException
 
 from webhook.cluster import Cluster
-from webhook.handlers import mutate, validate
-from webhook.response import ALLOWED, Answer, encode_answer
-from webhook.review import MAX_REVIEW_BYTES, BadReview, Request, decode_review
+from webhook.metrics import Metrics
+from webhook.reviews import REVIEW_PATHS, Reviews
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
 __all__ = ["create_app"]
 
 _LOG: Final = logging.getLogger(__name__)
-_JSON: Final = "application/json"
-_Handler = Callable[[Request, Cluster], Answer]
 
 
-def create_app(cluster: Cluster, waiting_for: Callable[[], Sequence[str]], draining: Callable[[], bool]) -> Flask:
+def create_app(
+    cluster: Cluster,
+    waiting_for: Callable[[], Sequence[str]],
+    draining: Callable[[], bool],
+    *,
+    metrics: Metrics | None = None,
+    client_names: Collection[str] | None = None,
+) -> Flask:
     """The application: ``POST /mutate`` and ``/validate``, ``GET /healthz`` and ``/readyz``.
 
     Args:
         cluster: What handlers ask.
         waiting_for: What is still missing before requests can be answered; nothing: ready.
         draining: Whether the server is about to end: it still answers, and wants no new connections.
+        metrics: Where things are counted; its paths are `REVIEW_PATHS`.
+        client_names: Common names whose certificates may send reviews, empty: any of the trusted authorities; None:
+            anybody may.
     """
     app = Flask("qos-webhook")
-    app.config["MAX_CONTENT_LENGTH"] = MAX_REVIEW_BYTES
-
-    def reviewed(handler: _Handler) -> Response:
-        body = _body()
-        missing = waiting_for()
-        if missing:
-            # The API server then goes by its failurePolicy: an answer without a look would be no better, and hidden.
-            abort(503, f"not ready: waiting for {', '.join(missing)}")
-        return _reviewed(body, handler, cluster)
-
-    @app.post("/mutate")
-    def _mutate() -> Response:
-        return reviewed(mutate)
-
-    @app.post("/validate")
-    def _validate() -> Response:
-        return reviewed(validate)
+    counted = metrics or Metrics(REVIEW_PATHS)
 
     @app.get("/healthz")
     def _healthz() -> Response:
@@ -61,34 +55,25 @@ def create_app(cluster: Cluster, waiting_for: Callable[[], Sequence[str]], drain
             abort(503, f"waiting for {', '.join(missing)}")
         return Response("ok\n", mimetype="text/plain")
 
+    def refused(environ: WSGIEnvironment, error: HTTPException) -> Response:
+        if environ["REQUEST_METHOD"] == "POST":
+            counted.count_refused(error.code or 500)
+            who, path = environ.get("REMOTE_ADDR"), environ["PATH_INFO"]
+            _LOG.warning("%s %s: %d: %s", who, path, error.code or 500, error.description)
+        answer = Response(f"{error.description}\n", status=error.code, mimetype="text/plain")
+        for name in ("Allow", "Retry-After"):
+            answer.headers.extend((name, value) for found, value in error.get_headers() if found == name)
+        return answer
+
     @app.errorhandler(HTTPException)
     def _failed(error: HTTPException) -> Response:
-        return Response(f"{error.description}\n", status=error.code, mimetype="text/plain")
+        return refused(request.environ, error)
 
+    reviews = Reviews(cluster, waiting_for, counted, client_names, refused)
+    routed = app.wsgi_app
+
+    def reviews_first(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return (reviews if environ["PATH_INFO"] in REVIEW_PATHS else routed)(environ, start_response)
+
+    app.wsgi_app = reviews_first  # type: ignore[method-assign]  # as Flask's own documentation puts middleware in
     return app
-
-
-def _body() -> bytes:
-    """The body, of known length and type: a chunked one would be cut at the limit without a word."""
-    if request.headers.get("Transfer-Encoding"):
-        abort(411, "send Content-Length: a chunked body is not accepted")
-    if request.mimetype != _JSON:
-        abort(415, f"send Content-Type: {_JSON}")
-    return request.get_data(cache=False)
-
-
-def _reviewed(body: bytes, handler: _Handler, cluster: Cluster) -> Response:
-    try:
-        review = decode_review(body)
-    except BadReview as error:
-        abort(400, str(error))
-    return Response(encode_answer(review.uid, _answered(review, handler, cluster)), mimetype=_JSON)
-
-
-def _answered(review: Request, handler: _Handler, cluster: Cluster) -> Answer:
-    """The handlers' answer; a failure of ours never stands in anybody's way."""
-    try:
-        return handler(review, cluster)
-    except Exception:  # noqa: BLE001 - whatever it is, it must not hinder anybody
-        _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
-        return ALLOWED

@@ -12,13 +12,18 @@ from podrules.cluster.kinds import CONFIG_MAPS
 from podrules.cluster.memory import MemorySource
 from podrules.cluster.reflector import Reflector, StreamTransport
 from podrules.cluster.transport import Response
+from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
+from webhook.audit import Audit
 from webhook.cached import Caches
+from webhook.certificates.files import WatchedFiles
 from webhook.certificates.keeper import CertificateKeeper
 from webhook.certificates.pair import make_pair
 from webhook.certificates.serving import ServingContext
+from webhook.certificates.status import Certificate
 from webhook.cluster import Cluster, live_sources
-from webhook.scheduler_config import CachedConfigMap, SpreadDefaults
+from webhook.metrics import Metrics
+from webhook.scheduler_config import SpreadDefaults
 from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings
 
 __all__ = ["Backend", "start_backend"]
@@ -36,57 +41,84 @@ class Backend(NamedTuple):
     waiting_for: Callable[[], Sequence[str]]
     """What is missing before requests can be answered."""
     serving: ServingContext
+    certificate: Certificate | None
+    """What is served, and keeps it so; None: a stand-in."""
+    caches: Sequence[Reflector[Any]]
+    """All that are kept."""
 
 
-def start_backend(settings: Settings) -> Backend:
+def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend:
     """Begin to fill the caches and to keep the certificate, in threads of their own; returns at once.
+
+    Args:
+        settings: What the program was told.
+        metrics: Where an audit of pods puts what it finds; there is none when not given.
 
     Raises:
         Unreachable: there is no configuration for a cluster.
-        OSError: certificate files cannot be read.
+        OSError: certificate files cannot be read, or are no certificate with its key.
     """
-    serving = ServingContext()
+    serving = ServingContext(settings.client_ca)
+    files = None
     if isinstance(settings.certificate, CertificateFiles):
-        serving.load_files(settings.certificate.certificate, settings.certificate.key)
+        files = WatchedFiles(settings.certificate, serving)
+        _in_thread(files.run)
     else:
         # Until the kept one arrives nobody who checks will talk to us, but the kubelet's probes do.
         stand_in = make_pair(_STAND_IN_NAMES, now=datetime.now(UTC), lifetime=timedelta(days=3650))
         serving.load(stand_in.certificate, stand_in.key)
     spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults)
-    return _demo(spread, serving) if settings.demo else _live(settings, spread, serving)
+    if settings.demo:
+        return _demo(settings, spread, serving, files)
+    return _live(settings, spread, serving, files, metrics)
 
 
-def _live(settings: Settings, spread: SpreadDefaults, serving: ServingContext) -> Backend:
+def _live(
+    settings: Settings,
+    spread: SpreadDefaults,
+    serving: ServingContext,
+    certificate: Certificate | None,
+    metrics: Metrics | None,
+) -> Backend:
     from podrules.cluster.client import ClientTransport
 
     transport = ClientTransport(kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16)
-    caches = Caches.over(transport)
+    caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
     reflectors: list[Reflector[Any]] = [*caches]
     if settings.scheduler_config is not None:
         reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
-    keeper = None
     if isinstance(settings.certificate, KeptCertificate):
-        keeper = CertificateKeeper(transport, settings.certificate, serving)
-        reflectors.extend(keeper.watched)
-        _in_thread(keeper.run)
+        certificate = CertificateKeeper(transport, settings.certificate, serving)
+        reflectors.extend(certificate.watched)
+        _in_thread(certificate.run)
     for reflector in reflectors:
         _in_thread(reflector.run)
 
     def waiting_for() -> Sequence[str]:
         missing = [reflector.name for reflector in reflectors if not reflector.synced]
-        return missing if keeper is None or keeper.ready else [*missing, _CERTIFICATE]
+        return missing if certificate is None or certificate.ready else [*missing, _CERTIFICATE]
 
-    cluster = Cluster(caches, live_sources(transport), spread, lambda: datetime.now(UTC))
-    return Backend(cluster, waiting_for, serving)
+    cluster = Cluster(
+        caches,
+        live_sources(transport),
+        spread,
+        lambda: datetime.now(UTC),
+        settings.force_deletion,
+        options=settings.options,
+    )
+    if metrics is not None and settings.audit and isinstance(settings.certificate, KeptCertificate):
+        audit = Audit(transport, cluster, metrics, configuration=settings.certificate.configuration)
+        _in_thread(lambda: audit.run(waiting_for, settings.audit))
+    return Backend(cluster, waiting_for, serving, certificate, reflectors)
 
 
 def _scheduler_config(
     transport: StreamTransport, config_map: ObjectRef, spread: SpreadDefaults
-) -> Reflector[CachedConfigMap]:
-    reflector: Reflector[CachedConfigMap] = Reflector(
+) -> Reflector[ConfigMap]:
+    reflector: Reflector[ConfigMap] = Reflector(
         transport,
         CONFIG_MAPS,
-        CachedConfigMap,
+        ConfigMap,
         namespace=config_map.namespace,
         name=config_map.name,
         on_change=lambda: spread.take(reflector.get(config_map.name, config_map.namespace)),
@@ -94,11 +126,13 @@ def _scheduler_config(
     return reflector
 
 
-def _demo(spread: SpreadDefaults, serving: ServingContext) -> Backend:
+def _demo(
+    settings: Settings, spread: SpreadDefaults, serving: ServingContext, certificate: Certificate | None
+) -> Backend:
     from podrules.cluster.demo import DEMO_NOW, demo_objects
 
     objects = demo_objects()
-    caches = Caches.over(_Nowhere())
+    caches = Caches.over(_Nowhere(), node_labels=settings.options.lint_topology_keys)
     config = _scheduler_config(_Nowhere(), DEMO_SCHEDULER_CONFIG, spread)
     reflectors: list[Reflector[Any]] = [*caches, config]
     for reflector in reflectors:
@@ -110,7 +144,8 @@ def _demo(spread: SpreadDefaults, serving: ServingContext) -> Backend:
         )
     now = datetime.fromisoformat(DEMO_NOW)
     source = MemorySource(objects, description="the demo cluster", now=now)
-    return Backend(Cluster(caches, lambda: source, spread, lambda: now), lambda: (), serving)
+    cluster = Cluster(caches, lambda _: source, spread, lambda: now, settings.force_deletion, options=settings.options)
+    return Backend(cluster, lambda: (), serving, certificate, reflectors)
 
 
 class _Nowhere:

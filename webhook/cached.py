@@ -5,7 +5,8 @@ A cluster of 5,000 nodes has 20,000 ReplicaSets: of each, a name, a uid and a se
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from msgspec import field
 
@@ -25,23 +26,39 @@ from podrules.model.policy import PriorityClass
 from podrules.model.selectors import LabelSelector
 
 __all__ = [
+    "CONSTRAINTS_ANNOTATION",
     "CachedController",
     "CachedNamespace",
     "CachedNode",
     "CachedReplicationController",
     "CachedService",
     "Caches",
+    "NamespaceMeta",
 ]
+
+
+CONSTRAINTS_ANNOTATION: Final = "kubectl-qos.io/default-topology-spread-constraints"
+"""On a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
 
 
 class _LabelledMeta(CachedMeta, frozen=True):
     labels: dict[str, str] = {}
 
 
-class CachedNamespace(Model, frozen=True):
-    """A Namespace and its labels."""
+class _NamespaceAnnotations(Model, frozen=True):
+    constraints: str = field(default="", name=CONSTRAINTS_ANNOTATION)
 
-    metadata: _LabelledMeta = field(default_factory=_LabelledMeta)
+
+class NamespaceMeta(_LabelledMeta, frozen=True):
+    """``metadata`` of a Namespace."""
+
+    annotations: _NamespaceAnnotations = field(default_factory=_NamespaceAnnotations)
+
+
+class CachedNamespace(Model, frozen=True):
+    """A Namespace, its labels, and the one annotation that counts."""
+
+    metadata: NamespaceMeta = field(default_factory=NamespaceMeta)
 
 
 class _ServiceSpec(Model, frozen=True):
@@ -85,9 +102,22 @@ class CachedNode(CachedObject, frozen=True):
     status: _NodeStatus = field(default_factory=_NodeStatus)
 
     @property
+    def label_keys(self) -> Collection[str]:
+        """The keys of its labels, none where they are not kept."""
+        return ()
+
+    @property
     def ready(self) -> Condition | None:
         """The Ready condition."""
         return ready_condition(self.status.conditions)
+
+
+class _LabelledNode(CachedNode, frozen=True):
+    metadata: _LabelledMeta = field(default_factory=_LabelledMeta)
+
+    @property
+    def label_keys(self) -> Collection[str]:
+        return self.metadata.labels
 
 
 class Caches(NamedTuple):
@@ -102,8 +132,13 @@ class Caches(NamedTuple):
     nodes: Reflector[CachedNode]
 
     @classmethod
-    def over(cls, transport: StreamTransport) -> Caches:
-        """Caches of a cluster; nothing is read yet."""
+    def over(cls, transport: StreamTransport, *, node_labels: bool = False) -> Caches:
+        """Caches of a cluster; nothing is read yet.
+
+        Args:
+            transport: How requests get to the API server.
+            node_labels: Whether labels of nodes are kept.
+        """
         return cls(
             namespaces=Reflector(transport, NAMESPACES, CachedNamespace),
             priority_classes=Reflector(transport, PRIORITY_CLASSES, PriorityClass),
@@ -111,5 +146,5 @@ class Caches(NamedTuple):
             replication_controllers=Reflector(transport, REPLICATION_CONTROLLERS, CachedReplicationController),
             replica_sets=Reflector(transport, REPLICA_SETS, CachedController),
             stateful_sets=Reflector(transport, STATEFUL_SETS, CachedController),
-            nodes=Reflector(transport, NODES, CachedNode),
+            nodes=Reflector(transport, NODES, _LabelledNode if node_labels else CachedNode),
         )

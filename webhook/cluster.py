@@ -1,20 +1,22 @@
 """What handlers may ask of the cluster.
 
-Answers come from caches. What is not cached, or not cached yet, is read live within one short budget a review; past it
-`Unreachable` is raised, and the handler says 'unknown' or leaves things as they are.
+Answers come from caches. What is not cached, or not cached yet, is read live within one short budget a review, a
+quarter of the time for which the API server waits; past it `Unreachable` is raised, and the handler says 'unknown' or
+leaves things as they are.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from podrules.cluster.errors import NotFound, Unreachable
-from podrules.cluster.kinds import NODES
+from podrules.cluster.errors import ClusterError, NotFound, Unreachable
+from podrules.cluster.kinds import NAMESPACES, NODES, PRIORITY_CLASSES, Kind
 from podrules.cluster.live import LiveSource
 from podrules.cluster.reflector import CachedObject, Reflector
 from podrules.cluster.source import Source
@@ -23,13 +25,28 @@ from podrules.model.pod import Pod, TopologySpreadConstraint
 from podrules.model.policy import PriorityClass
 from podrules.reachability import ReachableNode
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import Siblings
-from webhook.cached import CachedController, CachedReplicationController, CachedService, Caches
+from webhook.cached import (
+    CachedController,
+    CachedNamespace,
+    CachedReplicationController,
+    CachedService,
+    Caches,
+    NamespaceMeta,
+)
 from webhook.scheduler_config import SpreadDefaults
+from webhook.settings import ForceDeletion, Options
 
-__all__ = ["LIVE_BUDGET", "Cluster", "live_sources"]
+__all__ = ["Cluster", "live_sources"]
 
-LIVE_BUDGET: Final = 0.5
-"""Seconds for all live reads of one review; the API server waits for 2 s."""
+_PATIENCE: Final = 2.0
+"""Seconds for which the API server is taken to wait where it does not tell: the chart's timeoutSeconds."""
+_LIVE_SHARE: Final = 0.25
+"""Of these, for all live reads of one review."""
+
+_LOG: Final = logging.getLogger(__name__)
+_DEFAULT_FORCE_DELETION: Final = ForceDeletion()
+_DEFAULT_OPTIONS: Final = Options()
+_CACHED_NAMESPACES: Final[Kind[Any]] = replace(NAMESPACES, model=CachedNamespace)
 
 T = TypeVar("T", bound=CachedObject)
 
@@ -40,43 +57,109 @@ class Cluster:
     def __init__(
         self,
         caches: Caches,
-        live: Callable[[], Source],
+        live: Callable[[float], Source],
         spread_defaults: SpreadDefaults,
         now: Callable[[], datetime],
+        force_deletion: ForceDeletion = _DEFAULT_FORCE_DELETION,
+        *,
+        options: Options = _DEFAULT_OPTIONS,
+        patience: float = _PATIENCE,
     ) -> None:
         """Put the parts together.
 
         Args:
             caches: Filled by somebody else.
-            live: Makes a source for the live reads of one review.
+            live: Makes a source for the live reads of one review, which together take no longer than so many seconds.
             spread_defaults: The default constraints of each scheduler.
             now: The clock.
+            force_deletion: What is done about force deletions.
+            options: What is done about new pods and what makes them.
+            patience: Seconds for which the API server waits for an answer.
         """
         self._caches = caches
         self._live = live
         self._spread_defaults = spread_defaults
         self.now = now
+        self.force_deletion = force_deletion
+        self.options = options
+        self._patience = patience
+
+    def for_review(self, patience: float) -> Cluster:
+        """The same for a review for whose answer the API server waits so many seconds."""
+        return Cluster(
+            self._caches,
+            self._live,
+            self._spread_defaults,
+            self.now,
+            self.force_deletion,
+            options=self.options,
+            patience=patience,
+        )
 
     def live(self) -> Source:
         """Live reads for one review; its budget begins now."""
-        return self._live()
+        return self._live(_LIVE_SHARE * self._patience)
 
     def priority_classes(self) -> Mapping[str, PriorityClass]:
         """All PriorityClasses by name, as far as they have arrived."""
         return self._caches.priority_classes.in_namespace()
 
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """One PriorityClass, read live when the cache does not have it; None when there is none.
+
+        Raises:
+            ClusterError: it is not cached and cannot be read.
+        """
+        found = self._caches.priority_classes.get(name)
+        if found is not None:
+            return found
+        try:
+            return self.live().get(PRIORITY_CLASSES, name)
+        except NotFound:
+            return None
+
     def spread_defaults(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint]:
         """The default constraints that pods of a scheduler are given."""
         return self._spread_defaults.of(scheduler_name)
 
-    def namespace_labels(self, name: str) -> Mapping[str, str]:
-        """The labels of a namespace, none for one that has not arrived."""
+    def has_profile(self, scheduler_name: str) -> bool:
+        """Whether the scheduler's configuration names a scheduler."""
+        return self._spread_defaults.names(scheduler_name)
+
+    def namespace(self, name: str) -> CachedNamespace:
+        """A namespace, also one that is newer than the cache; one without labels when it cannot be read."""
         found = self._caches.namespaces.get(name)
-        return found.metadata.labels if found is not None else {}
+        if found is not None:
+            return found
+        try:
+            newer: CachedNamespace = self.live().get(_CACHED_NAMESPACES, name)
+            return newer
+        except NotFound:
+            return _unlabelled(name)
+        except ClusterError as error:
+            _LOG.warning("Namespace %s is taken to have no labels, it cannot be read: %s", name, error)
+            return _unlabelled(name)
+
+    def node_label_keys(self) -> frozenset[str]:
+        """The keys of all nodes' labels; none where they are not kept."""
+        nodes = self._caches.nodes.in_namespace().values()
+        return frozenset(key for node in nodes for key in node.label_keys)
+
+    def present_namespace_labels(self, name: str, live: Source) -> Mapping[str, str]:
+        """The labels of a namespace, also of one that is newer than the cache; none where there is none.
+
+        Raises:
+            ClusterError: it is not cached and cannot be read.
+        """
+        found = self._caches.namespaces.get(name)
+        try:
+            return found.metadata.labels if found is not None else live.get(NAMESPACES, name).metadata.labels
+        except NotFound:
+            return {}
 
     def siblings(self, pod: Pod) -> Siblings:
         """What the default selector of a pod is built from."""
-        return _PodSiblings(self._caches, self._live, pod)
+        return _PodSiblings(self._caches, self.live, pod)
 
     def node(self, name: str, live: Source) -> ReachableNode | None:
         """A node; None when there is none.
@@ -91,6 +174,10 @@ class Cluster:
             return live.get(NODES, name)
         except NotFound:
             return None
+
+
+def _unlabelled(name: str) -> CachedNamespace:
+    return CachedNamespace(metadata=NamespaceMeta(name=name))
 
 
 class _PodSiblings:
@@ -147,6 +234,6 @@ class _Budgeted:
         """The transport is shared and stays open."""
 
 
-def live_sources(transport: _TimedTransport, *, budget: float = LIVE_BUDGET) -> Callable[[], Source]:
-    """Makes sources that read live; all reads of one take no longer than ``budget`` seconds together."""
-    return lambda: LiveSource(_Budgeted(transport, budget), namespace="default", suggest=False)
+def live_sources(transport: _TimedTransport) -> Callable[[float], Source]:
+    """Makes sources that read live; all reads of one take no longer than so many seconds together."""
+    return lambda seconds: LiveSource(_Budgeted(transport, seconds), namespace="default", suggest=False)

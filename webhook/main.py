@@ -15,7 +15,18 @@ from pathlib import Path
 from typing import Final
 
 from podrules import __version__
-from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings
+from webhook.namespace_rules import NamespaceRule, NamespaceRules, RuleError, read_constraints
+from webhook.settings import (
+    CertificateFiles,
+    ForceDeletion,
+    ForceDeletionMode,
+    KeptCertificate,
+    LogFormat,
+    ObjectRef,
+    Options,
+    Settings,
+    Verdict,
+)
 
 __all__ = ["main", "parse_settings"]
 
@@ -23,7 +34,8 @@ _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DEFAULT_LIFETIME: Final = "90d"
 _LEAST_LIFETIME: Final = 12.0
 _MOST_PORT: Final = 65535
-_NEEDED: Final = ("flask", "gunicorn", "gevent", "cryptography")
+_NEEDED: Final = ("flask", "gunicorn", "gevent", "cryptography", "prometheus_client")
+_LEAST_AUDIT: Final = 10.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,9 +68,15 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.error("--tls-cert and --tls-key belong together")
     if not (kept or args.tls_cert or args.demo):
         parser.error("name the certificate: --tls-secret for one that is kept for you, or --tls-cert and --tls-key")
-    for flag, path in (("--tls-cert", args.tls_cert), ("--tls-key", args.tls_key), ("--kubeconfig", args.kubeconfig)):
-        if path and not Path(path).is_file():
-            parser.error(f"{flag}: {path} is not a file")
+    if args.client_name and not args.client_ca:
+        parser.error("--client-name goes with --client-ca: whoever signed the name")
+    files = {name: getattr(args, name) for name in ("tls_cert", "tls_key", "client_ca", "kubeconfig")}
+    for flag, path in ((f"--{name.replace('_', '-')}", path) for name, path in files.items()):
+        try:
+            if path and not Path(path).is_file():
+                parser.error(f"{flag}: {path} is not a file")
+        except OSError as error:
+            parser.error(f"{flag}: {path}: {error.strerror}")
     certificate: CertificateFiles | KeptCertificate | None = None
     if kept:
         certificate = KeptCertificate(
@@ -77,6 +95,13 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         demo=args.demo,
         scheduler_config=args.scheduler_config,
         write_system_defaults=args.write_system_defaults,
+        force_deletion=_force_deletion(args.force_delete_mode, args.exempt_user),
+        options=_options(parser, args),
+        client_ca=args.client_ca,
+        client_names=frozenset(args.client_name),
+        metrics_address=args.metrics_address,
+        log_format=args.log_format,
+        audit=args.audit,
     )
 
 
@@ -84,8 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="qos-webhook",
         description="The admission webhook of kubectl qos. POST /mutate fills in priority and default topology spread "
-        "constraints of new pods; POST /validate refuses unknown PriorityClasses and warns of force deletions; "
-        "GET /healthz, /readyz.",
+        "constraints of new pods; POST /validate refuses unknown PriorityClasses, and warns of force deletions "
+        "or refuses them; GET /healthz, /readyz.",
     )
     add = parser.add_argument
     add("--version", action="version", version=f"qos-webhook {__version__}")
@@ -99,44 +124,176 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--kubeconfig", metavar="FILE", help="the cluster; KUBECONFIG, else the pod's service account")
     add("--demo", action="store_true", help="the built-in demo cluster in place of a live one")
-    tls = parser.add_argument_group("certificate")
-    tls.add_argument("--tls-cert", metavar="FILE", help="certificate chain, PEM, made by somebody else")
-    tls.add_argument("--tls-key", metavar="FILE", help="its private key, PEM")
-    tls.add_argument(
-        "--tls-secret", type=_object, metavar="NAMESPACE/NAME", help="make the certificate and keep it in this Secret"
+    _add_certificate(parser)
+    _add_observability(parser)
+    _add_spread(parser)
+    _add_classes(parser)
+    add(
+        "--warnings",
+        type=_is_verbose,
+        default=False,
+        metavar="usual|verbose",
+        help="verbose: tell which defaults were filled in, too; usual",
     )
-    tls.add_argument(
+    _add_force_deletions(parser)
+    return parser
+
+
+def _add_certificate(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("certificate").add_argument
+    add("--tls-cert", metavar="FILE", help="certificate chain, PEM, made by somebody else")
+    add("--tls-key", metavar="FILE", help="its private key, PEM")
+    add("--tls-secret", type=_object, metavar="NAMESPACE/NAME", help="make the certificate and keep it in this Secret")
+    add(
         "--tls-name",
         type=_tls_name,
         action="append",
         metavar="NAME",
         help="DNS name or IP address that it is for; may be repeated",
     )
-    tls.add_argument(
+    add(
         "--tls-lifetime",
         type=_lifetime,
         default=_DEFAULT_LIFETIME,
         metavar="TIME",
         help=f"of a certificate; renewed when two thirds are over; {_DEFAULT_LIFETIME}",
     )
-    tls.add_argument(
+    add(
         "--webhook-configuration",
         metavar="NAME",
         help="the MutatingWebhookConfiguration and ValidatingWebhookConfiguration to tell of it",
     )
-    spread = parser.add_argument_group("default topology spread constraints")
-    spread.add_argument(
+    add(
+        "--client-ca",
+        metavar="FILE",
+        help="authorities, PEM: reviews are taken only from clients with a certificate of one of them; from anybody",
+    )
+    add(
+        "--client-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="common name that such a client must have; may be repeated; any",
+    )
+
+
+def _add_observability(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("observability").add_argument
+    add(
+        "--metrics-address",
+        type=_address,
+        metavar="HOST:PORT",
+        help="where to serve GET /metrics over plain HTTP, for Prometheus; nowhere",
+    )
+    add(
+        "--log-format",
+        type=_log_format,
+        default=LogFormat.TEXT,
+        metavar="text|json",
+        help="of lines on standard error; text",
+    )
+    add(
+        "--audit",
+        type=_audit,
+        default=3600.0,
+        metavar="TIME",
+        help="how often to count pods that were stored without what they would be given now, also when caches are "
+        "filled at first; 0s: never; 1h",
+    )
+
+
+def _add_spread(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("default topology spread constraints").add_argument
+    add(
         "--scheduler-config",
         type=_object,
         metavar="NAMESPACE/NAME",
         help="ConfigMap with the cluster's KubeSchedulerConfiguration",
     )
-    spread.add_argument(
+    add(
         "--write-system-defaults",
         action="store_true",
         help="write constraints of defaultingType System too, which kube-scheduler applies by itself",
     )
-    return parser
+    add(
+        "--default-constraints",
+        type=_namespace_constraints,
+        action="append",
+        default=[],
+        metavar="NAMESPACE=JSON",
+        help="a list of constraints in place of the cluster's, for a namespace or, as team-*, those whose names begin "
+        "so; [] for none; may be repeated",
+    )
+    add(
+        "--leave-out-template-hash",
+        action="store_true",
+        help="select the pods of all revisions of a Deployment; kube-scheduler's own selector spreads revisions apart",
+    )
+    add(
+        "--lint-spread-selectors",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="warn of constraints whose selector does not match the pod itself; on",
+    )
+    add(
+        "--lint-topology-keys",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="warn of constraints whose topologyKey no node has, for which nodes' labels are kept in memory; off",
+    )
+
+
+def _add_classes(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("PriorityClasses").add_argument
+    add(
+        "--default-class",
+        type=_namespace_class,
+        action="append",
+        default=[],
+        metavar="NAMESPACE=CLASS",
+        help="of pods that name none; NAMESPACE as above; may be repeated",
+    )
+    add(
+        "--allowed-classes",
+        type=_namespace_classes,
+        action="append",
+        default=[],
+        metavar="NAMESPACE=CLASS,…",
+        help="all that pods may have, * for any, nothing for none; NAMESPACE as above; may be repeated",
+    )
+    add(
+        "--disallowed-class",
+        type=_verdict,
+        default=Verdict.DENY,
+        metavar="deny|warn",
+        help="for pods of a class that is not allowed; deny",
+    )
+    add(
+        "--template-class",
+        type=_verdict,
+        default=Verdict.WARN,
+        metavar="warn|deny",
+        help="for workloads whose pods would be refused for their class; warn",
+    )
+
+
+def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("force deletions").add_argument
+    add(
+        "--force-delete-mode",
+        type=_force_delete_mode,
+        action="append",
+        default=[],
+        metavar="[NAMESPACE=]MODE",
+        help="warn, confirm or deny: of one namespace, or of all that say nothing else; may be repeated; warn",
+    )
+    add(
+        "--exempt-user",
+        action="append",
+        default=[],
+        metavar="USERNAME",
+        help="neither warned of force deletions nor hindered, as the cluster's own controllers; may be repeated",
+    )
 
 
 def _address(text: str) -> str:
@@ -159,11 +316,102 @@ def _object(text: str) -> ObjectRef:
     return ObjectRef(namespace, name)
 
 
+def _force_delete_mode(text: str) -> tuple[str, ForceDeletionMode]:
+    namespace, equals, mode = text.rpartition("=")
+    try:
+        if equals and not namespace:
+            raise ValueError("a namespace without a name")
+        return namespace, ForceDeletionMode(mode)
+    except ValueError:
+        message = f"{text!r} is not MODE or NAMESPACE=MODE, where MODE is warn, confirm or deny"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _force_deletion(modes: Sequence[tuple[str, ForceDeletionMode]], exempt_users: Sequence[str]) -> ForceDeletion:
+    by_namespace = dict(modes)
+    default = by_namespace.pop("", ForceDeletionMode.WARN)
+    return ForceDeletion(mode=default, namespaces=by_namespace, exempt_users=frozenset(exempt_users))
+
+
+def _namespace_value(text: str) -> tuple[str, str]:
+    namespace, equals, value = text.partition("=")
+    if not (equals and namespace):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE=…")
+    return namespace, value
+
+
+def _namespace_class(text: str) -> tuple[str, NamespaceRule]:
+    namespace, name = _namespace_value(text)
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text!r} names no class")
+    return namespace, NamespaceRule(default_class=name)
+
+
+def _namespace_classes(text: str) -> tuple[str, NamespaceRule]:
+    namespace, names = _namespace_value(text)
+    return namespace, NamespaceRule(allowed_classes=tuple(filter(None, names.split(","))))
+
+
+def _namespace_constraints(text: str) -> tuple[str, NamespaceRule]:
+    namespace, constraints = _namespace_value(text)
+    try:
+        return namespace, NamespaceRule(constraints=read_constraints(constraints))
+    except RuleError as error:
+        raise argparse.ArgumentTypeError(f"{namespace}: {error}") from error
+
+
+def _verdict(text: str) -> Verdict:
+    try:
+        return Verdict(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither warn nor deny") from None
+
+
+def _is_verbose(text: str) -> bool:
+    if text not in {"usual", "verbose"}:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither usual nor verbose")
+    return text == "verbose"
+
+
+def _options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Options:
+    entries: dict[str, NamespaceRule] = {}
+    for namespace, rule in (*args.default_class, *args.allowed_classes, *args.default_constraints):
+        entries[namespace] = rule.or_else(entries.get(namespace, NamespaceRule()))
+    rules = NamespaceRules(entries)
+    try:
+        rules.check()
+    except RuleError as error:
+        parser.error(str(error))
+    return Options(
+        rules=rules,
+        disallowed_class=args.disallowed_class,
+        template_class=args.template_class,
+        verbose=args.warnings,
+        leave_out_template_hash=args.leave_out_template_hash,
+        lint_selectors=args.lint_spread_selectors,
+        lint_topology_keys=args.lint_topology_keys,
+    )
+
+
 def _seconds(text: str) -> float:
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text, re.ASCII)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 10s, 5m, 12h or 90d")
     return int(found.group(1)) * _UNITS[found.group(2)]
+
+
+def _audit(text: str) -> float:
+    seconds = _seconds(text)
+    if 0 < seconds < _LEAST_AUDIT:
+        raise argparse.ArgumentTypeError(f"{text!r} is too often; at least {_LEAST_AUDIT:g}s, or 0s for never")
+    return seconds
+
+
+def _log_format(text: str) -> LogFormat:
+    try:
+        return LogFormat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither text nor json") from None
 
 
 def _lifetime(text: str) -> float:

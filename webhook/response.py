@@ -17,11 +17,12 @@ from msgspec import Struct
 from webhook.patch import PatchOperation
 from webhook.review import API_VERSION
 
-__all__ = ["ALLOWED", "MAX_WARNING", "Answer", "combined", "denied", "encode_answer"]
+__all__ = ["ALLOWED", "MAX_MESSAGE", "MAX_WARNING", "Answer", "combined", "denied", "encode_answer"]
 
 MAX_WARNING: Final = 256
 """Characters of one warning: what is left of each when all together are too long."""
-_MAX_MESSAGE: Final = 1024
+MAX_MESSAGE: Final = 1024
+"""Characters of a refusal."""
 _FORBIDDEN: Final = 403
 
 
@@ -84,7 +85,7 @@ def encode_answer(uid: str, answer: Answer) -> bytes:
     response = _Response(
         uid,
         answer.allowed,
-        None if answer.allowed else _Status(_plain(answer.denial, _MAX_MESSAGE)),
+        None if answer.allowed else _Status(_plain(answer.denial, MAX_MESSAGE)),
         tuple(_plain(warning, MAX_WARNING) for warning in answer.warnings),
         "JSONPatch" if answer.patch else None,
         msgspec.json.encode(answer.patch) if answer.patch else None,

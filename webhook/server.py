@@ -3,6 +3,8 @@
 ``gevent``: threads and processes of the other workers starve behind TLS connections that the API server opens ahead and
 leaves idle. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One worker: a
 cluster scales by replicas. The control socket is off: it would need a writable home.
+
+What imports ``ssl``, sockets or threads is imported in the worker, after gevent has put its own in their place.
 """
 
 from __future__ import annotations
@@ -11,21 +13,101 @@ import logging
 import os
 import ssl
 import sys
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import gevent
+from gevent.pywsgi import WSGIHandler, WSGIServer
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from podrules.cluster.errors import ClusterError
+from webhook.connections import MOST_CONNECTIONS
+from webhook.logs import set_up_logs
 from webhook.settings import Settings
 
+if TYPE_CHECKING:
+    from webhook.certificates.status import Certificate
+    from webhook.connections import Connections
+    from webhook.metrics import Metrics
+
 __all__ = ["Server"]
+
+_LOG: Final = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS: Final = 95
 _FINISH_SECONDS: Final = 20
 """After the end of listening: for requests under way, and for clients to leave their idle connections."""
+
+
+_SPARE_CONNECTIONS: Final = 50
+"""For those that have just been ended and are not gone yet."""
+_LOOK_SECONDS: Final = 0.5
+_SCRAPE_SECONDS: Final = 10.0
+_MOST_SCRAPES: Final = 8
+
+
+class _Log(Logger):
+    """gunicorn's lines, written as all others are."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
+class _Handshakes:
+    """A TLS context whose handshakes end in time, and are told of when they fail."""
+
+    def __init__(self, context: Any, connections: Connections, metrics: Metrics) -> None:
+        self._context = context
+        self._connections = connections
+        self._metrics = metrics
+
+    def wrap_socket(self, sock: Any, **how: Any) -> Any:
+        """See `ssl.SSLContext.wrap_socket`."""
+        client = sock.getpeername()[0]
+        channel = self._context.wrap_socket(sock, do_handshake_on_connect=False, **how)
+        self._connections.begin_handshake(channel)
+        try:
+            channel.do_handshake()
+        except OSError as error:
+            channel.close()
+            if self._connections.forget(channel):
+                self._metrics.count_closed("tls")
+                # Whoever only looks whether the port is open says nothing, and is not worth a line.
+                if isinstance(error, ssl.SSLError) and error.reason and not isinstance(error, ssl.SSLEOFError):
+                    _LOG.warning("%s: the TLS handshake failed: %s", client, error.reason)
+            raise
+        self._connections.end_handshake(channel)
+        return channel
+
+
+class _Whole:
+    """A socket that head and body of an answer go to at once: each alone is a TLS record, and wakes the client."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self._pieces: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def sendall(self, data: bytes) -> None:
+        """Keep it until `flush`."""
+        self._pieces.append(data)
+
+    def flush(self) -> None:
+        """Send what was kept."""
+        if self._pieces:
+            self._sock.sendall(b"".join(self._pieces))
+
+    def close(self) -> None:
+        """What was kept is not sent any more."""
+        self._pieces.clear()
+        self._sock.close()
 
 
 class _Worker(GeventWorker):
@@ -33,16 +115,32 @@ class _Worker(GeventWorker):
 
     def run(self) -> None:
         """Serve; a client that breaks off its handshake is no error of ours, and no traceback in the log."""
+        # gunicorn looks settings up a dozen times a request: attributes are found at once.
+        vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
         hub = gevent.get_hub()
         hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError, ConnectionError)
+        gevent.spawn(self._end_late)
         super().run()
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        """Serve one connection to its end."""
+        try:
+            super().handle(listener, client, addr)
+        finally:
+            self._connections.forget(client)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
         """Serve one request, then let the other connections have theirs.
 
         A connection whose next request is there already would otherwise be served again and again before all others.
         """
-        done = super().handle_request(listener_name, req, sock, addr)
+        self._connections.begin_request(sock)
+        whole: Any = _Whole(sock)
+        try:
+            done = super().handle_request(listener_name, req, whole, addr)
+        finally:
+            whole.flush()
+        self._connections.end_request(sock)
         gevent.sleep(0)
         return done
 
@@ -52,15 +150,35 @@ class _Worker(GeventWorker):
         server.draining = True
         gevent.spawn_later(server.settings.drain, super().handle_exit, sig, frame)
 
+    @property
+    def _connections(self) -> Connections:
+        return cast("Server", self.app).connections
+
+    def _end_late(self) -> None:
+        while True:
+            gevent.sleep(_LOOK_SECONDS)
+            self._connections.end_late()
+
+
+class _Scrape(WSGIHandler):
+    """One connection of Prometheus; it does not stay."""
+
+    def handle(self) -> None:
+        with gevent.Timeout(_SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
+            super().handle()
+
 
 class Server(BaseApplication):
     """The webhook on one address, over TLS."""
 
     def __init__(self, settings: Settings) -> None:
         """Take the settings."""
+        set_up_logs(settings.log_format)
         self.settings = settings
         self.draining = False
         """In the worker: whether it was told to end."""
+        self.certificate: Certificate | None = None
+        """In the worker: what keeps the certificate; None: a stand-in is served."""
         super().__init__()
 
     def load_config(self) -> None:
@@ -69,29 +187,102 @@ class Server(BaseApplication):
             "bind": [self.settings.address],
             "worker_class": _Worker,
             "workers": 1,
+            "worker_connections": MOST_CONNECTIONS + _SPARE_CONNECTIONS,
+            "logger_class": _Log,
+            # Nobody stands between the API server and us who may say what was asked for.
+            "forwarded_allow_ips": "",
             "keepalive": _KEEP_ALIVE_SECONDS,
             "graceful_timeout": int(self.settings.drain) + _FINISH_SECONDS,
             "control_socket_disable": True,
             "proc_name": "qos-webhook",
             # gunicorn serves TLS when it is given a file; the context below then never reads it.
             "certfile": os.devnull,
-            "ssl_context": lambda _config, _default: self._serving.context,
+            "ssl_context": lambda _config, _default: self._handshakes,
+            "worker_exit": lambda _arbiter, _worker: self._give_up(),
         }
         for name, value in options.items():
             self.cfg.set(name, value)
 
     def load(self) -> Any:
         """Make the application, in the worker: caches and certificates live there."""
-        logging.basicConfig(
-            stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-        )
         from webhook.app import create_app
         from webhook.backend import start_backend
+        from webhook.connections import Connections
+        from webhook.metrics import Metrics, Watched
+        from webhook.reviews import REVIEW_PATHS
 
+        metrics = Metrics(REVIEW_PATHS)
+        self.connections = Connections(metrics.count_closed)
         try:
-            backend = start_backend(self.settings)
+            backend = start_backend(self.settings, metrics)
+            if self.settings.metrics_address is not None:
+                _serve_metrics(self.settings.metrics_address, metrics)
         except (ClusterError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
-        self._serving = backend.serving
-        return create_app(backend.cluster, backend.waiting_for, lambda: self.draining)
+        self.certificate = certificate = backend.certificate
+        self._handshakes = _Handshakes(backend.serving.context, self.connections, metrics)
+        metrics.look_at(
+            Watched(
+                caches=backend.caches,
+                ready=lambda: not backend.waiting_for(),
+                certificate=certificate.status if certificate is not None else lambda: None,
+                connections=self.connections.counts,
+            )
+        )
+        app = create_app(
+            backend.cluster,
+            backend.waiting_for,
+            lambda: self.draining,
+            metrics=metrics,
+            client_names=self.settings.client_names if self.settings.client_ca is not None else None,
+        )
+        return _closing(app)
+
+    def _give_up(self) -> None:
+        """What other replicas would wait for, when the worker ends."""
+        if self.certificate is not None:
+            self.certificate.stop()
+
+
+def _closing(app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """The application, with each connection ended after an error: what is left of the request is not read.
+
+    Who then asks again does so on a new connection, which may reach another replica.
+    """
+
+    def closing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        def start(status: str, headers: Any, exc_info: Any = None) -> Any:
+            if status >= "4":
+                start_response.__self__.force_close()
+            return start_response(status, headers, exc_info)
+
+        return app(environ, start)
+
+    return closing
+
+
+def _serve_metrics(address: str, metrics: Metrics) -> None:
+    """Begin to answer ``GET /metrics``.
+
+    Raises:
+        OSError: the address cannot be had.
+    """
+    from gevent.pool import Pool
+
+    from webhook.metrics import CONTENT_TYPE
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if (environ["REQUEST_METHOD"], environ["PATH_INFO"]) != ("GET", "/metrics"):
+            start_response("404 Not Found", [("Content-Type", "text/plain")])
+            return [b"GET /metrics is all there is\n"]
+        start_response("200 OK", [("Content-Type", CONTENT_TYPE)])
+        return [metrics.render()]
+
+    host, _, port = address.rpartition(":")
+    where = (host.strip("[]"), int(port))
+    server = WSGIServer(where, answer, log=None, error_log=_LOG, handler_class=_Scrape, spawn=Pool(_MOST_SCRAPES))
+    try:
+        server.start()
+    except OSError as error:
+        raise OSError(f"--metrics-address {address}: {error}") from error

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum
+
 from msgspec import Struct
 
-__all__ = ["CertificateFiles", "KeptCertificate", "ObjectRef", "Settings"]
+from webhook.namespace_rules import NamespaceRules
+
+__all__ = [
+    "CertificateFiles",
+    "ForceDeletion",
+    "ForceDeletionMode",
+    "KeptCertificate",
+    "LogFormat",
+    "ObjectRef",
+    "Options",
+    "Settings",
+    "Verdict",
+]
 
 
 class ObjectRef(Struct, frozen=True):
@@ -38,6 +53,59 @@ class KeptCertificate(Struct, frozen=True, kw_only=True):
     """Seconds; renewed when two thirds are over."""
 
 
+class Verdict(Enum):
+    """What a request meets that a rule objects to."""
+
+    WARN = "warn"
+    DENY = "deny"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What is done about new pods and what makes them."""
+
+    rules: NamespaceRules = NamespaceRules()
+    """Of namespaces."""
+    disallowed_class: Verdict = Verdict.DENY
+    """For pods of a PriorityClass that their namespace does not allow."""
+    template_class: Verdict = Verdict.WARN
+    """For workloads whose pods would be refused for their class."""
+    verbose: bool = False
+    """Whether people are told which defaults were filled in."""
+    leave_out_template_hash: bool = False
+    """Whether default constraints select the pods of all revisions of a Deployment together."""
+    lint_selectors: bool = True
+    """Whether people are told of a constraint whose selector does not match the pod itself."""
+    lint_topology_keys: bool = False
+    """Whether people are told of a topologyKey that no node has: nodes' labels are then kept in memory."""
+
+
+class ForceDeletionMode(Enum):
+    """What a force deletion meets."""
+
+    WARN = "warn"
+    CONFIRM = "confirm"
+    """Refused until the object carries a confirmation."""
+    DENY = "deny"
+
+
+class ForceDeletion(Struct, frozen=True, kw_only=True):
+    """What is done about force deletions."""
+
+    mode: ForceDeletionMode = ForceDeletionMode.WARN
+    """Where nothing else is said; a label on a Namespace says most."""
+    namespaces: Mapping[str, ForceDeletionMode] = {}
+    """By namespace."""
+    exempt_users: frozenset[str] = frozenset()
+    """Usernames that are neither warned nor hindered, beside the cluster's own."""
+
+
+class LogFormat(Enum):
+    """How lines of the log are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """All of them."""
 
@@ -55,3 +123,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     """ConfigMap with the cluster's KubeSchedulerConfiguration."""
     write_system_defaults: bool
     """Whether default constraints of type System are written into pods, which the scheduler applies by itself."""
+    force_deletion: ForceDeletion = ForceDeletion()
+    """Who meets what at a force deletion."""
+    options: Options = Options()
+    """What is done about new pods and what makes them."""
+    client_ca: str | None = None
+    """Path of the authorities of clients that may send reviews, PEM; when not given, anybody may."""
+    client_names: frozenset[str] = frozenset()
+    """Common names of those clients; empty: all that the authorities have signed."""
+    metrics_address: str | None = None
+    """``host:port`` of the metrics, over plain HTTP; when not given there are none."""
+    log_format: LogFormat = LogFormat.TEXT
+    """How lines of the log are written."""
+    audit: float = 3600.0
+    """Seconds from one look for pods that were stored without an answer of ours to the next; 0: never."""

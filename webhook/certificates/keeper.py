@@ -1,18 +1,22 @@
 """Keeps the certificate of `rotation` in a Secret, serves it, and names its authorities in the webhook configurations.
 
-Every replica does the same: whoever writes the Secret first wins, the others' writes are refused for their older
-resourceVersion and they take what was written. So no leader is needed, and no replica waits for another.
+Every replica reads the Secret and serves what it holds. One of them, by `election`, also writes: the Secret, and the
+caBundle of our own webhooks. Each write names the version that it is based on: one that comes too late changes nothing.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
+import math
+import socket
 import threading
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import field
@@ -20,12 +24,15 @@ from msgspec import field
 from podrules.cluster.answers import error_message
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import Kind
-from podrules.cluster.reflector import CachedObject, Reflector, StreamTransport
-from podrules.cluster.transport import Response
+from podrules.cluster.reflector import CachedObject, Reflector
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_json
-from webhook.certificates.rotation import Kept, next_step
+from webhook.certificates.election import Election
+from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
+from webhook.certificates.rotation import Kept, next_step, to_serve
 from webhook.certificates.serving import ServingContext
+from webhook.certificates.status import CertificateStatus
+from webhook.certificates.writing import MERGE, STRATEGIC, DescribedMeta, RefusedError, WritingTransport, write
 from webhook.settings import KeptCertificate
 
 __all__ = ["CertificateKeeper"]
@@ -53,16 +60,37 @@ _KEYS: Final = {
 }
 _RETRY_SECONDS: Final = 5.0
 _MOST_WAIT_SECONDS: Final = 3600.0
-_MERGE: Final = "application/merge-patch+json"
-_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_RELEASE_SECONDS: Final = 5.0
+_MOST_LEASE_SECONDS: Final = 15
+"""client-go's usual duration."""
+_LEASE: Final = 1 / 12
+"""Of the lifetime, at most that: a holder may die when a third of the lifetime is left."""
 
 
 class _CachedSecret(CachedObject, frozen=True):
+    metadata: DescribedMeta = field(default_factory=DescribedMeta)
     data: dict[str, str] = {}
+
+
+class _Service(Model, frozen=True):
+    name: str = ""
+    namespace: str = ""
 
 
 class _ClientConfig(Model, frozen=True):
     ca_bundle: str = ""
+    service: _Service | None = None
+    url: str | None = None
+
+    @property
+    def host(self) -> str:
+        """By which the API server calls, and which the certificate must be for."""
+        if self.service is not None:
+            return f"{self.service.name}.{self.service.namespace}.svc"
+        try:
+            return canonical_name(urlsplit(self.url or "").hostname or "")
+        except ValueError:
+            return ""
 
 
 class _Webhook(Model, frozen=True):
@@ -74,14 +102,6 @@ class _CachedConfiguration(CachedObject, frozen=True):
     webhooks: tuple[_Webhook, ...] = ()
 
 
-class WritingTransport(StreamTransport, Protocol):
-    """Requests to one API server that may also write."""
-
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
-        """See `podrules.cluster.client.ClientTransport`."""
-        ...
-
-
 class _Read(NamedTuple):
     """The Secret as it is now."""
 
@@ -91,22 +111,39 @@ class _Read(NamedTuple):
 
 
 class CertificateKeeper:
-    """One replica's part in keeping the certificate."""
+    """One replica's part in keeping the certificate. A `webhook.certificates.status.Certificate`."""
 
-    def __init__(self, transport: WritingTransport, settings: KeptCertificate, serving: ServingContext) -> None:
+    def __init__(
+        self,
+        transport: WritingTransport,
+        settings: KeptCertificate,
+        serving: ServingContext,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         """Describe it; `run` does it.
 
         Args:
             transport: How requests get to the API server.
             settings: Names, lifetime, and where things are kept.
             serving: Where the certificate is served.
+            clock: The time here. The API server's counts, where that is another.
         """
         self._transport = transport
         self._settings = settings
         self._serving = serving
+        self._clock = clock
         self._lifetime = timedelta(seconds=settings.lifetime)
+        self._hosts = {canonical_name(name.lower()) for name in settings.names}
         self._changed = threading.Event()
+        self._stopped = False
         self._first_told: tuple[bytes, datetime] | None = None
+        self._served = Kept()
+        """What is served, with the authorities that were kept beside it last."""
+        self._description: dict[str, dict[str, str]] = {}
+        """Of the Secret when it was seen last: one that is made again is its owner's, as Helm's, as before."""
+        self._loads = 0
+        self._failures = 0
         self._secret = Reflector(
             transport,
             _SECRETS,
@@ -119,8 +156,16 @@ class CertificateKeeper:
             Reflector(transport, kind, _CachedConfiguration, name=settings.configuration, on_change=self._changed.set)
             for kind in (_MUTATING, _VALIDATING)
         ]
+        self._election = Election(
+            transport,
+            settings.secret,
+            identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            duration=min(_MOST_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime))),
+            clock=clock,
+            on_change=self._changed.set,
+        )
         self.ready = False
-        """Whether a kept certificate is served and the API server has been told of it."""
+        """Whether a kept certificate was served that the API server had been told of."""
 
     @property
     def watched(self) -> Iterator[Reflector[Any]]:
@@ -129,35 +174,79 @@ class CertificateKeeper:
         yield from self._configurations
 
     def run(self) -> None:
-        """Keep the certificate for ever. Errors are logged and never raised."""
+        """Keep the certificate until stopped. Errors are logged and never raised."""
+        threading.Thread(target=self._election.run, daemon=True).start()
         wait = 0.0
-        while True:
+        while not self._stopped:
             self._changed.wait(wait)
             self._changed.clear()
             try:
                 wait = self._keep() if all(entry.synced for entry in self.watched) else _RETRY_SECONDS
-            except (ClusterError, _Failed, DecodeError, OSError) as error:
+            except (ClusterError, RefusedError, PairError, DecodeError, OSError) as error:
                 _LOG.warning("the certificate: %s; next try in %.0f s", error, _RETRY_SECONDS)
+                self._failures += 1
                 wait = _RETRY_SECONDS
             except Exception:  # noqa: BLE001 - whatever it is, the certificate must be renewed when it has passed
                 _LOG.exception("the certificate; next try in %.0f s", _RETRY_SECONDS)
+                self._failures += 1
                 wait = _RETRY_SECONDS
+
+    def stop(self) -> None:
+        """Keep it no longer, and let another replica write."""
+        self._stopped = True
+        self._changed.set()
+        self._election.stop(timeout=_RELEASE_SECONDS)
+
+    def status(self) -> CertificateStatus:
+        """How it stands; a stand-in that was served before does not count."""
+        found = self._serving.served if self._loads else None
+        signer = [
+            entry
+            for entry in authorities_in(self._served.authorities, now=datetime.min.replace(tzinfo=UTC))
+            if is_signed_by(self._served.certificate, entry)
+        ]
+        return CertificateStatus(
+            not_after=found.not_after if found else None,
+            authority_not_after=earliest_end(b"".join(signer)),
+            writer=self._election.held,
+            renewals=max(0, self._loads - 1),
+            failures=self._failures,
+        )
 
     def _keep(self) -> float:
         """Do what is due and return the seconds until something may be due again."""
-        now = datetime.now(UTC)
-        kept = _kept(self._secret.get(self._settings.secret.name, self._settings.secret.namespace))
+        now = self._now()
+        secret = self._secret.get(self._settings.secret.name, self._settings.secret.namespace)
+        self._description = secret.metadata.description if secret is not None else self._description
+        kept = _kept(secret)
         since = self._told_since(kept.authorities, now)
-        step = next_step(kept, self._settings.names, now=now, lifetime=self._lifetime, told_since=since)
-        if step.kept.certificate == kept.certificate and self._serving.load(kept.certificate, kept.key):
-            _LOG.info("serving the certificate of Secret %s", self._settings.secret)
-        if step.kept != kept:
-            self._write(step.kept, kept)
-        else:
-            self._tell(kept.authorities)
-            self.ready = True
+        look_again = self._serve(kept, since, now)
+        if self._election.held:
+            step = next_step(
+                kept, self._settings.names, now=now, lifetime=self._lifetime, told_since=since, served=self._served
+            )
+            look_again = min(look_again, step.look_again)
+            if step.kept != kept:
+                self._write(step.kept, kept)
+            else:
+                self._tell(kept.authorities)
         # Clocks are set and machines sleep: nothing is waited for longer than this.
-        return min(max(0.1, (step.look_again - datetime.now(UTC)).total_seconds()), _MOST_WAIT_SECONDS)
+        return min(max(0.1, (look_again - self._now()).total_seconds()), _MOST_WAIT_SECONDS)
+
+    def _now(self) -> datetime:
+        """The time at the API server, for it is the one that checks the certificate."""
+        return self._clock() - self._election.ahead
+
+    def _serve(self, kept: Kept, since: datetime | None, now: datetime) -> datetime:
+        """Serve what is to be served; returns when that may be something else at the latest."""
+        served, look_again = to_serve(kept, self._served, now=now, lifetime=self._lifetime, told_since=since)
+        if (served.certificate, served.key) != (self._served.certificate, self._served.key):
+            self._serving.load(served.certificate, served.key)
+            self._loads += 1
+            _LOG.info("serving the certificate of Secret %s", self._settings.secret)
+        self._served = served
+        self.ready = self.ready or (since is not None and served.certificate == kept.certificate != b"")
+        return look_again
 
     def _write(self, wanted: Kept, seen: Kept) -> None:
         """Replace the Secret's data if it still is what was looked at; the watch then brings what was written."""
@@ -169,10 +258,11 @@ class CertificateKeeper:
         encoded = {name: base64.b64encode(value).decode() if value else None for name, value in data.items()}
         if read.resource_version:
             body: Any = {"metadata": {"resourceVersion": read.resource_version}, "data": encoded}
-            self._sent("PATCH", _SECRETS.path(secret.namespace, secret.name), body, _MERGE)
+            write(self._transport, "PATCH", _SECRETS.path(secret.namespace, secret.name), body, MERGE)
         else:
-            body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret.name}, "data": encoded}
-            self._sent("POST", _SECRETS.path(secret.namespace), body)
+            metadata = {"name": secret.name, **self._description}
+            body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}
+            write(self._transport, "POST", _SECRETS.path(secret.namespace), body)
 
     def _read(self) -> _Read:
         secret = self._settings.secret
@@ -180,54 +270,48 @@ class CertificateKeeper:
         if status == HTTPStatus.NOT_FOUND:
             return _Read(Kept(), "")
         if status != HTTPStatus.OK:
-            raise _Failed(f"Secret {secret} cannot be read: {error_message(body)}")
+            raise RefusedError(f"Secret {secret} cannot be read: {error_message(body)}")
         found = from_json(body, _CachedSecret)
         return _Read(_kept(found), found.metadata.resource_version)
 
     def _told_since(self, authorities: bytes, now: datetime) -> datetime | None:
         """Since when this replica has seen each of our webhooks with these authorities."""
-        if not self._told(authorities):
+        if any(self._late(found, authorities) for found in self._found()):
             self._first_told = None
-        elif self._first_told is None or self._first_told[0] != authorities:
+        elif self._first_told is None or self._first_told[0] != authorities or self._first_told[1] > now:
             self._first_told = (authorities, now)
         return self._first_told[1] if self._first_told is not None else None
 
-    def _told(self, authorities: bytes) -> bool:
-        """Whether each of our webhooks in the configurations has these authorities."""
-        bundle = base64.b64encode(authorities).decode()
-        found = [entry.get(self._settings.configuration) for entry in self._configurations]
-        return all(
-            webhook.client_config.ca_bundle == bundle
-            for entry in found
-            if entry is not None
-            for webhook in entry.webhooks
-        )
-
-    def _tell(self, authorities: bytes) -> None:
-        """Name the authorities in our webhook configurations, where they are not named yet."""
-        if self._told(authorities):
-            return
-        # What we saw of the Secret may be older than what another replica has told already.
-        if self._read().kept.authorities != authorities:
-            return
-        bundle = base64.b64encode(authorities).decode()
+    def _found(self) -> Iterator[_CachedConfiguration]:
         for reflector in self._configurations:
             found = reflector.get(self._settings.configuration)
-            late = [webhook for webhook in found.webhooks if webhook.client_config.ca_bundle != bundle] if found else []
-            if late:
-                changes = [{"name": webhook.name, "clientConfig": {"caBundle": bundle}} for webhook in late]
-                path = reflector.kind.path(name=self._settings.configuration)
-                self._sent("PATCH", path, {"webhooks": changes}, _STRATEGIC)
+            if found is not None:
+                yield found
 
-    def _sent(self, method: str, path: str, body: Any, content_type: str = "application/json") -> None:
-        status, answer = self._transport.send(method, path, msgspec.json.encode(body), content_type)
-        # Refused because another replica was first: the watch brings what that one wrote.
-        if status not in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.CONFLICT}:
-            raise _Failed(f"{method} {path}: {status}: {error_message(answer)}")
+    def _late(self, configuration: _CachedConfiguration, authorities: bytes) -> list[_Webhook]:
+        """Those of its webhooks that call us and do not have these authorities. Others' are not our business."""
+        bundle = base64.b64encode(authorities).decode()
+        return [
+            webhook
+            for webhook in configuration.webhooks
+            if webhook.client_config.host in self._hosts and webhook.client_config.ca_bundle != bundle
+        ]
 
-
-class _Failed(Exception):
-    """A request was refused."""
+    def _tell(self, authorities: bytes) -> None:
+        """Name the authorities in our webhooks, where they are not named yet."""
+        for reflector in self._configurations:
+            found = reflector.get(self._settings.configuration)
+            late = self._late(found, authorities) if found is not None else []
+            # What we saw of the Secret may be older than what another replica has told already.
+            if found is None or not late or self._read().kept.authorities != authorities:
+                continue
+            bundle = base64.b64encode(authorities).decode()
+            body = {
+                "metadata": {"resourceVersion": found.metadata.resource_version},
+                "webhooks": [{"name": webhook.name, "clientConfig": {"caBundle": bundle}} for webhook in late],
+            }
+            path = reflector.kind.path(name=self._settings.configuration)
+            write(self._transport, "PATCH", path, body, STRATEGIC)
 
 
 def _kept(secret: _CachedSecret | None) -> Kept:

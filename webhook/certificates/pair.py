@@ -14,10 +14,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-__all__ = ["BACKDATED", "Inspected", "Pair", "PairError", "authorities_in", "inspect", "is_signed_by", "make_pair"]
+__all__ = [
+    "BACKDATED",
+    "Inspected",
+    "Pair",
+    "PairError",
+    "authorities_in",
+    "canonical_name",
+    "earliest_end",
+    "inspect",
+    "is_signed_by",
+    "make_pair",
+]
 
-BACKDATED: Final = timedelta(minutes=5)
-"""The API server's clock may be a little behind ours."""
+BACKDATED: Final = timedelta(hours=1)
+"""The clocks of API servers may be behind ours; as client-go's util/cert has it."""
 _MAX_COMMON_NAME: Final = 64
 
 
@@ -108,6 +119,22 @@ def authorities_in(bundle: bytes, *, now: datetime) -> tuple[bytes, ...]:
         return tuple(_pem(entry) for entry in found if entry.not_valid_after_utc > now)
     except Exception:  # noqa: BLE001 - as above
         return ()
+
+
+def canonical_name(name: str) -> str:
+    """The name as a certificate's reader gives it back: addresses have several spellings."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
+
+
+def earliest_end(bundle: bytes, *, skip: int = 0) -> datetime | None:
+    """When the first of a bundle's certificates expires, but for the leading ones; None: there are none to be read."""
+    try:
+        return min(entry.not_valid_after_utc for entry in x509.load_pem_x509_certificates(bundle)[skip:])
+    except Exception:  # noqa: BLE001 - as above
+        return None
 
 
 def _unsigned(

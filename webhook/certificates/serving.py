@@ -1,44 +1,70 @@
-"""The TLS context of the running server. A renewed certificate is loaded into it: no connection is cut for it."""
+"""What the running server serves. A renewed certificate is for new connections: none is cut for it.
+
+Each certificate has a TLS context of its own, made whole before it is used: a load that fails changes nothing, and the
+next certificate may have a key of another type.
+"""
 
 from __future__ import annotations
 
 import ssl
 import tempfile
 from pathlib import Path
+from typing import Any, Final
+
+from webhook.certificates.pair import Inspected, inspect
 
 __all__ = ["ServingContext"]
 
 
-class ServingContext:
-    """A server's context."""
+class _Newest:
+    """What a server needs of an `ssl.SSLContext`; each connection gets the one that is newest then."""
+
+    __slots__ = ("now",)
 
     def __init__(self) -> None:
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._loaded = b""
+        self.now = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
-    def load(self, certificate: bytes, key: bytes) -> bool:
-        """Serve this certificate from now on; returns whether it is another than before.
+    def wrap_socket(self, sock: Any, **how: Any) -> ssl.SSLSocket:
+        """See `ssl.SSLContext.wrap_socket`."""
+        return self.now.wrap_socket(sock, **how)
+
+
+class ServingContext:
+    """A server's certificate."""
+
+    def __init__(self, client_authorities: str | None = None) -> None:
+        """Serve nothing yet.
+
+        Args:
+            client_authorities: Path of the authorities whose clients may prove who they are, PEM; none are asked when
+                not given.
+        """
+        self.context: Final = _Newest()
+        self._client_authorities = client_authorities
+        self.served: Inspected | None = None
+        """What the served certificate says."""
+
+    def load(self, certificate: bytes, key: bytes) -> None:
+        """Serve this certificate to new connections from now on.
+
+        Args:
+            certificate: The chain, its own certificate first, PEM.
+            key: The private key, PEM.
 
         Raises:
-            ssl.SSLError: they cannot be served.
+            PairError: they are no certificate with its key.
+            OSError: they cannot be served, as `ssl.SSLError`; or the client authorities cannot be read.
         """
-        if certificate == self._loaded:
-            return False
-        # A load that fails half way leaves neither the old pair nor the new one.
-        self._loaded = b""
-        # The context takes files only. This one is the process's own, and gone before the first connection.
+        inspected = inspect(certificate, key)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        if self._client_authorities is not None:
+            context.load_verify_locations(self._client_authorities)
+            context.verify_mode = ssl.CERT_OPTIONAL
+        # A context takes files only. This one is the process's own, and gone before the first connection.
         with tempfile.TemporaryDirectory(prefix="qos-webhook-") as folder:
             file = Path(folder) / "pair.pem"
             file.touch(mode=0o600)
-            file.write_bytes(certificate + key)
-            self.load_files(file, None)
-        self._loaded = certificate
-        return True
-
-    def load_files(self, certificate: str | Path, key: str | Path | None) -> None:
-        """Serve the certificate of these PEM files; the key may stand in the first.
-
-        Raises:
-            OSError: they cannot be read, or are no certificate with its key.
-        """
-        self.context.load_cert_chain(certificate, key)
+            file.write_bytes(certificate + b"\n" + key)
+            context.load_cert_chain(file)
+        self.context.now = context
+        self.served = inspected

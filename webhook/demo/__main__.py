@@ -19,6 +19,7 @@ from typing import IO, Any, Final
 
 _START_SECONDS: Final = 30
 _WARNINGS: Final = "{warnings}"
+_DENIAL: Final = "{denial}"
 _NO_STEPS: Final = base64.b64encode(b"[]").decode()
 
 
@@ -44,6 +45,7 @@ def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     serve = [sys.executable, "-m", "webhook.main", "--demo", f"--address=127.0.0.1:{port}", "--drain=0s"]
+    serve.append("--force-delete-mode=data=confirm")
     with subprocess.Popen(serve, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
         connection = _connected(server, port)
         try:
@@ -83,6 +85,9 @@ def _shown(output: str, answers: list[dict[str, Any]]) -> str:
     """What kubectl prints: each distinct warning once; and what was filled in, which it does not show."""
     warnings = dict.fromkeys(text for answer in answers for text in answer.get("warnings", ()))
     lines = [f"Warning: {text}" for text in warnings]
+    for answer in answers:
+        if "status" in answer:
+            output = output.replace(_DENIAL, answer["status"]["message"], 1)
     shown = "\n".join(filter(None, output.replace(_WARNINGS, "\n".join(lines)).splitlines()))
     steps = [step for answer in answers for step in json.loads(base64.b64decode(answer.get("patch", _NO_STEPS)))]
     return "\n".join([shown, *(line for step in steps for line in _filled_in(step)), ""])

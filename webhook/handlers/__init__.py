@@ -1,19 +1,26 @@
-"""One module a concern: an object and the cluster to an answer. Handlers know no HTTP, and no reviews but deletions."""
+"""One module a concern: an object and the cluster to an answer. Handlers know no HTTP, and reviews where they must."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from podrules.priority import is_mirror_pod
 from webhook.cluster import Cluster
-from webhook.handlers.force_delete import warn_of_force_delete
-from webhook.handlers.priority import default_priority, refuse_unknown_class
+from webhook.handlers.force_delete import review_deletion, review_eviction
+from webhook.handlers.no_grace import warn_of_no_grace, warn_of_no_grace_in_template
+from webhook.handlers.node_deletion import review_node_deletion
+from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
+from webhook.handlers.priority import default_priority, refuse_disallowed_class, refuse_unknown_class
+from webhook.handlers.spread_lint import lint_spread, lint_spread_of_template
 from webhook.handlers.topology_spread import default_topology_spread
-from webhook.handlers.workload_priority import WORKLOADS_WITH_TEMPLATES, warn_of_unknown_class
+from webhook.handlers.workload_priority import check_class_of_template
 from webhook.response import ALLOWED, Answer, combined
-from webhook.review import Request, new_object, new_pod
+from webhook.review import Request, author_wrote, new_object, new_pod
 
 __all__ = ["mutate", "validate"]
 
 _PODS = ("", "pods")
+_NODES = ("", "nodes")
 
 
 def mutate(request: Request, cluster: Cluster) -> Answer:
@@ -24,7 +31,14 @@ def mutate(request: Request, cluster: Cluster) -> Answer:
     # A mirror pod is its kubelet's report of what runs already.
     if pod is None or is_mirror_pod(pod):
         return ALLOWED
-    return combined((default_priority(pod, cluster), default_topology_spread(pod, cluster)))
+    namespace = cluster.namespace(request.namespace)
+    wrote_class = partial(author_wrote, request, "priorityClassName")
+    return combined(
+        (
+            default_priority(pod, namespace, cluster, class_is_the_authors=wrote_class),
+            default_topology_spread(pod, namespace, cluster),
+        )
+    )
 
 
 def validate(request: Request, cluster: Cluster) -> Answer:
@@ -34,15 +48,41 @@ def validate(request: Request, cluster: Cluster) -> Answer:
         match request.operation:
             case "CREATE":
                 pod = new_pod(request)
-                return ALLOWED if pod is None or is_mirror_pod(pod) else refuse_unknown_class(pod, cluster)
+                if pod is None or is_mirror_pod(pod):
+                    return ALLOWED
+                return combined(
+                    (
+                        refuse_unknown_class(pod, cluster),
+                        refuse_disallowed_class(pod, cluster),
+                        lint_spread(pod, cluster),
+                        warn_of_no_grace(pod),
+                    )
+                )
             case "DELETE":
-                return warn_of_force_delete(request, cluster)
+                return review_deletion(request, cluster)
+    elif resource == _NODES and request.operation == "DELETE":
+        return review_node_deletion(request, cluster)
+    elif _is_eviction(request):
+        return review_eviction(request, cluster)
     elif (kind := WORKLOADS_WITH_TEMPLATES.get(resource)) is not None and request.operation in {"CREATE", "UPDATE"}:
         workload = new_object(request, kind)
-        return ALLOWED if workload is None else warn_of_unknown_class(workload, cluster)
+        if workload is None:
+            return ALLOWED
+        return combined(
+            (
+                check_class_of_template(request, workload, cluster),
+                lint_spread_of_template(workload, cluster),
+                warn_of_no_grace_in_template(workload),
+            )
+        )
     return ALLOWED
 
 
+def _is_eviction(request: Request) -> bool:
+    asked = (request.resource.group, request.resource.resource, request.sub_resource, request.operation)
+    return asked == ("", "pods", "eviction", "CREATE")
+
+
 def _resource(request: Request) -> tuple[str, str]:
-    """Group and resource; a subresource, which nobody here looks at, is no resource."""
+    """Group and resource; a subresource, of which only evictions are looked at, is no resource."""
     return ("", "") if request.sub_resource else (request.resource.group, request.resource.resource)

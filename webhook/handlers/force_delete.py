@@ -1,133 +1,125 @@
-"""Warns whoever force deletes a pod of what is at stake, in two lines: a second copy, and a second writer.
+"""Force deletions of pods: by DELETE, of a collection, and by eviction.
 
-A grace period of 0 removes the object at once, and nobody waits for its processes. The API server fills the option in
-before the review, so a plain delete of a pod that is not scheduled or has finished says 0 as well: the pod tells them
-apart. ``kubectl delete --force`` makes two reviews, the second with the object already at 0: it is passed over.
-The kubelet's last delete of a stopped pod, pod garbage collection and the namespace and garbage-collector controllers
-send 0 as part of their work: they are never bothered. Texts hold times and no ages, for the API server may ask twice
-and kubectl prints each distinct text.
+A grace period of 0 removes the object at once, and nobody waits for its processes. Whoever asks for it is warned of
+what is at stake, in two lines: a second copy, and a second writer. A namespace may want it confirmed, or not at all.
+
+The API server fills the option in before the review, so a plain delete of a pod that is not scheduled or has finished
+says 0 as well: the pod tells them apart. Of a collection it fills nothing in: each pod's own period counts. ``kubectl
+delete --force`` makes two reviews or three, the last with the object already at 0: it is passed over. An eviction
+makes one, of ``pods/eviction``, which holds no pod; the delete that follows makes none. A dry run is answered as the
+real one, and answering has no effects.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+import logging
+from collections.abc import Sequence
 from typing import Final
 
+from podrules.cluster.errors import ClusterError, NotFound
+from podrules.cluster.kinds import PODS
+from podrules.cluster.source import Source
 from podrules.model.pod import Pod
 from podrules.reachability import Reach
-from podrules.safety import Guarantee
-from podrules.termination import GraceSource, check_graceful_delete
-from podrules.volumes import WriterGuard, WriterLock
 from webhook.cluster import Cluster
-from webhook.response import ALLOWED, MAX_WARNING, Answer
-from webhook.review import Request, old_pod
+from webhook.handlers.force_delete_policy import (
+    confirmation_command,
+    is_confirmed,
+    is_exempt,
+    may_be_refused,
+    may_run,
+    ruling,
+)
+from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
+from webhook.response import ALLOWED, Answer, denied
+from webhook.review import BadReview, Eviction, Request, new_object, old_pod
+from webhook.settings import ForceDeletionMode
 from webhook.stakes import Stakes, read_stakes
 
-__all__ = ["warn_of_force_delete"]
+__all__ = ["review_deletion", "review_eviction"]
 
-_CONTROLLERS: Final = frozenset(
-    f"system:serviceaccount:kube-system:{name}"
-    for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
-) | {"system:kube-controller-manager"}
-"""PodGC and its like under their own accounts, and all controllers under one where they have none."""
-
-_RISKS: Final = {
-    Guarantee.AT_MOST_ONE: "{kind}{owner} promises at most one, but a second may start while it still runs",
-    Guarantee.AVAILABILITY_FIRST: "{kind}{owner} may start a replacement while it still runs",
-    Guarantee.ONE_PER_NODE: "{kind}{owner} may start the next copy while it still runs",
-    Guarantee.RUNS_TO_COMPLETION: "{kind}{owner} may start the work again while it still runs",
-    Guarantee.KUBELET_OWNED: "it mirrors a static pod, and deleting it stops nothing",
-    Guarantee.NOT_REPLACED: "its processes may run on, and nobody replaces it",
-    Guarantee.UNKNOWN: "{kind}{owner} decides whether a second starts while it still runs",
-}
-_NODES: Final = {
-    Reach.SILENT: "{node}, silent{since}",
-    Reach.MISSED_HEARTBEATS: "{node}, without a heartbeat{since}",
-    Reach.OUT_OF_SERVICE: "{node}, declared out of service",
-    Reach.GONE: "{node}, which has no Node object",
-    Reach.UNKNOWN: "{node}, state unknown",
-}
-_SILENT: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS})
+_LOG: Final = logging.getLogger(__name__)
 
 
-def warn_of_force_delete(request: Request, cluster: Cluster) -> Answer:
-    """A warning for a person's force deletion of a pod that may be running."""
-    if request.options is None or request.options.grace_period_seconds != 0 or _is_part_of_the_work(request):
+def review_deletion(request: Request, cluster: Cluster) -> Answer:
+    """What a DELETE of a pod with grace period 0 meets."""
+    seconds = request.options.grace_period_seconds if request.options is not None else None
+    if seconds or is_exempt(request, cluster):
         return ALLOWED
-    pod = old_pod(request)
-    if pod is None or pod.metadata.deletion_grace_period_seconds == 0 or not _may_run(pod):
+    try:
+        pod = old_pod(request)
+    except BadReview as error:
+        return _unread(request.name or "a pod", request.namespace, error)
+    if pod is None or (seconds is None and not _goes_at_once(pod)):
         return ALLOWED
-    stakes = read_stakes(pod, cluster)
-    return Answer(warnings=(_first_line(pod, stakes), _second_line(pod, stakes)))
+    return _answer(pod, cluster, cluster.live())
 
 
-def _is_part_of_the_work(request: Request) -> bool:
-    user = request.user_info
-    return user.username in _CONTROLLERS or "system:nodes" in (user.groups or ())
+def review_eviction(request: Request, cluster: Cluster) -> Answer:
+    """What an eviction with grace period 0 meets."""
+    try:
+        eviction = new_object(request, Eviction)
+    except BadReview as error:
+        return _unread(request.name, request.namespace, error)
+    options = eviction.delete_options if eviction is not None else None
+    if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
+        return ALLOWED
+    live = cluster.live()
+    try:
+        pod = live.get(PODS, request.name, request.namespace)
+    except NotFound:
+        return ALLOWED
+    except ClusterError as error:
+        return _unread(request.name, request.namespace, error)
+    return _answer(pod, cluster, live)
 
 
-def _may_run(pod: Pod) -> bool:
-    source = check_graceful_delete(pod, 0).source
-    return source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
+def _goes_at_once(pod: Pod) -> bool:
+    """Whether a deletion of which no period is asked is one without grace; one that is under way stays as it is."""
+    return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _first_line(pod: Pod, stakes: Stakes) -> str:
-    """Where it runs and what its owner then does."""
-    place, risk = f"{pod.metadata.name} on {_node(stakes)}", _RISKS[stakes.owner.guarantee]
-    named = risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}")
-    return _fitting(*(_standing(pod, stakes, place, text) for text in (named, risk.format(kind="Its owner", owner=""))))
+def _answer(pod: Pod, cluster: Cluster, live: Source) -> Answer:
+    if not may_run(pod):
+        return ALLOWED
+    asked = ruling(pod.metadata.namespace, cluster, live)
+    stakes = read_stakes(pod, cluster, live)
+    if may_be_refused(pod):
+        match asked.mode:
+            case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
+                return denied(refusal(_details(pod, stakes), _confirming(pod)))
+            case ForceDeletionMode.DENY:
+                return denied(refusal(_details(pod, stakes), _forbidding(pod, stakes)))
+    lines = (first_line(pod, stakes), second_line(pod, stakes), asked.note)
+    return Answer(warnings=tuple(line for line in lines if line))
 
 
-def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
-    if pod.metadata.deletion_timestamp is None:
-        return f"{place}: {risk}"
-    if stakes.node.reach is not Reach.ANSWERS:
-        return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
-    until = _instant(datetime.fromisoformat(pod.metadata.deletion_timestamp), stakes.now)
-    return f"{place} is already stopping and may run until {until}: forcing stops nothing sooner; {risk}"
+def _unread(name: str, namespace: str, error: Exception) -> Answer:
+    _LOG.warning("the force deletion of %s in %s is let through, the pod cannot be read: %s", name, namespace, error)
+    return Answer(warnings=(f"{name}: the pod cannot be read, so what its force deletion puts at stake is unknown",))
 
 
-def _fitting(*texts: str) -> str:
-    """The first that is short enough to be shown whole, else the last."""
-    return next((text for text in texts if len(text) <= MAX_WARNING), texts[-1])
+def _details(pod: Pod, stakes: Stakes) -> Sequence[str]:
+    return first_line(pod, stakes), volumes_at_stake(stakes)
 
 
-def _node(stakes: Stakes) -> str:
+def _confirming(pod: Pod) -> str:
+    """The command that takes on what is at stake."""
+    return f"namespace {pod.metadata.namespace} wants it confirmed: {confirmation_command('pod', pod.metadata)}"
+
+
+def _forbidding(pod: Pod, stakes: Stakes) -> str:
+    """What there is to do in place of force."""
+    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, stakes)}"
+
+
+def _instead(pod: Pod, stakes: Stakes) -> str:
     node = stakes.node
-    since = f" since {_instant(node.since, stakes.now)}" if node.since else ""
-    return _NODES.get(node.reach, "{node}").format(node=node.name, since=since)
-
-
-def _instant(when: datetime, now: datetime) -> str:
-    return f"{when:%H:%M:%S} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _second_line(pod: Pod, stakes: Stakes) -> str:
-    """Which volumes may get a second writer, and what to look at before."""
-    check = f"check first: kubectl qos explain pod/{pod.metadata.name} -n {pod.metadata.namespace}"
-    alone = f"{check[0].upper()}{check[1:]}"
-    at_stake = _volumes(stakes)
-    # A command that is cut in the middle cannot be run: it goes before details.
-    return _fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone
-
-
-def _volumes(stakes: Stakes) -> str:
-    """The worst that is known of the volumes; empty when all are safe."""
-    by_lock = {lock: [guard for guard in stakes.volumes if guard.lock is lock] for lock in WriterLock}
-    if by_lock[WriterLock.NONE]:
-        named = _named(by_lock[WriterLock.NONE])
-        return f"nothing keeps a second writer off {named}"
-    if by_lock[WriterLock.UNKNOWN]:
-        return f"whether anything keeps a second writer off {_named(by_lock[WriterLock.UNKNOWN])} is unknown"
-    if by_lock[WriterLock.ATTACHMENT] and stakes.node.reach in _SILENT:
-        named = _named(by_lock[WriterLock.ATTACHMENT])
-        return f"{named} is detached from {stakes.node.name} by force 6 min later"
-    return ""
-
-
-def _named(guards: list[WriterGuard]) -> str:
-    """``volume data (NFS, ReadWriteOnce) and 2 more``."""
-    first = guards[0]
-    what = ", ".join(filter(None, (first.backend, *first.access_modes)))
-    more = f" and {len(guards) - 1} more" if len(guards) > 1 else ""
-    return f"volume {first.volume}{f' ({what})' if what else ''}{more}"
+    match node.reach:
+        case Reach.OUT_OF_SERVICE | Reach.GONE:
+            return "pod garbage collection removes it by itself"
+        case Reach.ANSWERS if pod.metadata.deletion_timestamp is None:
+            return f"delete it with grace: kubectl delete pod {pod.metadata.name} -n {pod.metadata.namespace}"
+        case Reach.ANSWERS:
+            return "wait until it has stopped"
+    return fencing(node.name)

@@ -1,35 +1,78 @@
 """The priority of new pods: class, priority and preemptionPolicy together.
 
-The API server's own Priority plugin runs before webhooks and does the same, and again after a mutation, when it refuses
-a class and a priority that do not go together: so either all three are patched or none. Where that plugin is off, this
-is what resolves a class, and what refuses an unknown one. A refusal is never made from a cache alone: a class may have
-been created a moment ago.
+    a class is named          its value and policy; unknown, or at odds with the pod's own: refused
+      but not allowed         refused, or warned of: `Options.disallowed_class`
+    none is named             the namespace's default, else the cluster's global default, else 0
+
+The API server's own Priority plugin runs before webhooks and does the same without namespaces, and again after a
+mutation, when it refuses a class and a priority that do not go together: so either all three are patched or none. It
+fills in the global default before anybody else sees the pod: that its author did not name it is told by managedFields,
+and the namespace's default then takes its place. Where that plugin is off, this is what resolves a class, and what
+refuses an unknown one. Neither is done from a cache alone: a class may have been made a moment ago.
+
+ResourceQuota counts after webhooks have changed a pod, and after validating ones have refused it: what is filled in
+here is what a quota of PriorityClasses sees, and a refusal here costs no quota.
+
+Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import PRIORITY_CLASSES
 from podrules.model.pod import Pod
-from podrules.priority import ResolvedPriority, UnknownPriorityClass, admit_pod_create, resolve_priority
+from podrules.model.policy import PriorityClass
+from podrules.priority import (
+    PrioritySource,
+    ResolvedPriority,
+    UnknownPriorityClass,
+    admit_pod_create,
+    resolve_priority,
+)
+from webhook.cached import CachedNamespace
 from webhook.cluster import Cluster
+from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.near import did_you_mean
 from webhook.patch import PatchOperation, add
-from webhook.response import ALLOWED, Answer, denied
+from webhook.response import ALLOWED, Answer, combined, denied
+from webhook.settings import Verdict
 
-__all__ = ["default_priority", "refuse_unknown_class"]
+__all__ = ["default_priority", "refuse_disallowed_class", "refuse_unknown_class"]
 
 _LOG: Final = logging.getLogger(__name__)
 
 
-def default_priority(pod: Pod, cluster: Cluster) -> Answer:
-    """A patch with what a new pod's class means, as far as the pod does not say so already."""
-    resolved = admit_pod_create(pod, cluster.priority_classes())
-    # What cannot be resolved is left as it is: the validating half looks again, and refuses it or not.
-    return ALLOWED if isinstance(resolved, str) else Answer(patch=_patch(pod, resolved))
+def default_priority(
+    pod: Pod, namespace: CachedNamespace, cluster: Cluster, *, class_is_the_authors: Callable[[], bool]
+) -> Answer:
+    """A patch with what a new pod's class means, as far as the pod does not say so already.
+
+    Args:
+        pod: The new pod.
+        namespace: Where it is made.
+        cluster: Its classes.
+        class_is_the_authors: Whether whoever sent the pod wrote its priorityClassName; asked only when it matters.
+    """
+    name = "" if _is_chosen(pod, cluster, class_is_the_authors) else namespace_default(namespace, cluster)
+    if not name or name == pod.spec.priority_class_name:
+        return _resolve(pod, cluster)
+    try:
+        found = cluster.priority_class(name)
+    except ClusterError as error:
+        _LOG.warning("a pod in %s gets no default class, %s cannot be read: %s", pod.metadata.namespace, name, error)
+        return _resolve(pod, cluster)
+    resolved = resolve_priority(name, {name: found} if found is not None else {})
+    if isinstance(resolved, UnknownPriorityClass):
+        problem = f"namespace {pod.metadata.namespace}: its default class is not given: {resolved}"
+        return combined((Answer(warnings=(problem,)), _resolve(pod, cluster)))
+    # All three fields, whatever was there: the API server filled in the priority of no class, or of the global default.
+    return Answer(
+        patch=_patch(pod, resolved), warnings=_told(resolved, f"the default of {pod.metadata.namespace}", cluster)
+    )
 
 
 def refuse_unknown_class(pod: Pod, cluster: Cluster) -> Answer:
@@ -48,13 +91,62 @@ def refuse_unknown_class(pod: Pod, cluster: Cluster) -> Answer:
     return denied(refusal + did_you_mean(pod.spec.priority_class_name, classes) if unknown else refusal)
 
 
-def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
-    """What is missing. A pod that has a priority and no class was resolved without one: it keeps that."""
+def refuse_disallowed_class(pod: Pod, cluster: Cluster) -> Answer:
+    """A refusal of a class that the pod's namespace does not allow, or a warning of it."""
+    problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster)
+    if not problem:
+        return ALLOWED
+    if cluster.options.disallowed_class is Verdict.WARN:
+        return Answer(warnings=(f"spec.priorityClassName: {problem}",))
+    return denied(f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}')
+
+
+def _is_chosen(pod: Pod, cluster: Cluster, class_is_the_authors: Callable[[], bool]) -> bool:
+    """Whether somebody chose the pod's class: its author, or another webhook, which managedFields do not tell."""
+    named = cluster.priority_classes().get(pod.spec.priority_class_name)
+    is_global_default = named is not None and named.global_default
+    return pod.spec.priority_class_name != "" and not (is_global_default and not class_is_the_authors())
+
+
+def _resolve(pod: Pod, cluster: Cluster) -> Answer:
+    """As the API server's plugin does."""
+    resolved = admit_pod_create(pod, _classes_for(pod, cluster))
+    # What cannot be resolved is left as it is: the validating half looks again, and refuses it or not.
+    if isinstance(resolved, str):
+        return ALLOWED
+    # A pod that has a priority and no class was resolved without one: it keeps that.
     if pod.spec.priority is not None and pod.spec.priority_class_name != resolved.priority_class_name:
-        return ()
+        return ALLOWED
+    patch = _patch(pod, resolved)
+    is_default = patch and resolved.source is PrioritySource.GLOBAL_DEFAULT
+    return Answer(patch=patch, warnings=_told(resolved, "the cluster's default", cluster) if is_default else ())
+
+
+def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
+    """All classes; of a pod that nobody has resolved also its own, which may be newer than the cache."""
+    classes, name = cluster.priority_classes(), pod.spec.priority_class_name
+    if not name or name in classes or pod.spec.priority is not None:
+        return classes
+    try:
+        newer = cluster.priority_class(name)
+    except ClusterError as error:
+        _LOG.warning("a pod in %s is not resolved, %s cannot be read: %s", pod.metadata.namespace, name, error)
+        return classes
+    return classes if newer is None else {**classes, name: newer}
+
+
+def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
+    """What is missing or otherwise."""
     wanted = (
         ("priorityClassName", pod.spec.priority_class_name, resolved.priority_class_name),
         ("priority", pod.spec.priority, resolved.priority),
         ("preemptionPolicy", pod.spec.preemption_policy, resolved.preemption_policy),
     )
     return tuple(add(f"/spec/{name}", value) for name, given, value in wanted if given != value)
+
+
+def _told(resolved: ResolvedPriority, whose: str, cluster: Cluster) -> tuple[str, ...]:
+    if not cluster.options.verbose:
+        return ()
+    filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"
+    return (f"spec.priorityClassName: {filled_in} is filled in, {whose}",)

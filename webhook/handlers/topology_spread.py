@@ -1,20 +1,32 @@
-"""The cluster's default topology spread constraints, written into new pods that have none of their own.
+"""Default topology spread constraints, the cluster's or a namespace's, written into pods that have none of their own.
 
 What is written is what kube-scheduler would go by itself, so that everybody can read it in the pod, and so that it
 holds for clusters whose scheduler cannot be configured. Left alone are: pods with constraints of their own, pods that
 are bound already, pods of another scheduler than the configuration names, and namespaces that opted out.
+
+    whose      the Namespace's annotation, else the webhook's configuration for that namespace, else kube-scheduler's
+    selector   `DefaultSelector`; of a ReplicaSet it holds pod-template-hash, so that revisions spread apart. It can be
+               left out: pods of all revisions then count together, also during a rollout
+    keys       matchLabelKeys of a default do not count, as for the scheduler: the API server would refuse a key that
+               the selector holds too
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
 from podrules.model.pod import Pod, TopologySpreadConstraint
+from podrules.model.selectors import LabelSelector
 from podrules.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
 from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME
+from webhook.cached import CONSTRAINTS_ANNOTATION, CachedNamespace
 from webhook.cluster import Cluster
+from webhook.namespace_rules import annotated_constraints
 from webhook.patch import add
 from webhook.response import ALLOWED, Answer
 
@@ -23,25 +35,71 @@ __all__ = ["OPT_OUT_LABEL", "default_topology_spread"]
 _LOG: Final = logging.getLogger(__name__)
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 """On a Namespace, with value ``disabled``: its pods get no default constraints."""
+_TEMPLATE_HASH: Final = "pod-template-hash"
 
 
-def default_topology_spread(pod: Pod, cluster: Cluster) -> Answer:
+def default_topology_spread(pod: Pod, namespace: CachedNamespace, cluster: Cluster) -> Answer:
     """A patch with the default constraints of a new pod."""
     if pod.spec.topology_spread_constraints or pod.spec.node_name:
         return ALLOWED
-    namespace = pod.metadata.namespace
-    defaults = cluster.spread_defaults(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME)
-    if not defaults or cluster.namespace_labels(namespace).get(OPT_OUT_LABEL) == "disabled":
+    if namespace.metadata.labels.get(OPT_OUT_LABEL) == "disabled":
         return ALLOWED
+    defaults, whose, warnings = _defaults(pod, namespace, cluster)
     try:
         constraints = build_default_constraints(pod, defaults, cluster.siblings(pod))
     except ClusterError as error:
         name = pod.metadata.name or pod.metadata.generate_name
-        _LOG.warning("%s in %s gets no default constraints, its owner cannot be read: %s", name, namespace, error)
+        _LOG.warning(
+            "%s in %s gets no default constraints, its owner cannot be read: %s", name, pod.metadata.namespace, error
+        )
         return ALLOWED
+    if cluster.options.leave_out_template_hash:
+        constraints = _of_all_revisions(constraints)
     if not constraints:
         return ALLOWED
-    return Answer(patch=(add("/spec/topologySpreadConstraints", [_as_json(entry) for entry in constraints]),))
+    if cluster.options.verbose:
+        warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {whose}",)
+    return Answer(
+        patch=(add("/spec/topologySpreadConstraints", [_as_json(entry) for entry in constraints]),), warnings=warnings
+    )
+
+
+def _defaults(
+    pod: Pod, namespace: CachedNamespace, cluster: Cluster
+) -> tuple[Sequence[TopologySpreadConstraint], str, tuple[str, ...]]:
+    """The constraints, whose they are, and what is wrong with those that would come first."""
+    scheduler = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+    if not cluster.has_profile(scheduler):
+        return (), "", ()
+    warnings: tuple[str, ...] = ()
+    if namespace.metadata.annotations.constraints:
+        annotated = annotated_constraints(namespace.metadata.annotations.constraints)
+        if not isinstance(annotated, str):
+            return annotated, "the namespace's defaults", ()
+        warnings = (f"namespace {pod.metadata.namespace}: annotation {CONSTRAINTS_ANNOTATION} is ignored: {annotated}",)
+    configured = cluster.options.rules.of(pod.metadata.namespace).constraints
+    if configured is not None:
+        return configured, "the namespace's defaults", warnings
+    return cluster.spread_defaults(scheduler), "the cluster's defaults", warnings
+
+
+def _of_all_revisions(constraints: Sequence[TopologySpreadConstraint]) -> tuple[TopologySpreadConstraint, ...]:
+    """The constraints without pod-template-hash; none when nothing else would tell the pods from others."""
+    return tuple(
+        replace(entry, label_selector=selector)
+        for entry in constraints
+        if entry.label_selector is not None and (selector := _without_hash(entry.label_selector)) is not None
+    )
+
+
+def _without_hash(selector: LabelSelector) -> LabelSelector | None:
+    labels = {key: value for key, value in selector.match_labels.items() if key != _TEMPLATE_HASH}
+    expressions = tuple(term for term in selector.match_expressions if term.key != _TEMPLATE_HASH)
+    return LabelSelector(labels, expressions) if labels or expressions else None
+
+
+def _counted(constraints: Sequence[TopologySpreadConstraint]) -> str:
+    return "1 constraint is" if len(constraints) == 1 else f"{len(constraints)} constraints are"
 
 
 def _as_json(constraint: TopologySpreadConstraint) -> dict[str, Any]:

@@ -1,53 +1,93 @@
-"""Warns of a class that does not exist in what makes pods, for there the refusal of its pods comes later and elsewhere.
+"""Tells of a class with which pods will be refused in what makes pods, for there the refusal comes later and elsewhere.
 
 A Deployment whose template names an unknown class is stored; its ReplicaSet then fails to create pods, which is told in
-an event of the ReplicaSet. What a controller owns is passed over: its owner was warned of.
+an event of the ReplicaSet. So is one of a class that its namespace does not allow, be it named or its pods' default.
+
+    told      of what is created and changed; what a controller owns is passed over: its owner was told of
+    refused   when `Options.template_class` says so: what is created, and a change to such a class. What was stored
+              before can still be changed otherwise, scaled, and deleted: its finalizers go by updates
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from podrules.cluster.errors import ClusterError, NotFound
-from podrules.cluster.kinds import PRIORITY_CLASSES, REPLICATION_CONTROLLERS, WORKLOADS
-from podrules.model.workload import CronJob, Workload
-from podrules.priority import UnknownPriorityClass
+from podrules.cluster.errors import ClusterError
+from podrules.priority import UnknownPriorityClass, default_priority_class
 from webhook.cluster import Cluster
+from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.near import did_you_mean
-from webhook.response import ALLOWED, Answer
+from webhook.handlers.pod_template import TemplateOwner, template_of
+from webhook.response import ALLOWED, Answer, denied
+from webhook.review import Request, old_object
+from webhook.settings import Verdict
 
-__all__ = ["WORKLOADS_WITH_TEMPLATES", "warn_of_unknown_class"]
+__all__ = ["check_class_of_template"]
 
 _LOG: Final = logging.getLogger(__name__)
-WORKLOADS_WITH_TEMPLATES: Final[Mapping[tuple[str, str], type[Workload | CronJob]]] = {
-    (kind.group, kind.plural): kind.model for kind in WORKLOADS if kind is not REPLICATION_CONTROLLERS
-}
-"""By group and resource: how each is read."""
 
 
-def warn_of_unknown_class(workload: Workload | CronJob, cluster: Cluster) -> Answer:
-    """A warning for whoever creates or changes a workload whose pods will be refused."""
+class _Problem(NamedTuple):
+    """What is wrong with a template's class."""
+
+    text: str
+    near: str
+    """Names that look like it, to say last."""
+    refused: bool
+    """Whether its pods will be refused."""
+
+
+def check_class_of_template(request: Request, workload: TemplateOwner, cluster: Cluster) -> Answer:
+    """A warning for whoever creates or changes a workload whose pods will be refused, or a refusal."""
     if workload.metadata.controller is not None:
         return ALLOWED
-    if isinstance(workload, CronJob):
-        spec, path = workload.spec.job_template.spec, "spec.jobTemplate.spec.template.spec"
-    else:
-        spec, path = workload.spec, "spec.template.spec"
-    name = spec.template.spec.priority_class_name
-    if not name or name in cluster.priority_classes() or _exists(name, cluster):
+    template, path = template_of(workload)
+    name = template.spec.priority_class_name
+    problem = _problem(name, request.namespace, cluster)
+    if problem is None:
         return ALLOWED
-    near = did_you_mean(name, cluster.priority_classes())
-    return Answer(warnings=(f"{path}.priorityClassName: {UnknownPriorityClass(name)}, its pods will be refused{near}",))
+    consequence = ", its pods will be refused" if problem.refused else ""
+    text = f"{path}.spec.priorityClassName: {problem.text}{consequence}{problem.near}"
+    if (
+        problem.refused
+        and cluster.options.template_class is Verdict.DENY
+        and workload.metadata.deletion_timestamp is None
+        and not _was_there_before(request, workload, name)
+    ):
+        group = f".{request.resource.group}" if request.resource.group else ""
+        shown = workload.metadata.name or workload.metadata.generate_name
+        return denied(f'{request.resource.resource}{group} "{shown}" is forbidden: {text}')
+    return Answer(warnings=(text,))
+
+
+def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
+    if name and not _exists(name, cluster):
+        return _Problem(str(UnknownPriorityClass(name)), did_you_mean(name, cluster.priority_classes()), refused=True)
+    text = disallowed(name or _default(namespace, cluster), namespace, cluster)
+    return _Problem(text, "", cluster.options.disallowed_class is Verdict.DENY) if text else None
+
+
+def _default(namespace: str, cluster: Cluster) -> str:
+    """The class that pods get which name none, as far as it exists; empty: none."""
+    classes = cluster.priority_classes()
+    name = namespace_default(cluster.namespace(namespace), cluster)
+    if name in classes:
+        return name
+    default = default_priority_class(classes.values())
+    return default.metadata.name if default is not None else ""
+
+
+def _was_there_before(request: Request, workload: TemplateOwner, name: str) -> bool:
+    """Whether an update leaves the class of the template as it was."""
+    old = old_object(request, type(workload)) if request.operation == "UPDATE" else None
+    return old is not None and template_of(old).template.spec.priority_class_name == name
 
 
 def _exists(name: str, cluster: Cluster) -> bool:
     """Whether a class is there that the cache does not have yet; yes when that cannot be found out."""
     try:
-        cluster.live().get(PRIORITY_CLASSES, name)
-    except NotFound:
-        return False
+        return cluster.priority_class(name) is not None
     except ClusterError as error:
         _LOG.warning("PriorityClass %s is taken to exist, it cannot be read: %s", name, error)
-    return True
+        return True

@@ -25,11 +25,26 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "qos-webhook.labels" -}}
+{{- $own := include "qos-webhook.ownLabels" . | fromYaml -}}
+{{- merge $own .Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{- define "qos-webhook.ownLabels" -}}
 {{ include "qos-webhook.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: kubectl-qos
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Labels and annotations of every object. */}}
+{{- define "qos-webhook.description" -}}
+labels:
+  {{- include "qos-webhook.labels" . | nindent 2 }}
+{{- with .Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{- define "qos-webhook.serviceAccountName" -}}
@@ -80,11 +95,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $url -}}
 {{- end -}}
 
-{{/* What the entries of both webhook configurations have in common; takes the root context and the path to call. */}}
+{{/*
+What the entries of both webhook configurations have in common; takes the root context, the path to call and, if it is
+not that of the values, the failurePolicy.
+*/}}
 {{- define "qos-webhook.common" -}}
 {{- $root := index . 0 -}}
 {{- $path := index . 1 -}}
+{{- $failurePolicy := $root.Values.webhook.failurePolicy -}}
+{{- if gt (len .) 2 -}}
+{{- $failurePolicy = index . 2 -}}
+{{- end -}}
 clientConfig:
+  {{- with include "qos-webhook.caBundle" $root }}
+  caBundle: {{ . }}
+  {{- end }}
   {{- with include "qos-webhook.url" $root }}
   url: {{ printf "%s%s" . $path }}
   {{- else }}
@@ -97,16 +122,86 @@ clientConfig:
 admissionReviewVersions: [v1]
 sideEffects: None
 matchPolicy: Equivalent
-failurePolicy: {{ $root.Values.webhook.failurePolicy }}
+failurePolicy: {{ $failurePolicy }}
 timeoutSeconds: {{ $root.Values.webhook.timeoutSeconds }}
 namespaceSelector:
-  matchExpressions:
-    - key: kubernetes.io/metadata.name
-      operator: NotIn
-      values: {{ prepend $root.Values.webhook.excludedNamespaces $root.Release.Namespace | uniq | toJson }}
-    {{- with $root.Values.webhook.namespaceMatchExpressions }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+  {{- include "qos-webhook.namespaceSelector" $root | nindent 2 }}
+{{- end -}}
+
+{{/* The namespaces whose pods, workloads, deletions and evictions are anybody's business here. */}}
+{{- define "qos-webhook.namespaceSelector" -}}
+matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: NotIn
+    values: {{ prepend .Values.webhook.excludedNamespaces .Release.Namespace | uniq | toJson }}
+  {{- with .Values.webhook.namespaceMatchExpressions }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/*
+What the program is told of force deletions. It is asked about Nodes everywhere: pods of a namespace that is excluded are
+warned of at most, unless somebody names it.
+*/}}
+{{- define "qos-webhook.forceDeletionArguments" -}}
+{{- $modes := dict -}}
+{{- if ne .Values.forceDeletion.mode "warn" -}}
+{{- range prepend .Values.webhook.excludedNamespaces .Release.Namespace -}}
+{{- $_ := set $modes . "warn" -}}
+{{- end -}}
+{{- end -}}
+- --force-delete-mode={{ .Values.forceDeletion.mode }}
+{{- range $namespace, $mode := mergeOverwrite $modes .Values.forceDeletion.namespaces }}
+- --force-delete-mode={{ $namespace }}={{ $mode }}
+{{- end }}
+{{- range .Values.forceDeletion.exemptUsers }}
+- {{ printf "--exempt-user=%s" . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Who deletes without grace as part of the work: the program leaves them alone, too, but need not be asked. The last delete
+of a pod that has stopped is its kubelet's.
+*/}}
+{{- define "qos-webhook.notPartOfTheWork" -}}
+{{- $names := list "pod-garbage-collector" "generic-garbage-collector" "namespace-controller" "node-controller" -}}
+{{- $users := list "system:kube-controller-manager" -}}
+{{- range $names -}}
+{{- $users = append $users (printf "system:serviceaccount:kube-system:%s" .) -}}
+{{- end -}}
+- name: not-by-a-kubelet
+  expression: >-
+    !has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)
+- name: not-by-a-garbage-collector
+  expression: >-
+    !has(request.userInfo.username) || !(request.userInfo.username in {{ concat $users .Values.forceDeletion.exemptUsers | toJson }})
+{{- end -}}
+
+{{/* What the program is told of new pods and what makes them. */}}
+{{- define "qos-webhook.podArguments" -}}
+{{- with .Values.clusterDefaultConstraints -}}
+{{- range $namespace, $constraints := .namespaces }}
+- {{ printf "--default-constraints=%s=%s" $namespace (toJson $constraints) | quote }}
+{{- end }}
+{{- if .leaveOutTemplateHash }}
+- --leave-out-template-hash
+{{- end }}
+{{- end }}
+{{- with .Values.priorityClasses }}
+{{- range $namespace, $name := .defaults }}
+- {{ printf "--default-class=%s=%s" $namespace $name | quote }}
+{{- end }}
+{{- range $namespace, $names := .allowed }}
+- {{ printf "--allowed-classes=%s=%s" $namespace (join "," $names) | quote }}
+{{- end }}
+- --disallowed-class={{ .disallowed }}
+- --template-class={{ .templates }}
+{{- end }}
+- --{{ ternary "" "no-" .Values.lint.spreadSelectors }}lint-spread-selectors
+{{- if .Values.lint.topologyKeys }}
+- --lint-topology-keys
+{{- end }}
+- --warnings={{ .Values.warnings }}
 {{- end -}}
 
 {{/* A mirror pod is its kubelet's report of what runs already. */}}
@@ -114,4 +209,160 @@ namespaceSelector:
 - name: not-a-mirror-pod
   expression: >-
     !has(object.metadata.annotations) || !('kubernetes.io/config.mirror' in object.metadata.annotations)
+{{- end -}}
+
+{{/* Which deletions of pods are force deletions. */}}
+{{- define "qos-webhook.forcedDeletion" -}}
+# Each step is safe because of the one before: options may be missing, or null. Of a collection no period is filled in.
+- name: without-grace
+  expression: >-
+    has(request.options) && request.options != null && (has(request.options.gracePeriodSeconds) ?
+    request.options.gracePeriodSeconds == 0 : !has(oldObject.metadata.deletionTimestamp) &&
+    has(oldObject.spec.terminationGracePeriodSeconds) && oldObject.spec.terminationGracePeriodSeconds == 0)
+{{ include "qos-webhook.notPartOfTheWork" . }}
+# A plain delete of a pod without processes has no grace either.
+- name: may-run
+  expression: >-
+    has(oldObject.spec.nodeName) && oldObject.spec.nodeName != '' &&
+    !(has(oldObject.status) && has(oldObject.status.phase) && oldObject.status.phase in ['Succeeded', 'Failed'])
+# kubectl asks twice: the second review is of what the first one let through.
+- name: not-forced-before
+  expression: >-
+    !has(oldObject.metadata.deletionGracePeriodSeconds) || oldObject.metadata.deletionGracePeriodSeconds != 0
+{{- end -}}
+
+{{/* Which evictions are force deletions. The delete that follows is not asked about; what is evicted is not in the request. */}}
+{{- define "qos-webhook.forcedEviction" -}}
+- name: without-grace
+  expression: >-
+    has(object.deleteOptions) && object.deleteOptions != null && has(object.deleteOptions.gracePeriodSeconds) &&
+    object.deleteOptions.gracePeriodSeconds == 0
+{{ include "qos-webhook.notPartOfTheWork" . }}
+{{- end -}}
+
+{{/* What makes pods. */}}
+{{- define "qos-webhook.workloadRules" -}}
+- apiGroups: [""]
+  apiVersions: [v1]
+  resources: [replicationcontrollers]
+  operations: [CREATE, UPDATE]
+  scope: Namespaced
+- apiGroups: [apps]
+  apiVersions: [v1]
+  resources: [deployments, statefulsets, daemonsets, replicasets]
+  operations: [CREATE, UPDATE]
+  scope: Namespaced
+- apiGroups: [batch]
+  apiVersions: [v1]
+  resources: [jobs, cronjobs]
+  operations: [CREATE, UPDATE]
+  scope: Namespaced
+{{- end -}}
+
+{{/* The owner of a workload was told of it; a Deployment's every scaling of its ReplicaSets would be asked about. */}}
+{{- define "qos-webhook.notOwned" -}}
+- name: not-owned-by-a-controller
+  expression: >-
+    !has(object.metadata.ownerReferences) ||
+    !object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller)
+{{- end -}}
+
+{{/* Labels and annotations of the webhook configurations: cert-manager's own part of it writes each caBundle where it is told to. */}}
+{{- define "qos-webhook.configurationDescription" -}}
+{{- $description := include "qos-webhook.description" . | fromYaml -}}
+{{- if eq .Values.certificate.mode "cert-manager" -}}
+{{- $from := printf "%s/%s" .Release.Namespace (include "qos-webhook.certificateSecret" .) -}}
+{{- $_ := set $description "annotations" (merge (dict "cert-manager.io/inject-ca-from" $from) ($description.annotations | default dict)) -}}
+{{- end -}}
+{{- toYaml $description -}}
+{{- end -}}
+
+{{/* The authorities as the API server wants them; empty: somebody writes them later. */}}
+{{- define "qos-webhook.caBundle" -}}
+{{- $given := .Values.certificate.existing -}}
+{{- if ne .Values.certificate.mode "existing" -}}
+{{- if or $given.secretName $given.caBundle -}}
+{{- fail (printf "certificate.existing: is for certificate.mode existing, which is %s: leave it empty, or change the mode" .Values.certificate.mode) -}}
+{{- end -}}
+{{- if and .Values.certificate.certManager.issuerRef (ne .Values.certificate.mode "cert-manager") -}}
+{{- fail (printf "certificate.certManager: is for certificate.mode cert-manager, which is %s: leave it empty, or change the mode" .Values.certificate.mode) -}}
+{{- end -}}
+{{- else if not (or $given.caBundle .Values.webhook.url) -}}
+{{- fail "certificate.existing.caBundle: give the authorities that signed the certificate, PEM: the API server calls a Service's name with no others" -}}
+{{- else -}}
+{{- $given.caBundle | b64enc -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Name of the Secret with the certificate. cert-manager's has another type, and so another name than the program's. */}}
+{{- define "qos-webhook.certificateSecret" -}}
+{{- $mode := .Values.certificate.mode -}}
+{{- if eq $mode "existing" -}}
+{{- required "certificate.existing.secretName: name the Secret of type kubernetes.io/tls, or set certificate.mode to self" .Values.certificate.existing.secretName -}}
+{{- else -}}
+{{- printf "%s-%s" (include "qos-webhook.fullname" .) (ternary "tls" "cert" (eq $mode "self")) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* By which the API server calls, a list. */}}
+{{- define "qos-webhook.certificateNames" -}}
+- {{ include "qos-webhook.fullname" . }}.{{ .Release.Namespace }}.svc
+{{- with include "qos-webhook.url" . }}
+- {{ (urlParse .).hostname | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* certificate.lifetime as Go has it: without days. */}}
+{{- define "qos-webhook.certificateDuration" -}}
+{{- $given := .Values.certificate.lifetime -}}
+{{- $number := regexFind "^[0-9]+" $given | int64 -}}
+{{- $hours := get (dict "s" (div $number 3600) "m" (div $number 60) "h" $number "d" (mul $number 24)) (regexFind "[smhd]$" $given) -}}
+{{- if lt $hours 1 -}}
+{{- fail (printf "certificate.lifetime: %s is less than cert-manager makes: at least 1h" $given) -}}
+{{- end -}}
+{{- printf "%dh" $hours -}}
+{{- end -}}
+
+{{/* What the program is told of its certificate. */}}
+{{- define "qos-webhook.certificateArguments" -}}
+{{- if eq .Values.certificate.mode "self" -}}
+- --tls-secret={{ .Release.Namespace }}/{{ include "qos-webhook.certificateSecret" . }}
+{{- range include "qos-webhook.certificateNames" . | fromYamlArray }}
+- --tls-name={{ . }}
+{{- end }}
+- --tls-lifetime={{ .Values.certificate.lifetime }}
+- --webhook-configuration={{ include "qos-webhook.clusterName" . }}
+{{- else -}}
+- --tls-cert=/etc/qos-webhook/tls/tls.crt
+- --tls-key=/etc/qos-webhook/tls/tls.key
+{{- end }}
+{{- end -}}
+
+{{/* certificate.lifetime in seconds. */}}
+{{- define "qos-webhook.lifetimeSeconds" -}}
+{{- $lifetime := .Values.certificate.lifetime -}}
+{{- $units := dict "s" 1 "m" 60 "h" 3600 "d" 86400 -}}
+{{- mul (regexFind "^[0-9]+" $lifetime | int) (get $units (regexFind "[smhd]$" $lifetime)) -}}
+{{- end -}}
+
+{{/* What the program is told of clients that may send reviews. */}}
+{{- define "qos-webhook.clientArguments" -}}
+{{- with .Values.clientAuthentication -}}
+{{- if .configMap -}}
+- --client-ca=/etc/qos-webhook/clients/ca.crt
+{{- range .names }}
+- {{ printf "--client-name=%s" . | quote }}
+{{- end }}
+{{- else if .names -}}
+{{- fail "clientAuthentication.configMap: names are of certificates: name the ConfigMap with the authorities that sign them, or leave clientAuthentication.names empty" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Whether `helm test` can ask: the authorities of a certificate that somebody else brings may stand nowhere, and only the
+API server has a client certificate.
+*/}}
+{{- define "qos-webhook.canBeTried" -}}
+{{- if and (ne .Values.mode "policy") (ne .Values.certificate.mode "existing") (not .Values.clientAuthentication.configMap) }}true{{ end -}}
 {{- end -}}

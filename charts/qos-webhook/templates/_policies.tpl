@@ -1,0 +1,473 @@
+{{/*
+Refuses what policies cannot do: on a cluster that does not serve them, and of the values. A cluster is known by what it
+serves when pods are among it, as with `helm install` and with Argo CD; by its version alone when only that is given.
+*/}}
+{{- define "qos-webhook.checkPolicies" -}}
+{{- $group := "admissionregistration.k8s.io/v1" -}}
+{{- if not (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "mode: %s: MutatingAdmissionPolicy is served from Kubernetes 1.36, this is %s: set mode to webhook, or name the cluster's version with --kube-version" .Values.mode .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- if .Capabilities.APIVersions.Has "v1/Pod" -}}
+{{- range list "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" -}}
+{{- if not ($.Capabilities.APIVersions.Has (printf "%s/%s" $group .)) -}}
+{{- fail (printf "mode: %s: the API server does not serve %s of %s: set mode to webhook, or enable it there (feature gate, --runtime-config)" $.Values.mode . $group) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if eq .Values.mode "policy" -}}
+{{- if .Values.lint.topologyKeys -}}
+{{- fail "lint.topologyKeys: true: a policy cannot see Nodes: set it to false, or mode to both" -}}
+{{- end -}}
+{{- with .Values.clusterDefaultConstraints.existingConfigMap.name -}}
+{{- fail (printf "clusterDefaultConstraints.existingConfigMap.name: %s: a policy cannot read it: give schedulerConfiguration in its place, or set mode to both" .) -}}
+{{- end -}}
+{{- end -}}
+{{- include "qos-webhook.checkDefaultClasses" .Values.priorityClasses -}}
+{{- end -}}
+
+{{/* As the program does at its start: a namespace's default class is among those that it allows. */}}
+{{- define "qos-webhook.checkDefaultClasses" -}}
+{{- $allowed := .allowed -}}
+{{- range $key, $class := .defaults -}}
+{{- $most := $key -}}
+{{- if not (hasKey $allowed $key) -}}
+{{- $most = "" -}}
+{{- range $other, $_ := $allowed -}}
+{{- if and (hasSuffix "*" $other) (hasPrefix (trimSuffix "*" $other) $key) (gt (len $other) (len $most)) -}}
+{{- $most = $other -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $most -}}
+{{- $names := get $allowed $most -}}
+{{- if not (or (has $class $names) (has "*" $names)) -}}
+{{- fail (printf "priorityClasses.defaults.%s: %s is not among the allowed classes: %s" $key $class (join ", " $names | default "none")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Takes the root context and the policy's short name. */}}
+{{- define "qos-webhook.policyName" -}}
+{{- printf "%s.%s" (include "qos-webhook.clusterName" (index . 0)) (index . 1) -}}
+{{- end -}}
+
+{{- define "qos-webhook.policyMetadata" -}}
+name: {{ include "qos-webhook.policyName" . }}
+{{ include "qos-webhook.description" (index . 0) }}
+{{- end -}}
+
+{{/* A ValidatingAdmissionPolicyBinding; takes the root context, the policy's short name and what a violation meets. */}}
+{{- define "qos-webhook.binding" -}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  {{- include "qos-webhook.policyMetadata" . | nindent 2 }}
+spec:
+  policyName: {{ include "qos-webhook.policyName" . }}
+  validationActions: [{{ index . 2 }}]
+{{- end -}}
+
+{{/* What a policy matches; takes the root context and the rules. */}}
+{{- define "qos-webhook.matchConstraints" -}}
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector:
+    {{- include "qos-webhook.namespaceSelector" (index . 0) | nindent 4 }}
+  resourceRules:
+    {{- index . 1 | nindent 4 }}
+{{- end -}}
+
+{{- define "qos-webhook.createdPods" -}}
+- apiGroups: [""]
+  apiVersions: [v1]
+  resources: [pods]
+  operations: [CREATE]
+  scope: Namespaced
+{{- end -}}
+
+{{/*
+A CEL expression that goes by request.namespace; takes CEL expressions by namespace, or by its beginning and `*`, and the
+one for all others. The most specific counts. Namespaces of one expression are put together, for CEL nests only so deep.
+*/}}
+{{- define "qos-webhook.byNamespace" -}}
+{{- $names := dict -}}
+{{- $beginnings := list -}}
+{{- range $key, $expression := index . 0 -}}
+{{- if hasSuffix "*" $key -}}
+{{- $beginnings = append $beginnings (printf "%03d%s" (len $key) $key) -}}
+{{- else -}}
+{{- $_ := set $names $expression (append (get $names $expression | default list) $key) -}}
+{{- end -}}
+{{- end -}}
+(
+{{- range $expression, $namespaces := $names -}}
+request.namespace in {{ toJson $namespaces }} ? {{ $expression }} : {{ end -}}
+{{- range $beginnings | sortAlpha | reverse -}}
+{{- $key := substr 3 -1 . -}}
+request.namespace.startsWith({{ trimSuffix "*" $key | toJson }}) ? {{ get (index $ 0) $key }} : {{ end -}}
+{{ index . 1 }})
+{{- end -}}
+
+{{/* The allowed classes of the request's namespace, a list. */}}
+{{- define "qos-webhook.allowedClasses" -}}
+{{- $lists := dict -}}
+{{- range $key, $names := .Values.priorityClasses.allowed -}}
+{{- $_ := set $lists $key (toJson $names) -}}
+{{- end -}}
+{{- include "qos-webhook.byNamespace" (list $lists "['*']") -}}
+{{- end -}}
+
+{{/* CEL: the default class of the request's namespace by the values, empty where there is none. */}}
+{{- define "qos-webhook.configuredClass" -}}
+{{- $configured := dict -}}
+{{- range $key, $class := .Values.priorityClasses.defaults -}}
+{{- $_ := set $configured $key (toJson $class) -}}
+{{- end -}}
+{{- include "qos-webhook.byNamespace" (list $configured "''") -}}
+{{- end -}}
+
+{{/*
+Variables for the default class of the request's namespace: `wanted`, empty where there is none. A label that names a
+class which is not allowed does not count.
+*/}}
+{{- define "qos-webhook.defaultClassVariables" -}}
+- name: label
+  expression: namespaceObject.metadata.?labels[?'kubectl-qos.io/default-priority-class'].orValue('')
+- name: allowed
+  expression: {{ include "qos-webhook.allowedClasses" . | quote }}
+- name: labelCounts
+  expression: variables.label != '' && (variables.label in variables.allowed || '*' in variables.allowed)
+- name: configured
+  expression: {{ include "qos-webhook.configuredClass" . | quote }}
+- name: wanted
+  expression: "variables.labelCounts ? variables.label : variables.configured"
+{{- end -}}
+
+{{/* Those of a list of classes that a label can name, each once. */}}
+{{- define "qos-webhook.inLabels" -}}
+{{- $found := list -}}
+{{- range . -}}
+{{- if and (ne . "*") (le (len .) 63) -}}
+{{- $found = append $found . -}}
+{{- end -}}
+{{- end -}}
+{{- $found | uniq | sortAlpha | toJson -}}
+{{- end -}}
+
+{{/*
+A policy of which a PriorityClass is the parameter: the one that is wanted writes itself, class, priority and
+preemptionPolicy together, for the API server's Priority plugin looks at them again. Takes the root context, the policy's
+short name, which class is wanted, and as far as that is known without the Namespace, which one can be: the rest is cheap.
+*/}}
+{{- define "qos-webhook.defaultClassPolicy" -}}
+{{- $root := index . 0 -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata:
+  {{- include "qos-webhook.policyMetadata" . | nindent 2 }}
+spec:
+  # A default that cannot be found out hinders nobody.
+  failurePolicy: Ignore
+  reinvocationPolicy: Never
+  paramKind:
+    apiVersion: scheduling.k8s.io/v1
+    kind: PriorityClass
+  {{- include "qos-webhook.matchConstraints" (list $root (include "qos-webhook.createdPods" $root)) | nindent 2 }}
+  matchConditions:
+    {{- include "qos-webhook.notAMirrorPod" $root | nindent 4 }}
+    # The global default was filled in before: that is not the author's choice.
+    - name: class-is-not-the-authors
+      expression: >-
+        object.spec.?priorityClassName.orValue('') == '' ||
+        !
+        {{- include "qos-webhook.authorWrote" "priorityClassName" | nindent 8 }}
+    {{- with index . 3 }}
+    - name: can-be-wanted
+      expression: {{ printf "params.metadata.name == %s" . | quote }}
+    {{- end }}
+  variables:
+    {{- include "qos-webhook.defaultClassVariables" $root | nindent 4 }}
+  mutations:
+    - patchType: JSONPatch
+      jsonPatch:
+        expression: >-
+          params.metadata.name != ({{ index . 2 }}) ? [] : [
+          JSONPatch{op: 'add', path: '/spec/priorityClassName', value: params.metadata.name},
+          JSONPatch{op: 'add', path: '/spec/priority', value: params.value},
+          JSONPatch{op: 'add', path: '/spec/preemptionPolicy', value: params.?preemptionPolicy.orValue('PreemptLowerPriority')}]
+{{- end -}}
+
+{{/*
+Whether whoever sent a new pod wrote a field of its spec: the API server notes in managedFields what a request holds
+before any plugin changes it; nothing noted: yes.
+*/}}
+{{- define "qos-webhook.authorWrote" -}}
+(object.metadata.?managedFields.orValue([]).size() == 0 ||
+dyn(object.metadata.managedFields).exists(entry, entry.?fieldsV1[?'f:spec'][?'f:{{ . }}'].hasValue()))
+{{- end -}}
+
+{{/*
+What is wrong with `variables.class`. People's own texts can be shown as they are: the API server validates an object before
+it asks a validating policy.
+*/}}
+{{- define "qos-webhook.disallowedClass" -}}
+'PriorityClass ' + variables.class + ' is not allowed in namespace ' + request.namespace +
+' (allowed: ' + (size(variables.allowed) == 0 ? 'none' : variables.allowed.join(', ')) + ')'
+{{- end -}}
+
+{{/* A workload's template, and the path of its spec in the workload. */}}
+{{- define "qos-webhook.templateVariables" -}}
+- name: path
+  expression: "request.kind.kind == 'CronJob' ? 'spec.jobTemplate.spec.template.spec' : 'spec.template.spec'"
+- name: template
+  expression: >-
+    (request.kind.kind == 'CronJob' ? dyn(object).spec.jobTemplate.spec : dyn(object).spec).?template.orValue({})
+{{- end -}}
+
+{{/* Whether a template's class is allowed, and whether an update leaves it as it was. */}}
+{{- define "qos-webhook.templateClassVariables" -}}
+- name: class
+  expression: variables.template.?spec.?priorityClassName.orValue('')
+- name: allowed
+  expression: {{ include "qos-webhook.allowedClasses" . | quote }}
+- name: classIsAllowed
+  expression: variables.class == '' || variables.class in variables.allowed || '*' in variables.allowed
+- name: classWasThereBefore
+  expression: >-
+    request.operation == 'UPDATE' && variables.class ==
+    (request.kind.kind == 'CronJob' ? dyn(oldObject).spec.jobTemplate.spec : dyn(oldObject).spec).?template.?spec.?priorityClassName.orValue('')
+{{- end -}}
+
+{{- define "qos-webhook.templateClassMessage" -}}
+variables.path + '.priorityClassName: ' + {{ include "qos-webhook.disallowedClass" . }}
+{{- if eq .Values.priorityClasses.disallowed "deny" }} + ', its pods will be refused'{{ end }}
+{{- end -}}
+
+{{/* What a force deletion in the request's namespace meets: warn, confirm, deny, or a label that is none of them. */}}
+{{- define "qos-webhook.forceDeletionMode" -}}
+{{- $modes := dict -}}
+{{- range $namespace, $mode := .Values.forceDeletion.namespaces -}}
+{{- $_ := set $modes $namespace (printf "'%s'" $mode) -}}
+{{- end -}}
+- name: mode
+  expression: >-
+    namespaceObject.metadata.?labels[?'kubectl-qos.io/force-delete'].orValue(
+    {{ include "qos-webhook.byNamespace" (list $modes (printf "'%s'" .Values.forceDeletion.mode)) }})
+{{- end -}}
+
+{{/*
+`refused`: whether the deletion is. A pod whose own period is 0 is always deleted without grace, by its controllers too; a
+mirror pod stops nothing. `standing`: where the pod runs and what its owner does next.
+*/}}
+{{- define "qos-webhook.forcedDeletionVariables" -}}
+{{ include "qos-webhook.forceDeletionMode" . }}
+- name: mirror
+  expression: oldObject.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue()
+- name: confirmed
+  expression: oldObject.metadata.?annotations[?'kubectl-qos.io/confirm-force-delete'].orValue('') == oldObject.metadata.uid
+- name: refused
+  expression: >-
+    oldObject.spec.?terminationGracePeriodSeconds.orValue(30) != 0 && !variables.mirror &&
+    (variables.mode == 'deny' || variables.mode == 'confirm' && !variables.confirmed)
+- name: owners
+  expression: oldObject.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))
+- name: risk
+  expression: >-
+    variables.mirror ? 'it mirrors a static pod, and deleting it stops nothing' :
+    size(variables.owners) == 0 ? 'its processes may run on, and nobody replaces it' :
+    variables.owners[0].kind + ' ' + variables.owners[0].name + {
+    'apps/v1 StatefulSet': ' promises at most one, but a second may start while it still runs',
+    'apps/v1 ReplicaSet': ' may start a replacement while it still runs',
+    'v1 ReplicationController': ' may start a replacement while it still runs',
+    'apps/v1 DaemonSet': ' may start the next copy while it still runs',
+    'batch/v1 Job': ' may start the work again while it still runs'
+    }[?variables.owners[0].apiVersion + ' ' + variables.owners[0].kind].orValue(' decides whether a second starts while it still runs')
+- name: standing
+  expression: >-
+    oldObject.metadata.name + ' on ' + oldObject.spec.nodeName + (!has(oldObject.metadata.deletionTimestamp) ? ': ' :
+    ' is already stopping, until ' + string(oldObject.metadata.deletionTimestamp) + ' if its node answers: forcing stops nothing sooner; ') +
+    variables.risk
+{{- end -}}
+
+{{/* A note on a Namespace's label that is no mode. */}}
+{{- define "qos-webhook.labelIsAMode" -}}
+- expression: variables.mode in ['warn', 'confirm', 'deny']
+  messageExpression: >-
+    'Namespace ' + request.namespace + ': label kubectl-qos.io/force-delete=' + variables.mode +
+    ' is none of warn, confirm, deny: let through with a warning'
+  message: "the Namespace's label kubectl-qos.io/force-delete is none of warn, confirm, deny: let through with a warning"
+{{- end -}}
+
+{{/*
+The cluster's default constraints by schedulerName, as YAML: those of type List, and of type System when they are asked
+for. As strict as the API server is with a pod, which would otherwise be refused for what it is given.
+*/}}
+{{- define "qos-webhook.clusterConstraints" -}}
+{{- $path := "clusterDefaultConstraints.schedulerConfiguration.profiles" -}}
+{{- $profiles := .Values.clusterDefaultConstraints.schedulerConfiguration.profiles | default (list dict) -}}
+{{- $system := list -}}
+{{- if .Values.clusterDefaultConstraints.writeSystemDefaults -}}
+{{- $system = list (dict "maxSkew" 3 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway") (dict "maxSkew" 5 "topologyKey" "topology.kubernetes.io/zone" "whenUnsatisfiable" "ScheduleAnyway") -}}
+{{- end -}}
+{{- $found := dict -}}
+{{- range $index, $profile := $profiles -}}
+{{- $name := get $profile "schedulerName" -}}
+{{- if and (not $name) (eq (len $profiles) 1) -}}
+{{- $name = "default-scheduler" -}}
+{{- end -}}
+{{- if or (not $name) (hasKey $found $name) -}}
+{{- fail (printf "%s[%d].schedulerName: %q: each of several profiles needs one of its own" $path $index $name) -}}
+{{- end -}}
+{{- $constraints := $system -}}
+{{- range $profile.pluginConfig -}}
+{{- if eq .name "PodTopologySpread" -}}
+{{- $args := .args | default dict -}}
+{{- $type := $args.defaultingType | default "System" -}}
+{{- if eq $type "List" -}}
+{{- $constraints = $args.defaultConstraints | default list -}}
+{{- include "qos-webhook.checkConstraints" (list (printf "%s[%d] (%s): defaultConstraints" $path $index $name) $constraints) -}}
+{{- else if or (ne $type "System") $args.defaultConstraints -}}
+{{- fail (printf "%s[%d] (%s): defaultingType: %s: write List, or System without defaultConstraints" $path $index $name $type) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $found $name $constraints -}}
+{{- end -}}
+{{- toYaml $found -}}
+{{- end -}}
+
+{{/* Takes a path and default constraints. */}}
+{{- define "qos-webhook.checkConstraints" -}}
+{{- $seen := dict -}}
+{{- range $index, $constraint := index . 1 -}}
+{{- $path := printf "%s[%d]" (index $ 0) $index -}}
+{{- if lt (int $constraint.maxSkew) 1 -}}
+{{- fail (printf "%s.maxSkew: %v: write a number from 1" $path $constraint.maxSkew) -}}
+{{- else if not (regexMatch "^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" (toString $constraint.topologyKey)) -}}
+{{- fail (printf "%s.topologyKey: %v: write the name of a label of nodes" $path $constraint.topologyKey) -}}
+{{- else if not (has $constraint.whenUnsatisfiable (list "DoNotSchedule" "ScheduleAnyway")) -}}
+{{- fail (printf "%s.whenUnsatisfiable: %v: write DoNotSchedule or ScheduleAnyway" $path $constraint.whenUnsatisfiable) -}}
+{{- else if hasKey $constraint "labelSelector" -}}
+{{- fail (printf "%s.labelSelector: take it away: a default's is each pod's own" $path) -}}
+{{- else if and (hasKey $constraint "minDomains") (or (lt (int $constraint.minDomains) 1) (ne $constraint.whenUnsatisfiable "DoNotSchedule")) -}}
+{{- fail (printf "%s.minDomains: %v: write a number from 1, with DoNotSchedule only" $path $constraint.minDomains) -}}
+{{- end -}}
+{{- range $name := list "nodeAffinityPolicy" "nodeTaintsPolicy" -}}
+{{- if and (hasKey $constraint $name) (not (has (get $constraint $name) (list "Honor" "Ignore"))) -}}
+{{- fail (printf "%s.%s: %v: write Honor or Ignore" $path $name (get $constraint $name)) -}}
+{{- end -}}
+{{- end -}}
+{{- $kind := printf "%s, %s" $constraint.topologyKey $constraint.whenUnsatisfiable -}}
+{{- if hasKey $seen $kind -}}
+{{- fail (printf "%s: %s stands there twice: take one away" $path $kind) -}}
+{{- end -}}
+{{- $_ := set $seen $kind true -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Whether any pod gets default constraints; empty: none. */}}
+{{- define "qos-webhook.givesConstraints" -}}
+{{- range concat (values (include "qos-webhook.clusterConstraints" . | fromYaml)) (values .Values.clusterDefaultConstraints.namespaces) -}}
+{{- if . -}}
+yes
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* CEL: the default constraints of a pod, with `variables.selected` as their labels. */}}
+{{- define "qos-webhook.constraintsOfThePod" -}}
+{{- $profiles := include "qos-webhook.clusterConstraints" . | fromYaml -}}
+{{- $namespaces := dict -}}
+{{- range $namespace, $constraints := .Values.clusterDefaultConstraints.namespaces -}}
+{{- include "qos-webhook.checkConstraints" (list (printf "clusterDefaultConstraints.namespaces.%s" $namespace) $constraints) -}}
+{{- $_ := set $namespaces $namespace (include "qos-webhook.constraintLiterals" $constraints) -}}
+{{- end -}}
+{{- $cluster := "" -}}
+{{- range $name, $constraints := $profiles -}}
+{{- $cluster = printf "%sobject.spec.schedulerName == %s ? %s : " $cluster (toJson $name) (include "qos-webhook.constraintLiterals" $constraints) -}}
+{{- end -}}
+!(object.spec.schedulerName in {{ keys $profiles | sortAlpha | toJson }}) ? [] : {{ include "qos-webhook.byNamespace" (list $namespaces (printf "%s[]" $cluster)) }}
+{{- end -}}
+
+{{/*
+CEL: a list of default constraints, as plain maps for a JSONPatch. An ApplyConfiguration may not set a labelSelector, which is
+atomic, and a list of typed literals (Object.spec…) makes the API server 1.36.3 panic and drop the request.
+*/}}
+{{- define "qos-webhook.constraintLiterals" -}}
+{{- $literals := list -}}
+{{- range . -}}
+{{- $fields := list "'labelSelector': dyn({'matchLabels': variables.selected})" -}}
+{{- $constraint := . -}}
+{{- range $name := list "maxSkew" "minDomains" "topologyKey" "whenUnsatisfiable" "nodeAffinityPolicy" "nodeTaintsPolicy" -}}
+{{- if hasKey $constraint $name -}}
+{{- $fields = append $fields (printf "'%s': dyn(%s)" $name (get $constraint $name | toJson)) -}}
+{{- end -}}
+{{- end -}}
+{{- $literals = append $literals (printf "dyn({%s})" (join ", " $fields)) -}}
+{{- end -}}
+[{{ join ", " $literals }}]
+{{- end -}}
+
+{{/* Labels that controllers add to those of a template. */}}
+{{- define "qos-webhook.addedLabels" -}}
+{{- list "pod-template-hash" "pod-template-generation" "controller-revision-hash" "statefulset.kubernetes.io/pod-name" "apps.kubernetes.io/pod-index" "batch.kubernetes.io/controller-uid" "batch.kubernetes.io/job-name" "batch.kubernetes.io/job-completion-index" "controller-uid" "job-name" | toJson -}}
+{{- end -}}
+
+{{/* Those of them that a default constraint leaves out: a ReplicaSet selects by pod-template-hash, too. */}}
+{{- define "qos-webhook.labelsLeftOut" -}}
+{{- $added := include "qos-webhook.addedLabels" . | fromJsonArray -}}
+{{- if not .Values.clusterDefaultConstraints.leaveOutTemplateHash -}}
+{{- $added = without $added "pod-template-hash" -}}
+{{- end -}}
+{{- toJson $added -}}
+{{- end -}}
+
+{{/*
+The lint of constraints: `problems`, of `variables.template` at `variables.path`. A term fails that does not match the
+template's own labels; what controllers add to those does not count.
+*/}}
+{{- define "qos-webhook.lintVariables" -}}
+{{- $added := include "qos-webhook.addedLabels" . -}}
+- name: labels
+  expression: variables.template.?metadata.?labels.orValue({})
+- name: constraints
+  expression: variables.template.?spec.?topologySpreadConstraints.orValue([])
+- name: failing
+  expression: >-
+    variables.constraints.map(constraint,
+    constraint.?labelSelector.?matchLabels.orValue({}).transformList(key, value,
+    !(key in {{ $added }}) && (!(key in variables.labels) || variables.labels[key] != value), key + '=' + value) +
+    constraint.?labelSelector.?matchExpressions.orValue([]).filter(term, !(term.key in {{ $added }}) && !(
+    term.operator == 'In' ? term.key in variables.labels && variables.labels[term.key] in term.?values.orValue([]) :
+    term.operator == 'NotIn' ? !(term.key in variables.labels && variables.labels[term.key] in term.?values.orValue([])) :
+    term.operator == 'Exists' ? term.key in variables.labels :
+    term.operator != 'DoesNotExist' || !(term.key in variables.labels))).map(term,
+    term.operator == 'Exists' ? term.key : term.operator == 'DoesNotExist' ? '!' + term.key :
+    term.key + (term.operator == 'In' ? ' in (' : ' notin (') + term.?values.orValue([]).join(',') + ')'))
+- name: problems
+  expression: >-
+    lists.range(size(variables.constraints)).map(index,
+    !has(variables.constraints[index].labelSelector) ?
+    '[' + string(index) + ']: without labelSelector it counts no pods, so it spreads nothing' :
+    size(variables.failing[index]) > 0 ? '[' + string(index) + '].labelSelector: ' + variables.failing[index][0] +
+    " does not match the pod's own labels: it is not counted, and copies of it may all go to one place" :
+    size(variables.constraints[index].labelSelector.?matchLabels.orValue({})) == 0 &&
+    size(variables.constraints[index].labelSelector.?matchExpressions.orValue([])) == 0 &&
+    size(variables.constraints[index].?matchLabelKeys.orValue([])) == 0 ?
+    '[' + string(index) + '].labelSelector: an empty one counts no pods, so it spreads nothing' : '')
+    .filter(problem, problem != '').map(problem, variables.path + '.topologySpreadConstraints' + problem).join('; ')
+{{- end -}}
+
+{{/* Takes what is passed over, as the beginning of an expression. */}}
+{{- define "qos-webhook.lintValidation" -}}
+- expression: {{ . }}variables.problems == ''
+  messageExpression: variables.problems
+  message: a topology spread constraint does not match its own pod
+{{- end -}}
+
+{{- define "qos-webhook.noGraceMessage" -}}
+variables.path + '.terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once,' +
+' its processes may run on beside a replacement; 1 or more waits for them'
+{{- end -}}

@@ -1,0 +1,104 @@
+"""A certificate that somebody else makes, such as cert-manager: its files, read again and served when they change.
+
+A kubelet replaces all files of a mounted Secret at once, by a symbolic link, but they are read one after the other, and
+other programs write in place. So what is read counts only when it is a certificate with its key, and what was served
+before goes on until then. The files are small: they are read rather than guessed about from their times.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from podrules.cluster.reflector import Reflector
+from webhook.certificates.pair import PairError, earliest_end
+from webhook.certificates.serving import ServingContext
+from webhook.certificates.status import CertificateStatus
+from webhook.settings import CertificateFiles
+
+__all__ = ["WatchedFiles"]
+
+_LOG: Final = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 2.0
+_MAX_BYTES: Final = 1 << 20
+"""The most that a Secret can hold."""
+
+
+class WatchedFiles:
+    """A `webhook.certificates.status.Certificate` in two files, which may be one and the same."""
+
+    def __init__(self, files: CertificateFiles, serving: ServingContext) -> None:
+        """Serve what the files hold now.
+
+        Raises:
+            OSError: they cannot be read, or are no certificate with its key.
+        """
+        self._files = files
+        self._serving = serving
+        self._stopped = threading.Event()
+        self._trouble = ""
+        self._renewals = 0
+        self._failures = 0
+        self._seen = self._read()
+        try:
+            serving.load(*self._seen)
+        except PairError as error:
+            raise OSError(f"{files.certificate}, {files.key}: {error}") from error
+        self._served = self._seen[0]
+        self.ready = True
+        """Whoever makes the files tells the API server."""
+
+    @property
+    def watched(self) -> Iterator[Reflector[Any]]:
+        """None: nothing is asked of the API server."""
+        yield from ()
+
+    def run(self) -> None:
+        """Look again and again until stopped."""
+        while not self._stopped.wait(_LOOK_SECONDS):
+            self.look()
+
+    def stop(self) -> None:
+        """Look no longer."""
+        self._stopped.set()
+
+    def look(self) -> None:
+        """Serve what the files hold, if that has changed. Errors are logged, once for each content."""
+        try:
+            found = self._read()
+            if found == self._seen:
+                return
+            self._seen = found
+            self._serving.load(*found)
+        except (PairError, OSError) as error:
+            self._failures += 1
+            if f"{error}" != self._trouble:
+                self._trouble = f"{error}"
+                _LOG.warning("%s: %s; what was served before still is", self._files.certificate, error)
+            return
+        self._trouble = ""
+        self._renewals += 1
+        self._served = found[0]
+        _LOG.info("serving the new certificate of %s", self._files.certificate)
+
+    def status(self) -> CertificateStatus:
+        """How it stands. Of authorities only those are known that stand behind the certificate in its file."""
+        served = self._serving.served
+        return CertificateStatus(
+            not_after=served.not_after if served else None,
+            authority_not_after=earliest_end(self._served, skip=1),
+            writer=False,
+            renewals=self._renewals,
+            failures=self._failures,
+        )
+
+    def _read(self) -> tuple[bytes, bytes]:
+        return _start_of(self._files.certificate), _start_of(self._files.key)
+
+
+def _start_of(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(_MAX_BYTES)

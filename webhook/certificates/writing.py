@@ -1,0 +1,58 @@
+"""Requests to the API server that write, of the objects by which the certificate is kept."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from podrules.cluster.answers import error_message
+from podrules.cluster.reflector import CachedMeta, StreamTransport
+from podrules.cluster.transport import Response
+
+__all__ = ["MERGE", "STRATEGIC", "DescribedMeta", "RefusedError", "WritingTransport", "write"]
+
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+
+
+class WritingTransport(StreamTransport, Protocol):
+    """Requests to one API server that may also write."""
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
+        """See `podrules.cluster.client.ClientTransport`."""
+        ...
+
+
+class DescribedMeta(CachedMeta, frozen=True):
+    """``metadata`` of an object that may have to be made again as it was."""
+
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    @property
+    def description(self) -> dict[str, dict[str, str]]:
+        """What somebody wrote on it."""
+        return {"labels": self.labels, "annotations": self.annotations}
+
+
+class RefusedError(Exception):
+    """A request was refused."""
+
+
+def write(
+    transport: WritingTransport, method: str, path: str, body: Any, content_type: str = "application/json"
+) -> bytes | None:
+    """Create or patch an object; returns it as stored, None when somebody else was first.
+
+    Raises:
+        RefusedError: the API server said no.
+        Unreachable: there was no answer.
+    """
+    status, answer = transport.send(method, path, msgspec.json.encode(body), content_type)
+    if status == HTTPStatus.CONFLICT:
+        return None
+    if status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
+        raise RefusedError(f"{method} {path}: {status}: {error_message(answer)}")
+    return answer

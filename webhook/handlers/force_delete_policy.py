@@ -1,0 +1,104 @@
+"""Whom a force deletion's rules are for, and which of them: warn, ask for a confirmation, or refuse.
+
+The mode is a label on the Namespace, else the configuration's for that namespace, else the configuration's. What cannot
+be read is warned of, and said: nobody is refused because of something that the webhook does not know.
+
+The kubelet's last delete of a stopped pod, pod garbage collection and the namespace and garbage-collector controllers
+send a grace period of 0 as part of their work: they are neither warned nor hindered, whether controllers run under
+accounts of their own or all as one user.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.cluster.errors import ClusterError
+from podrules.cluster.source import Source
+from podrules.deletion import CONFIRMATION, is_confirmed
+from podrules.model.base import ObjectMeta
+from podrules.model.pod import Pod
+from podrules.priority import is_mirror_pod
+from podrules.termination import GraceSource, check_graceful_delete
+from webhook.cluster import Cluster
+from webhook.review import Request
+from webhook.settings import ForceDeletionMode
+
+__all__ = [
+    "CONFIRMATION",
+    "MODE_LABEL",
+    "Ruling",
+    "confirmation_command",
+    "is_confirmed",
+    "is_exempt",
+    "may_be_refused",
+    "may_run",
+    "ruling",
+]
+
+MODE_LABEL: Final = "kubectl-qos.io/force-delete"
+"""On a Namespace: warn, confirm or deny."""
+
+_LOG: Final = logging.getLogger(__name__)
+_CONTROLLERS: Final = frozenset(
+    f"system:serviceaccount:kube-system:{name}"
+    for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
+) | {"system:kube-controller-manager"}
+"""PodGC and its like under their own accounts, and all controllers under one where they have none."""
+
+
+class Ruling(Struct, frozen=True):
+    """What a namespace asks of a force deletion."""
+
+    mode: ForceDeletionMode
+    note: str = ""
+    """What is wrong with that, for people to read."""
+
+
+def is_exempt(request: Request, cluster: Cluster) -> bool:
+    """Whether somebody deletes who is not to be bothered."""
+    user = request.user_info
+    return (
+        user.username in _CONTROLLERS
+        or "system:nodes" in (user.groups or ())
+        or user.username in cluster.force_deletion.exempt_users
+    )
+
+
+def may_run(pod: Pod) -> bool:
+    """Whether processes of a pod may outlive its object; no longer a question when it was forced before."""
+    source = check_graceful_delete(pod, 0).source
+    forced = pod.metadata.deletion_grace_period_seconds == 0
+    return not forced and source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
+
+
+def may_be_refused(pod: Pod) -> bool:
+    """Whether a deletion without grace can be told from a plain one, and stops something.
+
+    A pod whose own period is 0 is always deleted without grace, by its controllers too; a mirror pod stops nothing.
+    """
+    return pod.spec.termination_grace_period_seconds != 0 and not is_mirror_pod(pod)
+
+
+def ruling(namespace: str, cluster: Cluster, live: Source) -> Ruling:
+    """The mode of a namespace."""
+    try:
+        label = cluster.present_namespace_labels(namespace, live).get(MODE_LABEL)
+    except ClusterError as error:
+        _LOG.warning("force deletions in %s are only warned of, the Namespace cannot be read: %s", namespace, error)
+        return Ruling(ForceDeletionMode.WARN, f"Namespace {namespace} cannot be read: let through with a warning")
+    if label is None:
+        return Ruling(cluster.force_deletion.namespaces.get(namespace, cluster.force_deletion.mode))
+    try:
+        return Ruling(ForceDeletionMode(label))
+    except ValueError:
+        wrong = f"Namespace {namespace}: label {MODE_LABEL}={label} is none of warn, confirm, deny"
+        return Ruling(ForceDeletionMode.WARN, f"{wrong}: let through with a warning")
+
+
+def confirmation_command(resource: str, metadata: ObjectMeta) -> str:
+    """What confirms it."""
+    place = f" -n {metadata.namespace}" if metadata.namespace else ""
+    return f"kubectl annotate {resource} {metadata.name}{place} {CONFIRMATION}={metadata.uid} --overwrite"

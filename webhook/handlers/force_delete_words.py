@@ -1,0 +1,119 @@
+"""How a force deletion's stakes are worded: a line on where the pod runs and what its owner does, one on its volumes.
+
+Texts hold times and no ages, for the API server may ask twice and kubectl prints each distinct text. A command that is
+cut in the middle cannot be run: it goes before details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from podrules.model.pod import Pod
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee
+from podrules.volumes import WriterGuard, WriterLock
+from webhook.response import MAX_MESSAGE, MAX_WARNING
+from webhook.stakes import Stakes
+
+__all__ = ["capital", "fencing", "first_line", "fitting", "node_state", "refusal", "second_line", "volumes_at_stake"]
+
+_RISKS: Final = {
+    Guarantee.AT_MOST_ONE: "{kind}{owner} promises at most one, but a second may start while it still runs",
+    Guarantee.AVAILABILITY_FIRST: "{kind}{owner} may start a replacement while it still runs",
+    Guarantee.ONE_PER_NODE: "{kind}{owner} may start the next copy while it still runs",
+    Guarantee.RUNS_TO_COMPLETION: "{kind}{owner} may start the work again while it still runs",
+    Guarantee.KUBELET_OWNED: "it mirrors a static pod, and deleting it stops nothing",
+    Guarantee.NOT_REPLACED: "its processes may run on, and nobody replaces it",
+    Guarantee.UNKNOWN: "{kind}{owner} decides whether a second starts while it still runs",
+}
+_NODES: Final = {
+    Reach.SILENT: "{node}, silent{since}",
+    Reach.MISSED_HEARTBEATS: "{node}, without a heartbeat{since}",
+    Reach.OUT_OF_SERVICE: "{node}, declared out of service",
+    Reach.GONE: "{node}, which has no Node object",
+    Reach.UNKNOWN: "{node}, state unknown",
+}
+_SILENT: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS})
+
+
+def first_line(pod: Pod, stakes: Stakes) -> str:
+    """Where it runs and what its owner then does."""
+    place, risk = f"{pod.metadata.name} on {node_state(stakes.node, stakes.now)}", _RISKS[stakes.owner.guarantee]
+    named = risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}")
+    return fitting(*(_standing(pod, stakes, place, text) for text in (named, risk.format(kind="Its owner", owner=""))))
+
+
+def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
+    if pod.metadata.deletion_timestamp is None:
+        return f"{place}: {risk}"
+    if stakes.node.reach is not Reach.ANSWERS:
+        return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
+    until = _instant(datetime.fromisoformat(pod.metadata.deletion_timestamp), stakes.now)
+    return f"{place} is already stopping and may run until {until}: forcing stops nothing sooner; {risk}"
+
+
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def fitting(*texts: str) -> str:
+    """The first that is short enough to be shown whole, else the last."""
+    return next((text for text in texts if len(text) <= MAX_WARNING), texts[-1])
+
+
+def refusal(details: Sequence[str], remedy: str) -> str:
+    """The details in one line as far as they leave the remedy whole."""
+    known = [detail for detail in details if detail]
+    texts = ("; ".join((*known[:count], remedy)) for count in range(len(known), -1, -1))
+    return next((text for text in texts if len(text) <= MAX_MESSAGE), remedy)
+
+
+def node_state(node: NodeReach, now: datetime) -> str:
+    """``node-c3, silent since 03:02:56 UTC``; one that answers is only named."""
+    since = f" since {_instant(node.since, now)}" if node.since else ""
+    return _NODES.get(node.reach, "{node}").format(node=node.name, since=since)
+
+
+def _instant(when: datetime, now: datetime) -> str:
+    return f"{when:%H:%M:%S} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def fencing(node: str) -> str:
+    """The command that vouches for a machine that is off: garbage collection then ends what ran there."""
+    return (
+        f"once {node} is off for certain: "
+        f"kubectl taint nodes {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    )
+
+
+def second_line(pod: Pod, stakes: Stakes) -> str:
+    """Which volumes may get a second writer, and what to look at before."""
+    check = f"check first: kubectl qos explain pod/{pod.metadata.name} -n {pod.metadata.namespace}"
+    alone = capital(check)
+    at_stake = volumes_at_stake(stakes)
+    return fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone
+
+
+def volumes_at_stake(stakes: Stakes) -> str:
+    """The worst that is known of the volumes; empty when all are safe."""
+    by_lock = {lock: [guard for guard in stakes.volumes if guard.lock is lock] for lock in WriterLock}
+    if by_lock[WriterLock.NONE]:
+        named = _named(by_lock[WriterLock.NONE])
+        return f"nothing keeps a second writer off {named}"
+    if by_lock[WriterLock.UNKNOWN]:
+        return f"whether anything keeps a second writer off {_named(by_lock[WriterLock.UNKNOWN])} is unknown"
+    if by_lock[WriterLock.ATTACHMENT] and stakes.node.reach in _SILENT:
+        named = _named(by_lock[WriterLock.ATTACHMENT])
+        return f"{named} is detached from {stakes.node.name} by force 6 min later"
+    return ""
+
+
+def _named(guards: list[WriterGuard]) -> str:
+    """``volume data (NFS, ReadWriteOnce) and 2 more``."""
+    first = guards[0]
+    what = ", ".join(filter(None, (first.backend, *first.access_modes)))
+    more = f" and {len(guards) - 1} more" if len(guards) > 1 else ""
+    return f"volume {first.volume}{f' ({what})' if what else ''}{more}"

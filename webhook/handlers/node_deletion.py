@@ -1,0 +1,152 @@
+"""Deletions of Nodes: pod garbage collection then force deletes every pod that names the Node.
+
+    gcOrphaned      a pod whose Node has been gone for 40 s (quarantineTime) is marked failed and deleted with grace 0
+
+What belongs to the node alone, pods of DaemonSets and mirror pods, is no concern: a drained node has nothing else left.
+A Node with finalizers stays until somebody is done with it, who may well drain it: it is never refused. Neither is the
+cloud's node controller, which deletes Nodes whose machines are gone. The strictest mode counts among the namespaces
+whose pods would be lost.
+
+Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/controllers/nodelifecycle at v0.36.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.cluster.errors import ClusterError
+from podrules.cluster.kinds import PODS
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee, owner_guarantee
+from webhook.cluster import Cluster
+from webhook.handlers.force_delete_policy import (
+    Ruling,
+    confirmation_command,
+    is_confirmed,
+    is_exempt,
+    may_be_refused,
+    may_run,
+    ruling,
+)
+from webhook.handlers.force_delete_words import capital, fencing, fitting, node_state, refusal
+from webhook.response import ALLOWED, Answer, denied
+from webhook.review import BadReview, Request, old_object
+from webhook.settings import ForceDeletionMode
+from webhook.stakes import read_reach
+
+__all__ = ["review_node_deletion"]
+
+_LOG: Final = logging.getLogger(__name__)
+_CLOUD_CONTROLLERS: Final = frozenset(
+    {"system:cloud-controller-manager", "system:serviceaccount:kube-system:cloud-controller-manager"}
+)
+_NODES_OWN: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
+_MOST_NAMED: Final = 3
+
+
+class _Loss(Struct, frozen=True):
+    """What a Node's deletion would force delete."""
+
+    node: Node
+    reach: NodeReach
+    state: str
+    """The node and how it is, in words."""
+    pods: tuple[Pod, ...]
+    """Those with the strongest promise first."""
+
+
+def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
+    """A warning or a refusal that names the pods."""
+    if is_exempt(request, cluster) or request.user_info.username in _CLOUD_CONTROLLERS:
+        return ALLOWED
+    live = cluster.live()
+    try:
+        node = old_object(request, Node)
+        if node is None:
+            return ALLOWED
+        found = live.list(PODS, field_selector=f"spec.nodeName={node.metadata.name}")
+    except (BadReview, ClusterError) as error:
+        name = request.name or "a node"
+        _LOG.warning("the deletion of node %s is let through, its pods cannot be read: %s", name, error)
+        return Answer(warnings=(f"{name}: which pods its deletion would force delete cannot be read",))
+    pods = tuple(sorted(filter(_is_lost, found), key=_rank))
+    if not pods:
+        return ALLOWED
+    now = cluster.now()
+    reach = read_reach(node.metadata.name, node, live, now)
+    loss = _Loss(node, reach, node_state(reach, now), pods)
+    namespaces = sorted({pod.metadata.namespace for pod in pods if may_be_refused(pod)})
+    rulings = {namespace: ruling(namespace, cluster, live) for namespace in namespaces}
+    if node.metadata.finalizers:
+        return Answer(warnings=(_later(loss),))
+    forbidding = _of_mode(ForceDeletionMode.DENY, rulings)
+    if forbidding:
+        return denied(refusal([_losing(loss)], f"forbidden by namespace {_listed(forbidding)}; {_first(loss)}"))
+    asking = _of_mode(ForceDeletionMode.CONFIRM, rulings)
+    if asking and not is_confirmed(node.metadata):
+        how = confirmation_command("node", node.metadata)
+        return denied(refusal([_losing(loss)], f"to be confirmed for namespace {_listed(asking)}: {how}"))
+    notes = (answer.note for answer in rulings.values() if answer.note)
+    return Answer(warnings=(_losing(loss), capital(_first(loss)), *notes))
+
+
+def _is_lost(pod: Pod) -> bool:
+    return may_run(pod) and owner_guarantee(pod).guarantee not in _NODES_OWN
+
+
+def _rank(pod: Pod) -> tuple[bool, str, str]:
+    at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
+    return not at_most_one, pod.metadata.namespace, pod.metadata.name
+
+
+def _of_mode(mode: ForceDeletionMode, rulings: Mapping[str, Ruling]) -> Sequence[str]:
+    return [namespace for namespace, asked in rulings.items() if asked.mode is mode]
+
+
+def _losing(loss: _Loss) -> str:
+    """How it is with the node, and what is lost with it."""
+    count = _counted(loss)
+    head = f"{loss.state}: without the Node, pod garbage collection force deletes {count} that may still run"
+    return fitting(*(f"{head}: {names}" for names in _named(loss)), head)
+
+
+def _later(loss: _Loss) -> str:
+    """The same of a Node that its finalizers keep for now."""
+    head = f"{loss.state}: when its finalizers are done, what still runs there is force deleted, now {_counted(loss)}"
+    return fitting(*(f"{head}: {names}" for names in _named(loss)), head)
+
+
+def _counted(loss: _Loss) -> str:
+    return f"{len(loss.pods)} pod{'s' if len(loss.pods) > 1 else ''}"
+
+
+def _named(loss: _Loss) -> Sequence[str]:
+    """The pods, from as many names as people read down to one."""
+    names = [_pod_name(pod) for pod in loss.pods]
+    return [_listed(names, most) for most in range(_MOST_NAMED, 0, -1)]
+
+
+def _pod_name(pod: Pod) -> str:
+    owner = owner_guarantee(pod)
+    promise = f" ({owner.kind}, at most one)" if owner.guarantee is Guarantee.AT_MOST_ONE else ""
+    return f"{pod.metadata.namespace}/{pod.metadata.name}{promise}"
+
+
+def _listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def _first(loss: _Loss) -> str:
+    """What there is to do before."""
+    if loss.reach.reach is Reach.ANSWERS:
+        return f"drain it first: kubectl drain {loss.node.metadata.name} --ignore-daemonsets"
+    if loss.reach.reach is Reach.OUT_OF_SERVICE:
+        return "wait until pod garbage collection has ended them"
+    return fencing(loss.node.metadata.name)

@@ -1,0 +1,131 @@
+"""Lines of the log, as text or JSON, on standard error.
+
+What a line names comes from requests and from the cluster: no control character of it reaches a terminal, and no line
+holds what an object contains. A fault that repeats is told a few times, then counted: nobody fills a disk from outside.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final, TextIO
+
+from webhook.settings import LogFormat
+
+__all__ = ["Sparing", "log_review", "make_handler", "set_up_logs"]
+
+_REVIEWS: Final = logging.getLogger("webhook.review")
+_FIELDS: Final = "fields"
+"""Under this name a record has what JSON lines hold beside the message."""
+_LONGEST: Final = 1024
+"""Characters of a message or a value."""
+
+
+def set_up_logs(form: LogFormat) -> None:
+    """Write all that is logged in this process in one form."""
+    logging.root.handlers = [make_handler(form, sys.stderr)]
+    logging.root.setLevel(logging.INFO)
+
+
+def make_handler(form: LogFormat, stream: TextIO) -> logging.Handler:
+    """What writes lines to a stream."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_JsonFormatter() if form is LogFormat.JSON else _TextFormatter())
+    handler.addFilter(Sparing())
+    return handler
+
+
+def log_review(outcome: str, milliseconds: float, *, path: str, uid: str, what: str, reason: str = "") -> None:
+    """Tell of one review that somebody may ask about: refused, failed or slow.
+
+    Args:
+        outcome: As the metrics have it.
+        milliseconds: Between its arrival and the answer.
+        path: Of the request.
+        uid: Of the review, which the API server's own log and audit log have too.
+        what: What was reviewed: resource, namespace, name; parts that are not known are empty.
+        reason: What was wrong, without what the object holds.
+    """
+    fields = {"outcome": outcome, "ms": round(milliseconds, 1), "path": path, "uid": uid, "object": what}
+    _REVIEWS.info("review", extra={_FIELDS: fields | ({"reason": reason} if reason else {})})
+
+
+class Sparing(logging.Filter):
+    """Lets each place in the code speak a few times in a while, and then says how much it did not say.
+
+    Lines about reviews are not held back: each is asked for by its uid.
+    """
+
+    def __init__(self, *, lines: int = 10, seconds: float = 10.0) -> None:
+        """Let ``lines`` lines of one place pass in so many seconds."""
+        super().__init__()
+        self._lines = lines
+        self._seconds = seconds
+        self._said: dict[tuple[str, int], tuple[float, int]] = {}
+        """By place: since when is counted, and how many lines came since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is said now."""
+        if record.name == _REVIEWS.name:
+            return True
+        place = (record.pathname, record.lineno)
+        since, count = self._said.get(place, (record.created, 0))
+        if record.created - since >= self._seconds:
+            if count > self._lines:
+                record.msg = f"{record.getMessage()} (and {count - self._lines} more like it before)"
+                record.args = None
+            since, count = record.created, 0
+        self._said[place] = (since, count + 1)
+        return count < self._lines
+
+
+class _TextFormatter(logging.Formatter):
+    """``TIME LEVEL LOGGER: message key=value``, one line but for tracebacks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = "".join(f" {name}={_shown(value)}" for name, value in _fields(record).items())
+        line = f"{_time(record)} {record.levelname} {record.name}: {_plain(record.getMessage())}{fields}"
+        if not record.exc_info:
+            return line
+        return "\n".join((line, *map(_plain, self.formatException(record.exc_info).splitlines())))
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object a line, also with a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage()[:_LONGEST],
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        # ASCII only: whatever a name holds, a terminal that shows the line is not moved by it.
+        return json.dumps(line, default=str)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
+    return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def _time(record: logging.LogRecord) -> str:
+    """RFC 3339 with milliseconds, UTC."""
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
+
+
+def _shown(value: Any) -> str:
+    """A value that is one word stands bare, any other in quotes."""
+    text = str(value)
+    return text if text.isprintable() and text and not set(text) & set(" \"='") else json.dumps(text)
+
+
+def _plain(text: str) -> str:
+    text = text[:_LONGEST]
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

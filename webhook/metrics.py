@@ -1,0 +1,190 @@
+"""What can be counted from outside, for Prometheus.
+
+Numbers of reviews are counted as they happen; what the caches, the certificate and the connections are like is looked
+at when somebody asks. The names are documented in docs/webhook.md, and alerts of the chart go by them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from podrules import __version__
+from podrules.cluster.reflector import Reflector
+from webhook.certificates.status import CertificateStatus
+
+__all__ = ["CONTENT_TYPE", "Metrics", "Outcome", "Watched"]
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+"""Seconds: from a review that caches answer to the time at which the API server no longer waits."""
+
+
+class Outcome(Enum):
+    """How a review ended."""
+
+    ALLOWED = "allowed"
+    PATCHED = "patched"
+    WARNED = "warned"
+    DENIED = "denied"
+    UNREADABLE = "unreadable"
+    """Let through: what it holds has not the shape of its kind."""
+    FAILED = "failed"
+    """Let through: a mistake of ours."""
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    """What is looked at when somebody asks."""
+
+    caches: Sequence[Reflector[Any]]
+    ready: Callable[[], bool]
+    certificate: Callable[[], CertificateStatus | None]
+    connections: Callable[[], Mapping[str, int]]
+    """How many are in each state."""
+
+
+class Metrics:
+    """The numbers of one process."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        """Begin at zero.
+
+        Args:
+            paths: Those of reviews: each outcome of each is there from the beginning, so that a first one is an
+                increase.
+        """
+        self._registry = CollectorRegistry()
+        reviews = Counter(
+            "qos_webhook_reviews", "Reviews that were answered.", ("path", "outcome"), registry=self._registry
+        )
+        seconds = Histogram(
+            "qos_webhook_review_duration_seconds",
+            "From the whole body of a review to its answer.",
+            ("path",),
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._reviews = {(path, outcome): reviews.labels(path, outcome.value) for path in paths for outcome in Outcome}
+        self._seconds = {path: seconds.labels(path) for path in paths}
+        self._refused = Counter(
+            "qos_webhook_refused_requests",
+            "Requests that were answered with an HTTP error: the API server then goes by its failurePolicy.",
+            ("code",),
+            registry=self._registry,
+        )
+        self._closed = Counter(
+            "qos_webhook_closed_connections",
+            "Connections that were ended before their client was done.",
+            ("reason",),
+            registry=self._registry,
+        )
+        self.unpatched_pods = Gauge(
+            "qos_webhook_unpatched_pods",
+            "Pods that were stored without what the webhook would give them now; NaN: not looked for yet.",
+            registry=self._registry,
+        )
+        self.unpatched_pods.set(float("nan"))
+        self.audited_at = Gauge(
+            "qos_webhook_audit_timestamp_seconds", "When they were counted last; 0: never.", registry=self._registry
+        )
+        info = Gauge("qos_webhook_build_info", "The version.", ("version",), registry=self._registry)
+        info.labels(__version__).set(1)
+        ProcessCollector(registry=self._registry)
+
+    def count_review(self, path: str, outcome: Outcome, seconds: float) -> None:
+        """A review was answered."""
+        self._reviews[path, outcome].inc()
+        self._seconds[path].observe(seconds)
+
+    def count_refused(self, code: int) -> None:
+        """A request was answered with an HTTP error."""
+        self._refused.labels(str(code)).inc()
+
+    def count_closed(self, reason: str) -> None:
+        """A connection was ended before its client was done."""
+        self._closed.labels(reason).inc()
+
+    def look_at(self, watched: Watched) -> None:
+        """Also tell of these from now on."""
+        self._registry.register(_State(watched))
+
+    def render(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+
+class _State(Collector):
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+
+    def collect(self) -> Iterator[Metric]:
+        watched = self._watched
+        yield _gauge("ready", "Whether reviews can be answered.", watched.ready())
+        yield from _of_caches(watched.caches)
+        status = watched.certificate()
+        if status is not None:
+            yield from _of_certificate(status)
+        connections = _gauge("connections", "Open connections.", labels=("state",))
+        for state, count in watched.connections().items():
+            connections.add_metric((state,), count)
+        yield connections
+
+
+def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
+    labels = ("cache",)
+    synced = _gauge("cache_synced", "Whether a cache holds a whole list.", labels=labels)
+    objects = _gauge("cache_objects", "Objects in a cache.", labels=labels)
+    age = _gauge(
+        "cache_age_seconds",
+        "Since the API server was last heard of for a cache; without changes it speaks up about once a minute.",
+        labels=labels,
+    )
+    lists = _counter("cache_lists", "How often a cache was filled anew by a whole list.", labels)
+    watches = _counter(
+        "cache_watches", "How often a watch was begun; the API server ends each after some minutes.", labels
+    )
+    failures = _counter("cache_failures", "Lists and watches that failed, and were tried again.", labels)
+    now = time.monotonic()
+    for cache in caches:
+        synced.add_metric((cache.name,), cache.synced)
+        objects.add_metric((cache.name,), cache.size)
+        if cache.heard_at is not None:
+            age.add_metric((cache.name,), now - cache.heard_at)
+        lists.add_metric((cache.name,), cache.lists)
+        watches.add_metric((cache.name,), cache.watches)
+        failures.add_metric((cache.name,), cache.failures)
+    yield from (synced, objects, age, lists, watches, failures)
+
+
+def _of_certificate(status: CertificateStatus) -> Iterator[Metric]:
+    ends = (
+        ("certificate", "The served certificate", status.not_after),
+        ("authority", "The authority of the served certificate", status.authority_not_after),
+    )
+    for name, what, end in ends:
+        if end is not None:
+            yield _gauge(f"{name}_expiry_timestamp_seconds", f"{what} expires.", end.timestamp())
+    yield _gauge("certificate_writer", "Whether this replica makes the certificate for all.", status.writer)
+    yield CounterMetricFamily(
+        "qos_webhook_certificate_renewals", "Certificates that replaced another.", value=status.renewals
+    )
+    yield CounterMetricFamily(
+        "qos_webhook_certificate_failures", "Failures to keep or load it, each tried again.", value=status.failures
+    )
+
+
+def _gauge(
+    name: str, text: str, value: float | None = None, *, labels: Sequence[str] | None = None
+) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"qos_webhook_{name}", text, value=value, labels=labels)
+
+
+def _counter(name: str, text: str, labels: Sequence[str]) -> CounterMetricFamily:
+    return CounterMetricFamily(f"qos_webhook_{name}", text, labels=labels)
