@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import subprocess
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import KubectlProxy, Transport, kubectl_namespace
+from podrules.cluster.transport import Doors, KubectlProxy, LargeTransport, kubectl_namespace
 
-__all__ = ["ClusterOptions", "Connection", "ExplainOptions", "Streams", "connect"]
+if TYPE_CHECKING:
+    from kubectl_plugin.render.columns import Columns
+    from kubectl_plugin.render.jsonpath import Template
+    from podrules.cluster.source import Source
+
+__all__ = [
+    "ClusterOptions",
+    "Connection",
+    "DeletionOptions",
+    "ExplainOptions",
+    "FenceOptions",
+    "LintOptions",
+    "NodeOptions",
+    "Options",
+    "Output",
+    "PartitionsOptions",
+    "PlaceOptions",
+    "ReportOptions",
+    "Run",
+    "SnapshotOptions",
+    "Streams",
+    "WhyOptions",
+    "connect",
+    "connect_for_changes",
+]
 
 
 class Streams(NamedTuple):
@@ -17,6 +41,30 @@ class Streams(NamedTuple):
     stdin: IO[str]
     out: IO[str]
     err: IO[str]
+
+
+class Output(NamedTuple):
+    """What ``-o`` asks for."""
+
+    format: str = "table"
+    """``table wide markdown`` in words; ``json yaml name``, the templates' and those of a command's own are data."""
+    template: Template | Columns | None = None
+    """Of ``jsonpath``, ``custom-columns`` and their files."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether everything is told in words."""
+        return self.format == "wide"
+
+    @property
+    def in_words(self) -> bool:
+        """Whether people read it."""
+        return self.format in {"table", "wide", "markdown"}
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing may be left out for shortness."""
+        return self.format not in {"table", "markdown", "name"}
 
 
 class ClusterOptions(NamedTuple):
@@ -34,6 +82,8 @@ class ClusterOptions(NamedTuple):
     demo: bool = False
     snapshot: str | None = None
     offline: bool = False
+    can_do_without: bool = False
+    """Whether less can be answered where none answers: manifests alone are asked about."""
 
     @property
     def live(self) -> bool:
@@ -53,20 +103,181 @@ class ClusterOptions(NamedTuple):
         return flags + [f"--as-group={group}" for group in self.as_groups]
 
 
+class Options(Protocol):
+    """What the options of every command hold."""
+
+    @property
+    def cluster(self) -> ClusterOptions:
+        """Which cluster."""
+        ...
+
+
+class Run(Protocol):
+    """What runs a command: ``run`` of its module in `kubectl_plugin.commands`."""
+
+    def __call__(self, options: Any, source: Source, streams: Streams) -> int:
+        """Answer, and return the exit code.
+
+        Args:
+            options: Those of this command.
+            source: Where objects come from.
+            streams: Where to read and write.
+
+        Raises:
+            ClusterError: nothing can be answered.
+        """
+        ...
+
+
 class ExplainOptions(NamedTuple):
     """``kubectl qos explain``."""
 
     targets: tuple[str, ...]
     files: tuple[str, ...]
-    output: str
+    output: Output
     colour: bool
     cluster: ClusterOptions
+    placement: bool | None = None
+    """Whether to tell where the scheduler would put a pod; None: of pods that have no node."""
+    scheduler_config: str | None = None
+    """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
+    timeline: str | None = None
+    """Which way to tell when what happens, a value of `podrules.timeline.Way`, or ``all``; None: none."""
+    on: str | None = None
+    """The node to which pods are thought of as coming, for their place when it runs short."""
+    watch: float | None = None
+    """Seconds between two looks; None: one is enough."""
+
+
+class PlaceOptions(NamedTuple):
+    """``kubectl qos place``; what-if changes as they were typed."""
+
+    files: tuple[str, ...]
+    replicas: int | str | None
+    """``max``: as many as fit; None: each spec's own number."""
+    exclude_nodes: tuple[str, ...]
+    add_nodes: tuple[str, ...]
+    without: tuple[str, ...]
+    drain: str | None
+    preemption: bool
+    output: Output
+    colour: bool
+    cluster: ClusterOptions
+    scheduler_config: str | None = None
+    """As for explain."""
+
+
+class SnapshotOptions(NamedTuple):
+    """``kubectl qos snapshot``."""
+
+    path: str
+    anonymise: bool
+    scheduler_config: tuple[str, str] | None
+    """Namespace and name of the ConfigMap that is captured too."""
+    colour: bool
+    cluster: ClusterOptions
+
+
+class PartitionsOptions(NamedTuple):
+    """``kubectl qos partitions``."""
+
+    output: Output
+    colour: bool
+    cluster: ClusterOptions
+    watch: float | None = None
+    """Seconds between two looks; None: one is enough."""
+
+
+class ReportOptions(NamedTuple):
+    """``kubectl qos report``."""
+
+    targets: tuple[str, ...]
+    """``pod/NAME`` and ``node/NAME``; none: a namespace's pods, or all."""
+    everything: bool
+    """Pods of all namespaces."""
+    files: tuple[str, ...]
+    path: str
+    """``-``: standard output."""
+    scheduler_config: str | None
+    """As for explain."""
+    colour: bool
+    cluster: ClusterOptions
+
+
+class NodeOptions(NamedTuple):
+    """``kubectl qos node``."""
+
+    nodes: tuple[str, ...]
+    """``NODE`` or ``node/NODE``."""
+    output: Output
+    colour: bool
+    cluster: ClusterOptions
+    watch: float | None = None
+    """Seconds between two looks; None: one is enough."""
+
+
+class DeletionOptions(NamedTuple):
+    """``kubectl qos delete``."""
+
+    targets: tuple[str, ...]
+    grace_period: int | None
+    """Seconds; None: the pod's own."""
+    confirm: bool
+    dry_run: bool
+    timeout: float | None
+    """Seconds to follow it; None: its grace period and a minute."""
+    output: Output
+    colour: bool
+    cluster: ClusterOptions
+
+
+class FenceOptions(NamedTuple):
+    """``kubectl qos fence`` and ``kubectl qos unfence``."""
+
+    targets: tuple[str, ...]
+    confirm: bool
+    """The fence command may run; of unfence: the taint may go."""
+    powered_off: bool
+    """Somebody vouches that the machine is off."""
+    fence_command: str
+    """Program and arguments; the node's name is added. Empty: none."""
+    dry_run: bool
+    timeout: float
+    """Seconds for the fence command, and for pods and volumes to go."""
+    output: Output
+    colour: bool
+    cluster: ClusterOptions
+
+
+class WhyOptions(NamedTuple):
+    """``kubectl qos why``."""
+
+    words: tuple[str, ...]
+    """A term or a message; ``-`` alone: it stands in standard input."""
+    output: Output
+    colour: bool
+    cluster: ClusterOptions = ClusterOptions(offline=True)
+
+
+class LintOptions(NamedTuple):
+    """``kubectl qos lint``."""
+
+    files: tuple[str, ...]
+    severity: str
+    """The least grave level that fails: a value of `podrules.checks.rules.Level`."""
+    disabled: tuple[str, ...]
+    """Rules that are left out, as they were typed."""
+    namespace: str
+    """Of objects that name none."""
+    output: Output
+    colour: bool
+    cluster: ClusterOptions = ClusterOptions(offline=True)
 
 
 class Connection(NamedTuple):
     """A transport that has been started, and what else its source needs to know."""
 
-    transport: Transport
+    transport: LargeTransport
     namespace: str | None
     asked_namespace: subprocess.Popen[bytes] | None
 
@@ -84,6 +295,18 @@ def connect(options: ClusterOptions) -> Connection:
         return _connect_without_kubectl(options)
     asked = None if options.namespace else kubectl_namespace(flags)
     return Connection(proxy, options.namespace, asked)
+
+
+def connect_for_changes(options: ClusterOptions, doors: Doors) -> KubectlProxy:
+    """Start what carries changes: a proxy that lets nothing else through.
+
+    Raises:
+        Unreachable: there is no kubectl.
+    """
+    try:
+        return KubectlProxy(options.kubectl_flags(), request_timeout=options.request_timeout, doors=doors)
+    except FileNotFoundError as error:
+        raise Unreachable("changes are made through kubectl, which is not on PATH") from error
 
 
 def _connect_without_kubectl(options: ClusterOptions) -> Connection:

@@ -10,27 +10,37 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 
-__all__ = ["render_json", "render_yaml"]
+__all__ = ["content", "render_json", "render_json_list", "render_yaml"]
 
 
-def render_json(reports: Sequence[Struct], *, as_list: bool) -> str:
-    """One report, or a List of them."""
+def render_json(data: Any) -> str:
+    """What `content` gives, as JSON."""
+    return _json(data, indent=2)
+
+
+def render_json_list(values: Sequence[Any]) -> str:
+    """Any values, as kubectl indents what templates find."""
+    return _json(list(values), indent=4)
+
+
+def _json(data: Any, *, indent: int) -> str:
     import json
 
     # DEL is the one control character that JSON does not escape.
-    return json.dumps(_content(reports, as_list=as_list), indent=2).replace("\x7f", "\\u007f") + "\n"
+    return json.dumps(data, indent=indent).replace("\x7f", "\\u007f") + "\n"
 
 
-def render_yaml(reports: Sequence[Struct], *, as_list: bool) -> str:
+def render_yaml(data: Any) -> str:
     """The same as YAML."""
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(_content(reports, as_list=as_list), Dumper=dumper, sort_keys=False, width=120)
+    text: str = yaml.dump(data, Dumper=dumper, sort_keys=False, width=120)
     return text
 
 
-def _content(reports: Sequence[Struct], *, as_list: bool) -> Any:
+def content(reports: Sequence[Struct], *, as_list: bool) -> dict[str, Any]:
+    """One report, or a List of them, in the types of JSON."""
     plain = [_ordered(msgspec.to_builtins(report, str_keys=True)) for report in reports]
     if not as_list and len(plain) == 1:
         return plain[0]

@@ -9,7 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.pod_pressure import PodPressureReport
 from podrules import cgroup
+from podrules.attachment import VolumePosition
 from podrules.cluster.gather import Owner
 from podrules.cluster.source import Unread
 from podrules.defaults import (
@@ -25,6 +27,8 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
+from podrules.placement.displaced import Preempted
+from podrules.placement.outcome import Placement
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 from podrules.resources import (
@@ -40,6 +44,7 @@ from podrules.resources import (
 )
 from podrules.safety import OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, StopPlan, eviction_stop, stop_plan
+from podrules.timeline.events import PodTimeline
 
 __all__ = [
     "CgroupReport",
@@ -53,7 +58,9 @@ __all__ = [
     "QOSReport",
     "ResizeReport",
     "ResourcesReport",
+    "as_if_running",
     "pod_report",
+    "stored_pod",
 ]
 
 
@@ -81,6 +88,18 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     git_version: str | None = None
     features: Features = REFERENCE
     unread: tuple[Unread, ...] = ()
+    preempted: Preempted | None = None
+    """For a pod that the scheduler preempted."""
+    placement: Placement | None = None
+    """None: it was not asked for."""
+    placement_unread: tuple[Unread, ...] = ()
+    pressure: tuple[PodPressureReport, ...] = ()
+    """Its places when its node runs short, where they were asked for."""
+    pressure_unread: tuple[Unread, ...] = ()
+    timeline: PodTimeline | None = None
+    """None: it was not asked for."""
+    moving: tuple[VolumePosition, ...] = ()
+    """Volumes that are not where they belong."""
 
 
 class NodeFacts(Struct, frozen=True, rename="camel"):
@@ -229,6 +248,28 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
+    preempted: Preempted | None
+    """By whom the scheduler preempted it, and what came of it; None: it did not."""
+    placement: Placement | None
+    """Where the scheduler would put it; None: it was not asked for, as for a pod that has a node."""
+    placement_unread: tuple[Unread, ...]
+    """What the placement lacks, which is then unknown."""
+    pressure: tuple[PodPressureReport, ...]
+    """Its places when its node runs short; of a pod to come one for each assumed usage. Empty: not asked for."""
+    pressure_unread: tuple[Unread, ...]
+    """What those lack."""
+    timeline: PodTimeline | None
+    """What happens when, in every way in which it may end; None: it was not asked for."""
+    moving: tuple[VolumePosition, ...]
+    """Of a pod that waits for a volume, or has to leave with one: where each is on its way. Only those."""
+
+
+def stored_pod(facts: PodFacts) -> Pod | str:
+    """The pod as the API server keeps it, a manifest's with defaults and admission; or why it would be refused."""
+    if not facts.from_manifest:
+        return facts.pod
+    pod, priority = _admitted(facts, default_pod(facts.pod, features=facts.features))
+    return priority.rejected or pod
 
 
 def pod_report(facts: PodFacts) -> PodReport:
@@ -236,7 +277,7 @@ def pod_report(facts: PodFacts) -> PodReport:
     features = facts.features
     defaulted = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
     pod, priority = _admitted(facts, defaulted) if facts.from_manifest else (facts.pod, _stored_priority(facts))
-    granted = allocated_pod(pod)
+    granted = allocated_pod(pod, features=features)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -248,11 +289,18 @@ def pod_report(facts: PodFacts) -> PodReport:
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted),
         priority=priority,
-        termination=stop_plan(_as_if_running(pod) if facts.from_manifest else pod),
+        termination=stop_plan(as_if_running(pod) if facts.from_manifest else pod),
         hard_eviction=None if pod.finished else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         unread=facts.unread,
+        preempted=facts.preempted,
+        placement=facts.placement,
+        placement_unread=facts.placement_unread,
+        pressure=facts.pressure,
+        pressure_unread=facts.pressure_unread,
+        timeline=facts.timeline,
+        moving=facts.moving,
     )
 
 
@@ -344,7 +392,8 @@ def _memory(node: Node) -> int:
 def _resources(facts: PodFacts, pod: Pod) -> ResourcesReport:
     options = scheduler_options(facts.features)
     plain = PodResourcesOptions(skip_pod_level_resources=options.skip_pod_level_resources)
-    wanted, granted = pod_requests(pod, plain), pod_requests(allocated_pod(pod), plain)
+    wanted = pod_requests(pod, plain)
+    granted = pod_requests(allocated_pod(pod, features=facts.features), plain)
     return ResourcesReport(
         requests=_texts(pod_requests(pod, options)),
         limits=_texts(pod_limits(pod, options)),
@@ -431,6 +480,6 @@ def _admitted(facts: PodFacts, pod: Pod) -> tuple[Pod, PriorityReport]:
     return replace(pod, spec=resolved), report
 
 
-def _as_if_running(pod: Pod) -> Pod:
+def as_if_running(pod: Pod) -> Pod:
     """A pod that does not exist yet, as it will be deleted one day: bound and running."""
     return replace(pod, spec=replace(pod.spec, node_name=pod.spec.node_name or "a-node"))

@@ -6,8 +6,15 @@ from typing import Any, Final
 
 import msgspec
 
+from kubectl_plugin.reports.deletion import DeletionReport
+from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.lint import LintReport
 from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.node_pressure import NodePressureReport
+from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.workload import WorkloadReport
 
 __all__ = ["REPORTS", "schema_of"]
@@ -15,7 +22,14 @@ __all__ = ["REPORTS", "schema_of"]
 REPORTS: Final = {
     "PodExplanation": PodReport,
     "NodeExplanation": NodeReport,
+    "NodePressure": NodePressureReport,
     "WorkloadExplanation": WorkloadReport,
+    "PlacementPlan": PlanReport,
+    "Partitions": PartitionsReport,
+    "PodDeletion": DeletionReport,
+    "Fencing": FenceReport,
+    "TermExplanation": TermReport,
+    "LintReport": LintReport,
 }
 """By their ``kind``."""
 

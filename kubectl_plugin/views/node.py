@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.words import amount, clock, instant, listed
+from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
 
-__all__ = ["node_page"]
+__all__ = ["node_page", "promise_parts", "state_sentences"]
 
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
 _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
@@ -18,11 +19,7 @@ _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for 
 def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
     sentences, severity = _verdict(report, now)
-    parts: list[Section | Table] = []
-    if report.pods is not None:
-        parts += [_table(report), *([_by_class(report)] if wide else []), _pods(report)]
-    if report.taints:
-        parts.append(Section("Taints", report.taints))
+    parts = promise_parts(report, wide=wide)
     if report.unread:
         parts.append(unread_section(report.unread))
     return Page(
@@ -30,11 +27,35 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
         verdict=sentences,
         severity=severity,
         parts=tuple(parts),
-        next_commands=(f"kubectl get pods -A --field-selector spec.nodeName={report.name}",),
+        next_commands=tuple(_next_commands(report)),
     )
 
 
+def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
+    """What the node has promised, and which pods stay away; ``wide`` as for the page."""
+    parts: list[Section | Table] = []
+    if report.pods is not None:
+        parts += [_table(report), *([_by_class(report)] if wide else []), _pods(report)]
+    if report.taints:
+        parts.append(Section("Taints", report.taints))
+    return parts
+
+
+def _next_commands(report: NodeReport) -> Iterator[str]:
+    if is_plain_name(report.name):
+        yield f"kubectl qos node {report.name}"
+    yield f"kubectl get pods -A --field-selector spec.nodeName={report.name}"
+
+
 def _verdict(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+    sentences, severity = state_sentences(report, now)
+    if report.pods is None:
+        return (*sentences, "What it has promised is unknown: its pods could not be read."), severity
+    return (*sentences, *_commitment(report)), severity
+
+
+def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+    """What is wrong with the node itself; none when nothing is."""
     sentences: list[str] = []
     severity = Severity.FINE
     since = instant(report.ready_since)
@@ -48,9 +69,7 @@ def _verdict(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...],
     elif report.unschedulable:
         sentences.append("Cordoned: its pods go on, new ones do not come (spec.unschedulable).")
         severity = Severity.NOTICE
-    if report.pods is None:
-        return (*sentences, "What it has promised is unknown: its pods could not be read."), severity
-    return (*sentences, *_commitment(report)), severity
+    return tuple(sentences), severity
 
 
 def _commitment(report: NodeReport) -> tuple[str, ...]:

@@ -7,7 +7,12 @@ from datetime import datetime, timedelta
 
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod import ContainerCgroup, OOMOnNode, PodReport
+from kubectl_plugin.views.moving import moving_section
+from kubectl_plugin.views.placement import placement_parts
+from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.qos import qos_section
+from kubectl_plugin.views.safety_words import owner_risk
+from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.verdict import is_silent, verdict
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
@@ -15,7 +20,6 @@ from podrules.cluster.source import Unread
 from podrules.oom import OOMRule, OOMScoreAdj
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
 from podrules.resources import CPU, MEMORY
-from podrules.safety import Guarantee
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
 __all__ = ["pod_page", "unread_section"]
@@ -25,24 +29,35 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     """Everything about one pod; ``wide`` adds every container's cgroup values."""
     sentences, severity = verdict(report, now)
     finished = report.termination.grace.source is GraceSource.FINISHED
-    running = [] if finished else [_oom_section(report), _requests_section(report), _cgroup_section(report, wide=wide)]
+    running = []
+    if not finished:
+        running = [
+            _oom_section(report),
+            pressure_section(report, wide=wide),
+            _requests_section(report),
+            _cgroup_section(report, wide=wide),
+        ]
     sections = [
         qos_section(report, wide=wide),
         *running,
-        _priority_section(report),
+        _priority_section(report, wide=wide),
         _stop_section(report, now),
         _force_section(report, now),
+        moving_section(report.moving, now),
         _owner_section(report),
         unread_section(report.unread),
     ]
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
     node = report.status.node if report.status else None
+    placement = tuple(placement_parts(report, now=now, wide=wide))
+    # Where it would go is the first question about a pod that waits, and the last about others.
+    placed_first, placed_last = (placement, ()) if report.status and node is None else ((), placement)
     place = f", on {node.name}" if node else ""
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
         verdict=sentences,
         severity=severity,
-        parts=tuple(section for section in sections if section.lines),
+        parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
 
@@ -51,18 +66,8 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
     """What the answer lacks, and why."""
     return Section(
         "Unknown",
-        tuple(
-            f"{entry.resource}{f' in {entry.namespace}' if entry.namespace else ''}: {_unread_words(entry)}"
-            for entry in unread
-        ),
+        tuple(map(unread_words, unread)),
     )
-
-
-def _unread_words(entry: Unread) -> str:
-    if entry.reason != "forbidden":
-        return entry.reason
-    where = f" -n {entry.namespace}" if entry.namespace else ""
-    return f"you may not {entry.verb} them (kubectl auth can-i {entry.verb} {entry.resource}{where})"
 
 
 def _oom_section(report: PodReport) -> Section:
@@ -121,7 +126,8 @@ def _requests_section(report: PodReport) -> Section:
     lines = [f"{listed(asked)}{where}" if asked else "none: the scheduler counts nothing for it"]
     if own.allocated is not None:
         granted = listed([f"{name} {amount(name, text)}" for name, text in own.allocated.items()])
-        lines.append(f"granted by the kubelet so far: {granted}; OOM score and cgroups follow that")
+        lines.append(f"granted by the kubelet so far: {granted}; cgroups follow that")
+        lines.append("oom_score_adj stays as it was when the container started, until it restarts")
     limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
     config = report.cgroup.config
     partly = [
@@ -157,7 +163,7 @@ def _cgroup_values(config: ResourceConfig, weight: int | None) -> str:
     return f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}, memory.max {limit}"
 
 
-def _priority_section(report: PodReport) -> Section:
+def _priority_section(report: PodReport, *, wide: bool) -> Section:
     own = report.priority
     if own.rejected:
         return Section("Priority", (f"rejected: {own.rejected}",))
@@ -183,6 +189,14 @@ def _priority_section(report: PodReport) -> Section:
         )
     if own.priority >= SYSTEM_CRITICAL_PRIORITY:
         lines.append(f"critical: {SYSTEM_CRITICAL_PRIORITY} or more")
+    if report.preempted is not None and report.preempted.higher_than:
+        lower = listed([f"{pod.namespace}/{pod.name}" for pod in report.preempted.higher_than], most=3)
+        lines.append(f"lower pods such as {lower} were left alone: without them no room, or a budget violated")
+    if wide:
+        lines.append(
+            "preemption goes by priority alone, whatever the QoS class; the kubelet evicts first what uses more than "
+            "it requests, and only then by priority"
+        )
     return Section("Priority", tuple(lines))
 
 
@@ -230,17 +244,6 @@ def _stop_words(stop: ContainerStop) -> str:
     return f"{told}; SIGKILL by {stop.sigkill_latest} s"
 
 
-_RISK = {
-    Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
-    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement while this one still runs: two copies for a while",
-    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node while this one still runs",
-    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again while this pod still does it",
-    Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only; deleting that stops nothing",
-    Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on after the object is gone",
-    Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
-}
-
-
 def _force_section(report: PodReport, now: datetime | None) -> Section:
     label, owner = "Force delete", report.owner
     status = report.status
@@ -248,8 +251,7 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
         return Section(label, ())
     if not report.termination.processes:
         return Section(label, ("nothing to lose: no process of it runs",))
-    risk = _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=report.name)
-    lines = [risk]
+    lines = [owner_risk(owner, report.name)]
     if is_silent(status.node) and status.node:
         lines.append(f"{status.node.name} is silent: make sure that the machine is off first")
     due = instant(status.deletion_timestamp)

@@ -6,9 +6,14 @@ from datetime import datetime, timedelta
 
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import NodeFacts, PodReport, PodStatusReport
+from kubectl_plugin.views.moving import waiting_words
+from kubectl_plugin.views.placement import why_no_node
+from kubectl_plugin.views.preemption import preempted_words, room_words
 from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
+from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
+from podrules.placement.outcome import Outcome
 from podrules.qos import QOSProblem
 from podrules.safety import Guarantee
 
@@ -23,17 +28,19 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     if report.priority.rejected:
         return (f"The API server will refuse this pod: {report.priority.rejected}",), Severity.TROUBLE
     if status is None:
-        return (_standing(report),), Severity.FINE
+        return _to_come(report)
     if status.deletion_timestamp:
         return _terminating(report, status, now)
     if status.phase == "Failed" or status.disruption:
-        return _ended(status)
+        return _ended(report, status, now)
     if status.phase == "Succeeded":
         return ("Finished: every container ended well. It holds no resources.",), Severity.FINE
     if status.node is None:
-        return _pending(status, now)
+        return _pending(report, status, now)
     if is_silent(status.node):
         return _on_silent_node(report, status.node, now)
+    if status.phase == "Pending" and report.moving:
+        return _waiting_for_volumes(report, status, now)
     return _running(report, status)
 
 
@@ -42,13 +49,31 @@ def is_silent(node: NodeFacts | None) -> bool:
     return node is not None and node.ready == "Unknown"
 
 
-def _pending(status: PodStatusReport, now: datetime | None) -> Verdict:
+def _to_come(report: PodReport) -> Verdict:
+    """A pod that does not exist yet."""
+    placement = report.placement
+    if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
+        preview = placement.preemption
+        room = (room_words(preview),) if preview is not None and preview.nodes else ()
+        return (_standing(report), " ".join(("No node fits now.", *why_no_node(placement), *room))), Severity.NOTICE
+    return (_standing(report),), Severity.FINE
+
+
+def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     age = ago(status.created, now)
     waiting = f"Pending for {age}" if age else "Pending"
     if status.gates:
         gates = listed([quoted(gate) for gate in status.gates])
         text = f"{waiting}: the scheduler does not look at it until scheduling gate {gates} is removed"
         return (f"{text} (spec.schedulingGates).",), Severity.NOTICE
+    placement = report.placement
+    if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
+        preview = placement.preemption
+        room = (room_words(preview),) if preview is not None and preview.nodes else ()
+        return (f"{waiting}: no node fits.", *why_no_node(placement), *room), Severity.TROUBLE
+    if placement is not None and placement.outcome is Outcome.FITS:
+        fit = f"{placement.feasible} of {placement.nodes} nodes {'fits' if placement.feasible == 1 else 'fit'} now"
+        return (f"{waiting}, not yet bound: {fit}.",), Severity.NOTICE
     if status.unschedulable:
         return (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}"), Severity.TROUBLE
     return (f"{waiting}: not yet bound to a node.",), Severity.NOTICE
@@ -70,6 +95,8 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
             second += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
         return (f"{lead}: stuck, because {node} is silent{_since(status.node, now)}.", second), Severity.TROUBLE
     why = (f"Why: {status.disruption}",) if status.disruption else ()
+    if report.preempted is not None:
+        why = (preempted_words(report.preempted, now),)
     if status.finalizers and not report.termination.processes:
         holders = listed([quoted(name) for name in status.finalizers])
         return (f"{lead}: its processes have ended, finalizer {holders} keeps the object.", *why), Severity.NOTICE
@@ -87,8 +114,19 @@ def _on_silent_node(report: PodReport, node: NodeFacts, now: datetime | None) ->
     ), Severity.TROUBLE
 
 
-def _ended(status: PodStatusReport) -> Verdict:
+def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
+    """A pod that has a node, and not yet its volumes."""
+    age = ago(status.created, now)
+    first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
+    waits = waiting_words(first, now)
+    lead = f"Pending{f' for {age}' if age else ''}: it waits for volume {quoted(first.volume)}."
+    return (lead, f"{waits[:1].upper()}{waits[1:]}."), Severity.TROUBLE
+
+
+def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     reason = f" ({status.reason})" if status.reason else ""
+    if report.preempted is not None:
+        return (f"{status.phase}{reason}: {preempted_words(report.preempted, now)}",), Severity.TROUBLE
     text = status.disruption or status.message or "a container ended with an error."
     return (f"{status.phase}{reason}: {text}",), Severity.TROUBLE
 
@@ -105,6 +143,8 @@ def _running(report: PodReport, status: PodStatusReport) -> Verdict:
             f"Container {quoted(end.container)} ran out of memory and was killed "
             f"(OOMKilled, exit code {end.exit_code}); restarts: {end.restarts}.",
         )
+        if end.exit_code == 0:
+            sentences.insert(1, "Only a child was killed: its main process lived on, and ended by itself with 0.")
         severity = Severity.TROUBLE
     if status.resize:
         sentences.append(f"An in-place resize is not done: {status.resize}.")
@@ -126,7 +166,7 @@ def _standing(report: PodReport) -> str:
         case PodQOSClass.GUARANTEED:
             return "Guaranteed: its memory is reserved, and it is among the last that the kernel kills."
         case PodQOSClass.BEST_EFFORT:
-            return "BestEffort: nothing is reserved for it, and its OOM score is the highest there is."
+            return "BestEffort: nothing is reserved for it, and its oom_score_adj is the highest there is."
     if qos.explanation.spoiled_by:
         names = listed([quoted(name) for name in qos.explanation.spoiled_by], most=3)
         verb = "keeps" if len(qos.explanation.spoiled_by) == 1 else "keep"

@@ -8,7 +8,22 @@ from datetime import UTC, datetime, timedelta
 
 from podrules.model.quantity import Quantity
 
-__all__ = ["ago", "amount", "clock", "cpu", "duration", "instant", "is_plain_name", "listed", "memory", "quoted"]
+__all__ = [
+    "ago",
+    "amount",
+    "clock",
+    "cores",
+    "counted",
+    "cpu",
+    "duration",
+    "instant",
+    "is_plain_name",
+    "listed",
+    "memory",
+    "ordinal",
+    "quoted",
+    "resource_amount",
+]
 
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
@@ -30,11 +45,27 @@ def cpu(milli: int) -> str:
     return f"{milli / 1000:g}" if milli % 100 == 0 and milli > 1000 else f"{milli}m"
 
 
+def cores(milli: int) -> str:
+    """The same for many: ``81.6``, ``1,240``; below ten as `cpu` has it."""
+    return cpu(milli) if abs(milli) < 10_000 else f"{milli / 1000:,.1f}".removesuffix(".0")
+
+
 def amount(resource: str, text: str) -> str:
     """A quantity of a resource, memory rounded for reading."""
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
         return memory(Quantity.parse(text).value)
     return cpu(Quantity.parse(text).milli_value) if resource == "cpu" else text
+
+
+def resource_amount(resource: str, value: int, *, named: bool = True) -> str:
+    """What the scheduler counts, cpu in thousandths, in words: ``220Mi memory``, ``100m cpu``, ``1 pods``."""
+    if resource == "cpu":
+        text = cpu(value)
+    elif resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
+        text = memory(value)
+    else:
+        text = str(value)
+    return f"{text} {resource}" if named else text
 
 
 def listed(items: Sequence[str], most: int | None = None) -> str:
@@ -47,6 +78,17 @@ def listed(items: Sequence[str], most: int | None = None) -> str:
 def is_plain_name(name: str) -> bool:
     """Whether a name is one that the API server would accept, or empty: safe in a command to paste."""
     return re.fullmatch(r"[a-z0-9.-]*", name, re.ASCII) is not None
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``11th``, ``23rd``."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def counted(count: int, what: str) -> str:
+    """``1 pod``, ``2 pods``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def quoted(name: str) -> str:

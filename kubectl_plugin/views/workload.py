@@ -8,7 +8,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.pod import pod_page, unread_section
 
-__all__ = ["workload_page"]
+__all__ = ["workload_page", "workload_title"]
 
 _HEADINGS = ("pod", "status", "qos", "priority", "node")
 
@@ -33,13 +33,18 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         parts.append(Section("Pods", ("none now",)))
     if report.unread:
         parts.append(unread_section(report.unread))
-    namespace = f" in namespace {report.namespace}" if report.namespace else ""
-    wanted = "" if report.replicas is None else f", {report.replicas} replicas wanted"
     flag = f" -n {report.namespace}" if report.namespace else ""
     return Page(
-        title=f"{report.workload_kind.lower()}/{report.name}{namespace}{wanted}: its next pod",
+        title=workload_title(report),
         verdict=template.verdict,
         severity=template.severity,
         parts=tuple(parts),
         next_commands=(f"kubectl qos explain pod/{report.pods[0].name}{flag}",) if report.pods else (),
     )
+
+
+def workload_title(report: WorkloadReport) -> str:
+    """``deployment/web in namespace shop, 3 replicas wanted: its next pod``."""
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    wanted = "" if report.replicas is None else f", {report.replicas} replicas wanted"
+    return f"{report.workload_kind.lower()}/{report.name}{namespace}{wanted}: its next pod"

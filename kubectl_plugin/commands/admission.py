@@ -1,0 +1,161 @@
+"""Pods that do not exist yet, with all that the API server would know of them when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_plugin.reports.pod import PodFacts
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import (
+    CRON_JOBS,
+    DEPLOYMENTS,
+    JOBS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    WORKLOADS,
+    Kind,
+    find_kind,
+)
+from podrules.cluster.source import Source
+from podrules.model.base import OwnerReference
+from podrules.model.decode import DecodeError, from_object
+from podrules.model.pod import Pod, PodTemplateSpec
+from podrules.model.policy import PriorityClass
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.workload import CronJob, ReplicationController, Workload
+
+if TYPE_CHECKING:
+    from podrules.cluster.files import Document
+
+__all__ = [
+    "Admission",
+    "Manifest",
+    "claim_templates",
+    "decode",
+    "first_ordinal",
+    "printed_name",
+    "read_manifests",
+    "template_pod",
+]
+
+_MAKES_THROUGH: Final[dict[Kind[Any], Kind[Any]]] = {DEPLOYMENTS: REPLICA_SETS, CRON_JOBS: JOBS}
+"""Workloads whose pods belong to something that they make."""
+
+
+class Manifest(NamedTuple):
+    """A pod or a workload of a file."""
+
+    entry: Any
+    kind: Kind[Any]
+    pod: Pod
+    """The pod itself, or the one that the workload would make; in the namespace that it would come to."""
+
+    @property
+    def name(self) -> str:
+        """``deployment.apps/web``."""
+        return printed_name(self.kind, self.entry.metadata.name)
+
+
+class Admission:
+    """Knows what admission reads: classes, LimitRanges, RuntimeClasses."""
+
+    def __init__(self, source: Source, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._source = source
+        self._gatherer = gatherer
+
+    def facts(self, pod: Pod, kind: Kind[Any], classes: Mapping[str, PriorityClass] | None = None) -> PodFacts:
+        """What is known of a pod to come.
+
+        Args:
+            pod: As its author wrote it.
+            kind: Of what makes it; Pod: itself.
+            classes: PriorityClasses that come with it.
+        """
+        gatherer = self._gatherer
+        known = gatherer.classes()
+        return PodFacts(
+            pod=pod,
+            from_manifest=True,
+            nodes=gatherer.nodes(),
+            limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
+            runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
+            existing=gatherer.existing(pod) if kind is PODS else None,
+            classes=None if known is None else {**known, **(classes or {})},
+            source=self._source.description,
+            git_version=self._source.git_version,
+            features=gatherer.features,
+        )
+
+
+def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Manifest | ManifestError]:
+    """The pods and workloads among a file's documents; what cannot be read does not keep the others.
+
+    Args:
+        documents: In order.
+        namespace: Of those that name none.
+    """
+    for document in documents:
+        kind = find_kind(str(document.content["kind"]))
+        if kind is None or kind not in (PODS, *WORKLOADS):
+            continue
+        try:
+            entry = decode(document, kind)
+            pod = entry if isinstance(entry, Pod) else template_pod(entry, kind)
+            if not pod.spec.containers:
+                field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
+                raise ManifestError(f"{document.where}: {field} is empty: a pod has at least one container")
+        except ManifestError as error:
+            yield error
+            continue
+        if not pod.metadata.namespace:
+            pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
+        yield Manifest(entry, kind, pod)
+
+
+def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:
+    """The pod that a workload would make next."""
+    spec = entry.spec.job_template.spec if isinstance(entry, CronJob) else entry.spec
+    template = spec.template or PodTemplateSpec()
+    owner = OwnerReference(api_version=kind.api_version, kind=kind.kind, name=entry.metadata.name, controller=True)
+    between = _MAKES_THROUGH.get(kind)
+    if between is not None:
+        # The one in between has a name of its own, which nobody knows yet.
+        owner = replace(owner, api_version=between.api_version, kind=between.kind)
+    meta = replace(
+        template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)
+    )
+    return Pod(metadata=meta, spec=template.spec)
+
+
+def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim, ...]:
+    """Of a StatefulSet; other kinds have none."""
+    templates: tuple[PersistentVolumeClaim, ...] = entry.spec.volume_claim_templates if kind is STATEFUL_SETS else ()
+    return templates
+
+
+def first_ordinal(kind: Kind[Any], entry: Any) -> int:
+    """Of a StatefulSet's pods; others count from 0."""
+    return int(entry.spec.ordinals.start) if kind is STATEFUL_SETS else 0
+
+
+def printed_name(kind: Kind[Any], name: str) -> str:
+    """``pod/web`` or ``deployment.apps/web``, as kubectl prints it."""
+    return f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
+
+
+def decode(document: Document, kind: Kind[Any]) -> Any:
+    """A document as its kind.
+
+    Raises:
+        ManifestError: it does not have the kind's shape.
+    """
+    try:
+        return from_object(document.content, kind.model)
+    except DecodeError as error:
+        raise ManifestError(f"{document.where}: {error}") from error

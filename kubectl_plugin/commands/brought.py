@@ -1,0 +1,140 @@
+"""What manifests bring with them: the pods of a file find its PriorityClasses, claims, volumes, classes and Services.
+
+What is in the cluster already stays as it is there. A volume that is written by hand is free. Of ``resource.k8s.io``
+the shapes of v1 and v1beta2, which are one, are read, and that of v1beta1, whose requests are flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.admission import decode
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.files import Document
+from podrules.cluster.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PRIORITY_CLASSES,
+    SERVICES,
+    STORAGE_CLASSES,
+    Kind,
+)
+from podrules.model.base import KubeObject
+from podrules.model.policy import PriorityClass
+from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
+
+if TYPE_CHECKING:
+    from podrules.model.snapshot import ClusterSnapshot
+
+__all__ = ["NOTHING", "Brought", "brought_with", "with_brought"]
+
+_KINDS: Final[tuple[Kind[Any], ...]] = (
+    PRIORITY_CLASSES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    SERVICES,
+)
+_DEVICES: Final = "resource.k8s.io/"
+_FLAT: Final = "resource.k8s.io/v1beta1"
+
+
+class Brought(Struct, frozen=True):
+    """Objects of files."""
+
+    classes: dict[str, PriorityClass] = {}
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+    others: tuple[tuple[Kind[Any], KubeObject], ...] = ()
+
+
+NOTHING: Final = Brought()
+
+
+def brought_with(documents: Sequence[Document], namespace: str) -> tuple[Brought, Sequence[ManifestError]]:
+    """What files bring, and what of it cannot be read.
+
+    Args:
+        documents: In order.
+        namespace: Of those that name none.
+    """
+    errors: list[ManifestError] = []
+    found: list[tuple[Kind[Any], KubeObject]] = []
+    for document in documents:
+        kind = _kind(document)
+        if kind is not None:
+            try:
+                found.append((kind, _decoded(document, kind, namespace)))
+            except ManifestError as error:
+                errors.append(error)
+    return _sorted(found), errors
+
+
+def with_brought(snapshot: ClusterSnapshot, brought: Brought) -> ClusterSnapshot:
+    """The cluster with what files bring, where it is not there yet."""
+    from podrules.cluster.needs import field_of
+    from podrules.placement.claims import with_claims
+
+    for kind in dict.fromkeys(kind for kind, _ in brought.others):
+        field = field_of(kind)
+        there: tuple[KubeObject, ...] = getattr(snapshot, field)
+        known = {entry.metadata.place for entry in there}
+        new: dict[tuple[str, str], KubeObject] = {}
+        for entry in _of(brought.others, kind):
+            if entry.metadata.place not in known:
+                new.setdefault(entry.metadata.place, entry)
+        snapshot = replace(snapshot, **{field: (*there, *new.values())})
+    return with_claims(snapshot, brought.claims)
+
+
+def _kind(document: Document) -> Kind[Any] | None:
+    version, name = str(document.content["apiVersion"]), str(document.content["kind"])
+    if version.startswith(_DEVICES):
+        # Loaded when it is asked for: their models are many.
+        from podrules.cluster.device_kinds import DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+
+        kinds: Sequence[Kind[Any]] = (DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
+        return next((kind for kind in kinds if kind.kind == name), None)
+    return next((kind for kind in _KINDS if (kind.api_version, kind.kind) == (version, name)), None)
+
+
+def _decoded(document: Document, kind: Kind[Any], namespace: str) -> KubeObject:
+    if document.content["apiVersion"] == _FLAT:
+        document = Document(document.where, _in_form(document.content))
+    entry: KubeObject = decode(document, kind)
+    if kind is PERSISTENT_VOLUMES:
+        entry = replace(entry, status=PersistentVolumeStatus(phase="Available"))
+    if not kind.namespaced or entry.metadata.namespace:
+        return entry
+    return replace(entry, metadata=replace(entry.metadata, namespace=namespace))
+
+
+def _in_form(content: Any) -> Any:
+    """The same with the requests of claims as v1 has them."""
+    if isinstance(content, list):
+        return [_in_form(entry) for entry in content]
+    if not isinstance(content, Mapping):
+        return content
+    formed = {key: _in_form(value) for key, value in content.items()}
+    if isinstance(formed.get("requests"), list):
+        formed["requests"] = [_exactly(entry) for entry in formed["requests"]]
+    return formed
+
+
+def _exactly(request: Any) -> Any:
+    if not isinstance(request, Mapping) or "deviceClassName" not in request:
+        return request
+    return {"name": request.get("name", ""), "exactly": {key: request[key] for key in request if key != "name"}}
+
+
+def _sorted(found: Sequence[tuple[Kind[Any], KubeObject]]) -> Brought:
+    classes = {entry.metadata.name: entry for entry in _of(found, PRIORITY_CLASSES)}
+    others = tuple((kind, entry) for kind, entry in found if kind not in (PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS))
+    return Brought(classes, tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)), others)
+
+
+def _of(found: Sequence[tuple[Kind[Any], KubeObject]], wanted: Kind[Any]) -> Iterator[Any]:
+    return (entry for kind, entry in found if kind is wanted)

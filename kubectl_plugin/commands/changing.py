@@ -1,0 +1,257 @@
+"""What commands that change something share: one target, a narrow way in, steps that are told as they happen.
+
+Steps go to standard output, or to standard error where a program reads a report there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct
+
+from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
+from kubectl_plugin.options import ClusterOptions, Output, Streams, connect_for_changes
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.views.words import is_plain_name
+from podrules.cluster.errors import ClusterError, NotFound, Unreachable, UsageError
+from podrules.cluster.kinds import Kind, find_kind
+from podrules.cluster.source import Source
+from podrules.cluster.transport import Doors
+from podrules.cluster.writer import ACCESS_REVIEWS, Writer
+from podrules.model.base import KubeObject
+
+if TYPE_CHECKING:
+    from kubectl_plugin.render.page import Page
+
+__all__ = [
+    "POLL_SECONDS",
+    "Change",
+    "Deadline",
+    "Teller",
+    "changes_to",
+    "look_up",
+    "must_be_live",
+    "present",
+]
+
+K = TypeVar("K", bound=KubeObject)
+
+POLL_SECONDS: Final = 0.5
+"""Between two looks at what is followed."""
+_CODES: Final = {
+    Outcome.NOT_CONFIRMED: NOT_CONFIRMED,
+    Outcome.NOT_POSSIBLE: NOT_POSSIBLE,
+    Outcome.DRY_RUN: 0,
+    Outcome.DONE: 0,
+    Outcome.UNDER_WAY: NOT_OVER,
+}
+"""What `Change.act` returns; the rest ends with an error."""
+
+
+class Teller:
+    """Tells each step when it happens, and keeps it."""
+
+    def __init__(self, printer: Printer) -> None:
+        """Tell where it prints."""
+        self._printer = printer
+        self._steps: list[Step] = []
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was told so far."""
+        return tuple(self._steps)
+
+    def __call__(self, kind: StepKind, subject: str = "", detail: str = "", number: int | None = None) -> None:
+        """Tell a step."""
+        from kubectl_plugin.views.steps import step_line
+
+        step = Step(datetime.now(UTC), kind, subject, detail, number)
+        self._steps.append(step)
+        self._printer.say(step_line(step))
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Tell what the API server warned of."""
+        for warning in warnings:
+            self(StepKind.WARNING, detail=warning)
+
+    def has(self, kind: StepKind) -> bool:
+        """Whether such a step was told."""
+        return any(step.kind is kind for step in self._steps)
+
+
+class Change(ABC):
+    """One change of one object: run to its end, or told where it stands."""
+
+    def __init__(self, named: str, output: Output, streams: Streams, *, colour: bool) -> None:
+        """Nothing is done yet.
+
+        Args:
+            named: The object, as ``-o name`` prints it.
+            output: How it is told.
+            streams: Where to.
+            colour: Whether in colour.
+        """
+        self.outcome = Outcome.FAILED
+        self.named, self._streams = named, streams
+        self._printer = Printer(output, streams, colour=colour)
+        self.tell = Teller(self._printer)
+
+    def run(self) -> int:
+        """Make it; prints a report where one is asked for, however it ends."""
+        try:
+            self.outcome = self.act()
+            return _CODES[self.outcome]
+        except (KeyboardInterrupt, SystemExit) as stop:
+            self.outcome = Outcome.INTERRUPTED
+            self.tell_state(sure=False)
+            if isinstance(stop, SystemExit):
+                raise
+            return INTERRUPTED
+        except ClusterError as error:
+            self._streams.out.flush()
+            code = NOTHING_TO_CHANGE if isinstance(error, NotFound) else None
+            told = tell(error, self._streams.err)
+            self.tell_state(sure=not isinstance(error, Unreachable))
+            return told if code is None else code
+        finally:
+            self._print()
+
+    @abstractmethod
+    def act(self) -> Outcome:
+        """Make the change.
+
+        Raises:
+            ClusterError: it cannot be made, or nobody knows whether it was.
+        """
+
+    @abstractmethod
+    def report(self) -> Struct:
+        """What was looked at and done so far."""
+
+    @abstractmethod
+    def state(self, *, sure: bool) -> Iterable[str]:
+        """Where it stands when it did not come to its end, and how to go on.
+
+        Args:
+            sure: Whether the last request was answered.
+        """
+
+    def show(self, page: Page) -> None:
+        """Print a page, unless a report is printed."""
+        self._printer.show(page)
+        self._streams.out.flush()
+
+    def tell_state(self, *, sure: bool) -> None:
+        """Say on standard error where it stands."""
+        from kubectl_plugin.render.escape import escape
+
+        self._streams.out.flush()
+        for line in self.state(sure=sure):
+            self._streams.err.write(f"{escape(line)}\n")
+        self._streams.err.flush()
+
+    def _print(self) -> None:
+        self._printer.add(self.report(), [self.named])
+        try:
+            self._printer.finish()
+        except UsageError as error:
+            # The exit code stays that of the change.
+            tell(error, self._streams.err)
+
+
+class Deadline:
+    """How long something is followed."""
+
+    def __init__(self, seconds: float) -> None:
+        """Begin now."""
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds; 0 when it is over."""
+        return max(0.0, self._end - time.monotonic())
+
+    def wait(self) -> bool:
+        """Wait until the next look; False when the time is over."""
+        if not self.left:
+            return False
+        time.sleep(min(POLL_SECONDS, self.left))
+        return True
+
+
+def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
+    """The name in ``TYPE/NAME`` or ``TYPE NAME``, of one object of this kind.
+
+    Raises:
+        UsageError: something else was typed.
+    """
+    typed, slash, name = words[0].partition("/")
+    rest = words[1:]
+    if not slash and len(rest) == 1:
+        name, rest = rest[0], ()
+    if rest or not name:
+        raise UsageError(f"write one {kind.singular}/NAME: each is looked at before it is changed")
+    if find_kind(typed, (kind,)) is None:
+        raise UsageError(f"{words[0]!r}: this is for a {kind.singular}, write {kind.singular}/NAME")
+    if not is_plain_name(name):
+        raise UsageError(f"{name!r} is no name of a {kind.singular}: those have a-z, 0-9, '-' and '.' only")
+    return name
+
+
+def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Streams) -> K | None:
+    """The object that is to be changed; None, and told, when there is none.
+
+    Raises:
+        UsageError: something else was typed.
+        ClusterError: it cannot be read.
+    """
+    name = _target_name(words, kind)
+    try:
+        return source.get(kind, name, source.namespace if kind.namespaced else None)
+    except NotFound as error:
+        tell(error, streams.err)
+        return None
+
+
+def must_be_live(cluster: ClusterOptions, instead: str) -> None:
+    """Refuse to change what is no cluster.
+
+    Args:
+        cluster: Which cluster.
+        instead: How to look without changing anything.
+
+    Raises:
+        UsageError: it is a demo or a snapshot.
+    """
+    if not cluster.live:
+        what = "the demo cluster" if cluster.demo else "a snapshot"
+        raise UsageError(f"{what} cannot be changed; {instead}")
+
+
+@contextlib.contextmanager
+def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], dry_run: bool) -> Iterator[Writer]:
+    """A writer of one object, that may also ask what the user may do.
+
+    Args:
+        path: The object's.
+        cluster: Which cluster, as whom; a live one.
+        methods: What may be done to it.
+        dry_run: Whether the API server stores nothing.
+
+    Raises:
+        Unreachable: there is no kubectl.
+    """
+    doors = Doors(methods=("POST", *methods), paths=(path, ACCESS_REVIEWS))
+    with connect_for_changes(cluster, doors) as sender:
+        yield Writer(sender, dry_run=dry_run)
+
+
+def present(source: Source) -> datetime:
+    """The instant at which the objects are so; that of reading where a snapshot does not tell."""
+    return source.now or datetime.now(UTC)

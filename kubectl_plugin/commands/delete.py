@@ -1,0 +1,193 @@
+"""``kubectl qos delete``: a pod, with grace or without, only the one that was looked at, until it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from kubectl_plugin.commands.changing import Change, Deadline, changes_to, look_up, must_be_live, present
+from kubectl_plugin.commands.following import Followed, follow
+from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
+from kubectl_plugin.options import DeletionOptions, Streams
+from kubectl_plugin.reports.deletion import DeletionReport, Stakes
+from kubectl_plugin.reports.steps import Outcome, StepKind
+from podrules.attachment import deleted_at
+from podrules.cluster.errors import ClusterError, Conflict, Forbidden, Refused
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import PDBS, PODS, STATEFUL_SETS
+from podrules.cluster.source import Source
+from podrules.cluster.stakes import read_guard, read_node_reach, read_renewed
+from podrules.cluster.writer import Writer
+from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
+from podrules.disruption import Evictions
+from podrules.model.pod import Pod
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee, owner_guarantee
+from podrules.termination import stop_plan
+from podrules.volumes import claimed_volumes
+
+__all__ = ["run"]
+
+_FOLLOWED_AFTER_GRACE: Final = 60.0
+"""Seconds for which a pod is followed once its grace period is over."""
+_ATTEMPTS: Final = 5
+
+
+def run(options: DeletionOptions, source: Source, streams: Streams) -> int:
+    """Delete one pod, or show what that would put at stake.
+
+    Raises:
+        ClusterError: the pod cannot be read.
+    """
+    pod = look_up(PODS, options.targets, source, streams)
+    return NOTHING_TO_CHANGE if pod is None else _Deletion(pod, options, source, streams).run()
+
+
+class _Deletion(Change):
+    """One pod's deletion."""
+
+    def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
+        """Look at what is at stake."""
+        super().__init__(f"pod/{pod.metadata.name}", options.output, streams, colour=options.colour)
+        self._pod, self._options, self._source = pod, options, source
+        # Read now: a report is made also when the connection has gone with an interruption.
+        self._server_version = source.git_version
+        self._gatherer = Gatherer(source)
+        self._plan = stop_plan(pod, options.grace_period)
+        self._stakes = self._look() if is_force_deletion(pod, options.grace_period) else None
+
+    def act(self) -> Outcome:
+        """See `Change.act`."""
+        options, pod = self._options, self._pod
+        needs_confirmation = self._stakes is not None and not options.confirm and not options.dry_run
+        if needs_confirmation:
+            self._show_stakes(Outcome.NOT_CONFIRMED)
+            return Outcome.NOT_CONFIRMED
+        must_be_live(options.cluster, "--grace-period=0 alone shows what a force deletion puts at stake")
+        if self._stakes is not None:
+            self._show_stakes(Outcome.DRY_RUN if options.dry_run else Outcome.UNDER_WAY)
+        path = PODS.path(pod.metadata.namespace, pod.metadata.name)
+        with changes_to(path, options.cluster, methods=("PATCH", "DELETE"), dry_run=options.dry_run) as writer:
+            access = writer.may("delete", PODS, pod.metadata.name, pod.metadata.namespace)
+            if not access.allowed:
+                raise Forbidden("delete", PODS, pod.metadata.namespace, access.reason)
+            self._delete(writer)
+        return Outcome.DRY_RUN if options.dry_run else self._follow()
+
+    def report(self) -> DeletionReport:
+        """See `Change.report`."""
+        pod = self._pod
+        return DeletionReport(
+            name=pod.metadata.name,
+            namespace=pod.metadata.namespace,
+            uid=pod.metadata.uid,
+            source=self._source.description,
+            server_version=self._server_version,
+            forced=self._stakes is not None,
+            grace_of_its_own=not is_force_deletion(pod, None),
+            dry_run=self._options.dry_run,
+            plan=self._plan,
+            stakes=self._stakes,
+            steps=self.tell.steps,
+            outcome=self.outcome,
+            unread=self._gatherer.unread,
+        )
+
+    def state(self, *, sure: bool) -> Iterable[str]:
+        """See `Change.state`."""
+        from kubectl_plugin.views.deletion import state_words
+
+        return state_words(self._pod.metadata, self.tell.steps, sure=sure)
+
+    def _delete(self, writer: Writer) -> None:
+        pod, grace, dry_run = self._pod, self._options.grace_period, self._options.dry_run
+        self.tell(StepKind.DELETING, self.named, pod.metadata.uid, self._plan.grace.seconds)
+        try:
+            self.tell.warn(writer.delete(PODS, pod, grace_period_seconds=grace))
+        except Refused as refusal:
+            if self._stakes is None or CONFIRMATION not in str(refusal) or is_confirmed(pod.metadata):
+                raise
+            self._confirm(writer)
+            # A dry run has stored no confirmation: the deletion would be refused again.
+            if not dry_run:
+                self.tell.warn(writer.delete(PODS, pod, grace_period_seconds=grace))
+        if dry_run:
+            self.tell(StepKind.DRY_RUN, self.named)
+            return
+        if deleted_at(pod) is not None:
+            self.tell(StepKind.DELETED_BEFORE, self.named)
+        stopping = "" if self._plan.object_removed_at_once else pod.spec.node_name
+        self.tell(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
+
+    def _confirm(self, writer: Writer) -> None:
+        """Give the confirmation that the namespace asks for; it is of this very pod."""
+        pod = self._pod
+        for attempt in range(_ATTEMPTS):
+            self.tell(StepKind.CONFIRMING, self.named, f"{CONFIRMATION}={pod.metadata.uid}")
+            try:
+                self.tell.warn(writer.patch(PODS, pod, _annotating(pod)))
+            except Conflict:
+                # Its status was written in between: look again, as long as it is the same pod.
+                pod = self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
+                if pod.metadata.uid != self._pod.metadata.uid or attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            self.tell(StepKind.CONFIRMED, self.named)
+            return
+
+    def _follow(self) -> Outcome:
+        seconds = self._options.timeout
+        deadline = Deadline(self._plan.sigkill_latest + _FOLLOWED_AFTER_GRACE if seconds is None else seconds)
+        if follow(self._pod, self._source, self.tell, deadline) is Followed.GONE:
+            return Outcome.DONE
+        self.tell_state(sure=True)
+        return Outcome.UNDER_WAY
+
+    def _show_stakes(self, outcome: Outcome) -> None:
+        from kubectl_plugin.views.deletion import stakes_page
+
+        self.outcome = outcome
+        self.show(stakes_page(self.report(), now=self._source.now))
+
+    def _look(self) -> Stakes:
+        pod, source, now = self._pod, self._source, present(self._source)
+        node = read_node_reach(pod.spec.node_name, source, now)
+        budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
+        told, grace = deleted_at(pod), pod.metadata.deletion_grace_period_seconds
+        return Stakes(
+            owner=owner_guarantee(pod),
+            members=self._members(),
+            node=node,
+            renewed=self._renewed(node),
+            volumes=tuple(read_guard(pod, claimed, source) for claimed in claimed_volumes(pod)),
+            eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
+            deleted=told,
+            may_run_until=told + timedelta(seconds=grace) if told is not None and grace else None,
+        )
+
+    def _renewed(self, node: NodeReach) -> datetime | None:
+        if node.reach in {Reach.GONE, Reach.UNKNOWN}:
+            return None
+        try:
+            return read_renewed(node.name, self._source)
+        except ClusterError:
+            return None
+
+    def _members(self) -> Members | None:
+        owner, namespace = owner_guarantee(self._pod), self._pod.metadata.namespace
+        if owner.guarantee is not Guarantee.AT_MOST_ONE:
+            return None
+        stateful_set = self._gatherer.get(STATEFUL_SETS, owner.name, namespace)
+        siblings = self._gatherer.list(PODS, namespace)
+        if stateful_set is None or siblings is None:
+            return None
+        replicas = stateful_set.spec.replicas
+        return members(self._pod, 1 if replicas is None else replicas, siblings)
+
+
+def _annotating(pod: Pod) -> Sequence[dict[str, Any]]:
+    """A JSON patch that adds the confirmation."""
+    key = CONFIRMATION.replace("/", "~1")
+    new = [] if pod.metadata.annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
+    return [*new, {"op": "add", "path": f"/metadata/annotations/{key}", "value": pod.metadata.uid}]

@@ -1,0 +1,212 @@
+"""``kubectl qos fence``: detect, decide, and declare a node out of service, once somebody knows that it is off.
+
+    look      the node is silent; what hangs on it; what the user may do
+    proof     an operator vouches, or a command that was told to run ends with 0
+    look      once more: it may have come back meanwhile
+    taint     one patch, of the Node as it was looked at; of two operators one wins
+    follow    pods and volumes go; each is told
+
+A run that was broken off goes on from the taint when it is started again: there is nothing else to remember.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
+
+from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, must_be_live
+from kubectl_plugin.commands.node_changes import NodeChange
+from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
+from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.reports.steps import Outcome, StepKind
+from podrules.cluster.errors import Forbidden, Unreachable, UsageError
+from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
+from podrules.cluster.source import Source
+from podrules.cluster.writer import Writer
+from podrules.fencing import TAINT, FenceState, Left
+from podrules.model.node import Node
+
+__all__ = ["run"]
+
+_MAY_BE_TAINTED: Final = frozenset({FenceState.POSSIBLE})
+
+
+def run(options: FenceOptions, source: Source, streams: Streams) -> int:
+    """Fence one node, or show what would go.
+
+    Raises:
+        ClusterError: the cluster cannot be read.
+    """
+    node = look_up(NODES, options.targets, source, streams)
+    return NOTHING_TO_CHANGE if node is None else _Fence(node, options, source, streams).run()
+
+
+class _Fence(NodeChange):
+    """One node, declared out of service."""
+
+    undo: ClassVar[bool] = False
+
+    def act(self) -> Outcome:
+        """See `Change.act`."""
+        options = self._options
+        if not options.cluster.live:
+            if options.powered_off or options.confirm or options.dry_run:
+                must_be_live(options.cluster, "without a confirmation and --dry-run it shows what would go")
+            return self._plan()
+        path = NODES.path(None, self.looked.node.metadata.name)
+        with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
+            self._check_access(writer)
+            if self.looked.state is FenceState.FENCED:
+                self.tell(StepKind.GOING_ON, self.named)
+            else:
+                ready = self._plan()
+                if ready is not Outcome.UNDER_WAY:
+                    return ready
+                done = self._declare(writer)
+                if done is not Outcome.UNDER_WAY:
+                    return done
+        return self._follow()
+
+    def _plan(self) -> Outcome:
+        """What would go, and whether that may be done; UnderWay when it may."""
+        possible = self.looked.state is FenceState.POSSIBLE
+        proven = self._options.powered_off or (self._options.confirm and self._options.fence_command.strip())
+        outcome = Outcome.UNDER_WAY
+        if not possible:
+            outcome = Outcome.NOT_POSSIBLE
+        elif self._denied:
+            outcome = Outcome.FAILED
+        elif not proven and not self._options.dry_run:
+            outcome = Outcome.NOT_CONFIRMED
+        self._show(outcome)
+        if outcome is Outcome.FAILED:
+            denied = self._denied[0]
+            raise Forbidden(denied.verb, NODES, None, denied.reason)
+        return outcome
+
+    def _show(self, outcome: Outcome) -> None:
+        from kubectl_plugin.views.fencing import fence_page
+
+        self.outcome = outcome
+        self.show(fence_page(self.report(), self._options.fence_command, now=self._source.now))
+
+    def _check_access(self, writer: Writer) -> None:
+        """What this needs and the user may not do, before anything else."""
+        wanted = (
+            ("patch", NODES, self.looked.node.metadata.name),
+            ("list", PODS, ""),
+            ("list", VOLUME_ATTACHMENTS, ""),
+        )
+        asked = [writer.may(verb, kind, name) for verb, kind, name in wanted]
+        self._denied = tuple(access for access in asked if not access.allowed)
+
+    def _declare(self, writer: Writer) -> Outcome:
+        """Get the proof, look again, set the taint; UnderWay when it is there."""
+        if not self._prove():
+            return Outcome.NOT_POSSIBLE
+        state = self.look_again()
+        if state is FenceState.POSSIBLE and self.patch(
+            writer, StepKind.TAINTING, _adding_taint, while_in=_MAY_BE_TAINTED
+        ):
+            if self._options.dry_run:
+                self.tell(StepKind.DRY_RUN, self.named)
+                return Outcome.DRY_RUN
+            self.tell(StepKind.TAINTED, self.named)
+            return Outcome.UNDER_WAY
+        if self.looked.state is FenceState.FENCED:
+            self.tell(StepKind.ALREADY_FENCED, self.named)
+        else:
+            self.tell(StepKind.NODE_BACK, self.named)
+        return Outcome.NOT_POSSIBLE
+
+    def _prove(self) -> bool:
+        """Whether somebody knows that the machine is off."""
+        options = self._options
+        if options.powered_off:
+            self.tell(StepKind.VOUCHED, self.named)
+            return True
+        command = [*_words(options.fence_command), self.looked.node.metadata.name]
+        shown = shlex.join(command)
+        if options.dry_run:
+            if options.fence_command:
+                self.tell(StepKind.FENCE_COMMAND_LEFT_OUT, self.named, shown)
+            return True
+        self.tell(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
+        try:
+            # Its own words go to standard error: what it says is for people.
+            code = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=self._streams.err, check=False, timeout=options.timeout
+            ).returncode
+        except subprocess.TimeoutExpired:
+            self.tell(StepKind.FENCE_COMMAND_FAILED, self.named, f"it did not end within {options.timeout:g} s")
+            return False
+        except OSError as error:
+            self.tell(StepKind.FENCE_COMMAND_FAILED, self.named, f"it cannot be started: {error.strerror}")
+            return False
+        if code:
+            self.tell(StepKind.FENCE_COMMAND_FAILED, self.named, f"exit code {code}")
+            return False
+        self.tell(StepKind.FENCE_COMMAND_DONE, self.named)
+        return True
+
+    def _follow(self) -> Outcome:
+        """Tell what goes, until everything has gone or the time is over.
+
+        Raises:
+            Unreachable: the API server did not answer until the time was over.
+        """
+        deadline, left = Deadline(self._options.timeout), self.looked.left
+        if left.staying:
+            self.tell(StepKind.STAYING, self.named, ", ".join(left.staying))
+        if left.pods or left.attachments:
+            self.tell(StepKind.WAITING, self.named, ", ".join(left.pods), len(left.attachments))
+        silent = False
+        while True:
+            unanswered = None
+            try:
+                left, silent = self._tell_what_went(left), False
+                if not left.pods and not left.attachments:
+                    self.tell(StepKind.ALL_GONE, self.named)
+                    return Outcome.DONE
+                if self.look_again() is FenceState.BACK:
+                    self.tell(StepKind.NODE_BACK, self.named)
+                    return Outcome.UNDER_WAY
+            except Unreachable as error:
+                unanswered = error
+                if not silent:
+                    self.tell(StepKind.NO_ANSWER, self.named, str(error))
+                silent = True
+            if not deadline.wait():
+                if unanswered is not None:
+                    raise unanswered
+                self.tell_state(sure=True)
+                return Outcome.UNDER_WAY
+
+    def _tell_what_went(self, before: Left) -> Left:
+        left = self.what_is_left()
+        for pod in before.pods:
+            if pod not in left.pods:
+                self.tell(StepKind.POD_GONE, pod)
+        for volume in before.attachments:
+            if volume not in left.attachments:
+                self.tell(StepKind.DETACHED, volume)
+        return left
+
+
+def _words(command: str) -> Sequence[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"the fence command {command!r} cannot be read: {error}") from error
+
+
+def _adding_taint(node: Node) -> Sequence[Mapping[str, Any]]:
+    """A JSON patch."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    taint = {"key": TAINT.key, "value": TAINT.value, "effect": TAINT.effect, "timeAdded": now}
+    if node.spec.taints:
+        return [{"op": "add", "path": "/spec/taints/-", "value": taint}]
+    return [{"op": "add", "path": "/spec/taints", "value": [taint]}]

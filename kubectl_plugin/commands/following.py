@@ -1,0 +1,103 @@
+"""A pod that was deleted, followed until it is gone: what changes is told, and why it does not go."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from kubectl_plugin.commands.changing import Deadline, Teller, present
+from kubectl_plugin.reports.steps import StepKind
+from podrules.attachment import is_pod_terminated
+from podrules.cluster.errors import NotFound, Unreachable
+from podrules.cluster.kinds import PODS
+from podrules.cluster.source import Source
+from podrules.cluster.stakes import read_node_reach
+from podrules.model.pod import Pod
+from podrules.reachability import Reach
+
+__all__ = ["Followed", "follow"]
+
+_QUIET: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE, Reach.GONE})
+
+
+class Followed(Enum):
+    """How it ended."""
+
+    GONE = "Gone"
+    STUCK = "Stuck"
+    """Nothing is left that would remove it: its node is silent."""
+    TIME_OVER = "TimeOver"
+
+
+def follow(pod: Pod, source: Source, teller: Teller, deadline: Deadline) -> Followed:
+    """Tell what becomes of a pod.
+
+    Raises:
+        Unreachable: the API server did not answer until the time was over.
+        ClusterError: the pod cannot be read any more.
+    """
+    seen = _Seen(pod, teller)
+    while True:
+        unanswered = None
+        try:
+            current = source.get(PODS, pod.metadata.name, pod.metadata.namespace)
+            if current.metadata.uid != pod.metadata.uid:
+                teller(StepKind.GONE, seen.name)
+                teller(StepKind.REPLACED, seen.name, current.metadata.uid)
+                return Followed.GONE
+            seen.look(current, source)
+            if seen.stuck:
+                return Followed.STUCK
+        except NotFound:
+            teller(StepKind.GONE, seen.name)
+            return Followed.GONE
+        except Unreachable as error:
+            unanswered = error
+            seen.unanswered(error)
+        if not deadline.wait():
+            if unanswered is not None:
+                raise unanswered
+            return Followed.TIME_OVER
+
+
+class _Seen:
+    """What was told of a pod."""
+
+    def __init__(self, pod: Pod, teller: Teller) -> None:
+        self.name = f"pod/{pod.metadata.name}"
+        self.stuck = False
+        self._teller = teller
+        self._ended = {status.name for status in pod.status.container_statuses if status.state.terminated}
+        self._told: set[StepKind] = set()
+        self._was_cut_off = False
+
+    def look(self, pod: Pod, source: Source) -> None:
+        """Tell what is new."""
+        self._told.discard(StepKind.NO_ANSWER)
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+            end = status.state.terminated
+            if end is not None and status.name not in self._ended:
+                self._ended.add(status.name)
+                self._teller(StepKind.CONTAINER_ENDED, status.name, end.reason, end.exit_code)
+        if pod.metadata.finalizers and is_pod_terminated(pod):
+            self._once(StepKind.KEPT_BY_FINALIZERS, ", ".join(pod.metadata.finalizers))
+            return
+        node, now = pod.spec.node_name, present(source)
+        reach = read_node_reach(node, source, now).reach if node else Reach.UNKNOWN
+        due = pod.metadata.deletion_timestamp
+        if reach in _QUIET:
+            self._once(StepKind.NODE_SILENT, node)
+            # While the API server was away no node could renew its Lease: silence means nothing then.
+            self.stuck = reach is Reach.SILENT and not self._was_cut_off
+        elif due is not None and now > now.fromisoformat(due):
+            self._once(StepKind.OVERDUE, node)
+
+    def unanswered(self, error: Unreachable) -> None:
+        """Tell, once at a time, that nothing can be seen."""
+        self._was_cut_off = True
+        self._once(StepKind.NO_ANSWER, str(error))
+
+    def _once(self, kind: StepKind, detail: str) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            self._teller(kind, self.name, detail)

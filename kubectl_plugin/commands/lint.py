@@ -1,0 +1,224 @@
+"""``kubectl qos lint``: manifests held against Kubernetes' rules, without a cluster."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, Final
+
+from msgspec import Struct
+
+from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE
+from kubectl_plugin.options import LintOptions, Streams
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.lint import (
+    IgnoredBy,
+    LintFinding,
+    LintObject,
+    LintReport,
+    UnknownIgnore,
+    UnreadableFile,
+)
+from kubectl_plugin.views.lint import lint_page, message_of, rule_texts, words_of_rule
+from podrules.checks.finding import Finding
+from podrules.checks.objects import KINDS, Manifest, Objects, read_manifest
+from podrules.checks.rules import RULES, Level
+from podrules.checks.run import check
+from podrules.cluster.errors import ManifestError, UsageError
+from podrules.cluster.files import files_of, read_text
+from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
+from podrules.cluster.source import Source
+
+__all__ = ["run"]
+
+_ANNOTATION: Final = "kubectl-qos/ignore"
+_STDIN: Final = "standard input"
+
+
+class _Entry(Struct, frozen=True):
+    """An object that is checked, and where it stands."""
+
+    object: LintObject
+    places: Places
+    ignores: tuple[Ignore, ...]
+    """Comments."""
+    annotated: tuple[str, ...]
+    """Rules that the annotation names."""
+
+
+class _Read:
+    """What was read of all files."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.passed_over = 0
+        self.entries: list[_Entry] = []
+        self.manifests: list[tuple[Manifest, Mapping[str, Any]]] = []
+        self.misshapen: list[Finding] = []
+        self.unreadable: list[UnreadableFile] = []
+
+
+def run(options: LintOptions, source: Source, streams: Streams) -> int:
+    """Check what was named, and tell."""
+    del source
+    disabled = _known(options.disabled)
+    if not options.files:
+        raise UsageError("name what to check: -f FILE, -f FOLDER, or -f - for standard input")
+    read = _read(options, streams.stdin)
+    report = _report(read, disabled)
+    severity = Level(options.severity)
+    _print(report, severity, options, streams)
+    if report.unreadable:
+        return UNREADABLE
+    return FINDINGS if report.failing(severity) else 0
+
+
+def _known(disabled: Iterable[str]) -> frozenset[str]:
+    for name in disabled:
+        if name not in RULES:
+            near = difflib.get_close_matches(name, RULES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(RULES)}"
+            raise UsageError(f"--disable={name}: there is no such rule; {hint}")
+    return frozenset(disabled)
+
+
+def _read(options: LintOptions, stdin: IO[str]) -> _Read:
+    """Every file as far as it can be read: one that cannot does not keep the others from being checked."""
+    read = _Read()
+    for where, text in _texts(options.files, stdin, read):
+        read.files += 1
+        try:
+            for located in located_objects(where, text, KINDS):
+                _add(read, where, located, options.namespace)
+        except ManifestError as error:
+            read.unreadable.append(UnreadableFile(file=where, problem=str(error).removeprefix(where).lstrip(",: ")))
+    return read
+
+
+def _texts(paths: Iterable[str], stdin: IO[str], read: _Read) -> Iterator[tuple[str, str]]:
+    for path in paths:
+        if path == "-":
+            try:
+                yield _STDIN, stdin.read(MAX_TEXT + 1)
+            except UnicodeDecodeError as error:
+                read.unreadable.append(UnreadableFile(file=_STDIN, problem=f"not UTF-8 text: byte {error.start}"))
+            continue
+        try:
+            files = files_of(path)
+        except ManifestError as error:
+            read.unreadable.append(UnreadableFile(file=path, problem=str(error).removeprefix(f"{path}: ")))
+            continue
+        for file in files:
+            try:
+                text = read_text(file, MAX_TEXT)
+            except ManifestError as error:
+                read.unreadable.append(UnreadableFile(file=str(file), problem=str(error).removeprefix(f"{file}: ")))
+                continue
+            yield str(file), text
+
+
+def _add(read: _Read, file: str, located: Located | None, namespace: str) -> None:
+    position = len(read.entries)
+    manifest = None if located is None else read_manifest(position, located.content, namespace=namespace)
+    if located is None or manifest is None:
+        read.passed_over += 1
+        return
+    metadata = located.content.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else {}
+    shown = LintObject(
+        file=file,
+        document=located.document,
+        kind=str(located.content["kind"]),
+        namespace=str(named.get("namespace") or ""),
+        name=str(named.get("name") or named.get("generateName") or ""),
+    )
+    if isinstance(manifest, Finding):
+        read.misshapen.append(manifest)
+    else:
+        read.manifests.append((manifest, located.content))
+    read.entries.append(_Entry(shown, located.places, located.ignores, _annotated(named)))
+
+
+def _annotated(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    annotations = metadata.get("annotations")
+    asked = annotations.get(_ANNOTATION) if isinstance(annotations, Mapping) else None
+    return tuple(name.strip() for name in asked.split(",")) if isinstance(asked, str) else ()
+
+
+def _report(read: _Read, disabled: frozenset[str]) -> LintReport:
+    found = [*read.misshapen, *check(Objects.of(read.manifests))]
+    findings = [_told(finding, read.entries[finding.position]) for finding in found if finding.rule not in disabled]
+    order = {entry.object: number for number, entry in enumerate(read.entries)}
+    findings.sort(key=lambda one: (order[one.object], one.line, one.column, one.level.rank))
+    return LintReport(
+        files=read.files,
+        objects=tuple(entry.object for entry in read.entries),
+        passed_over=read.passed_over,
+        findings=tuple(findings),
+        unknown_ignores=tuple(dict.fromkeys(_unknown_ignores(read.entries))),
+        unreadable=tuple(read.unreadable),
+    )
+
+
+def _told(finding: Finding, entry: _Entry) -> LintFinding:
+    rule, words = RULES[finding.rule], words_of_rule(finding.rule)
+    place = entry.places.of(finding.field)
+    return LintFinding(
+        rule=rule.name,
+        level=rule.level,
+        object=entry.object,
+        line=place.line,
+        column=place.column,
+        field=finding.field,
+        message=message_of(finding),
+        remedy=words.remedy,
+        source=rule.source,
+        term=words.term,
+        ignored=_ignored(finding.rule, place.line, entry),
+    )
+
+
+def _ignored(rule: str, line: int, entry: _Entry) -> IgnoredBy | None:
+    for ignore in entry.ignores:
+        if rule in ignore.rules and ignore.target in {None, line}:
+            return IgnoredBy(by="comment", reason=ignore.reason)
+    if rule in entry.annotated:
+        return IgnoredBy(by="annotation", reason="")
+    return None
+
+
+def _unknown_ignores(entries: Iterable[_Entry]) -> Iterator[UnknownIgnore]:
+    for entry in entries:
+        file = entry.object.file
+        for ignore in entry.ignores:
+            yield from _unknown(ignore, file)
+        line = entry.places.of(f"metadata.annotations.{_ANNOTATION}").line
+        for name in entry.annotated:
+            if name not in RULES:
+                yield UnknownIgnore(file=file, line=line, rule=name)
+
+
+def _unknown(ignore: Ignore, file: str) -> Iterator[UnknownIgnore]:
+    for name in ignore.rules or ("",):
+        if name not in RULES:
+            yield UnknownIgnore(file=file, line=ignore.line, rule=name)
+
+
+def _print(report: LintReport, severity: Level, options: LintOptions, streams: Streams) -> None:
+    match options.output.format:
+        case "sarif":
+            from kubectl_plugin.render.sarif import render_sarif
+
+            streams.out.write(render_sarif(report, rule_texts()))
+        case "junit":
+            from kubectl_plugin.render.junit import render_junit
+
+            streams.out.write(render_junit(report, severity))
+        case "github":
+            from kubectl_plugin.render.github import render_github
+
+            streams.out.write(render_github(report))
+        case _:
+            printer = Printer(options.output, streams, colour=options.colour)
+            printer.add(report, pages=lambda: (lint_page(report, severity),))
+            printer.finish()

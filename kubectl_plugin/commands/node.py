@@ -1,0 +1,91 @@
+"""``kubectl qos node``: who goes first on a node under pressure, and how far it is from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.options import NodeOptions, Streams
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.node import node_report
+from kubectl_plugin.reports.node_pressure import NodePressureReport, node_pressure_report
+from podrules.cluster.errors import ClusterError, Unreachable, UsageError
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import NODES, find_kind
+from podrules.cluster.node_usage import read_usage
+from podrules.cluster.source import Source
+from podrules.pressure.node import node_pressure
+
+if TYPE_CHECKING:
+    from kubectl_plugin.render.page import Page
+
+__all__ = ["run"]
+
+
+def run(options: NodeOptions, source: Source, streams: Streams) -> int:
+    """Report on every node that was named; the first thing that went wrong gives the exit code.
+
+    Raises:
+        UsageError: something else than a node was named.
+        Unreachable: the cluster does not answer.
+    """
+    if options.watch is not None:
+        from kubectl_plugin.commands.watching import Watched, watch
+
+        return watch(options, source, streams, run, [Watched(NODES, None, _name(word)) for word in options.nodes])
+    code = 0
+    printer = Printer(options.output, streams, colour=options.colour)
+    for answer in _reports([_name(word) for word in options.nodes], source):
+        if isinstance(answer, ClusterError):
+            told = tell(answer, streams.err)
+            code = code or told
+            continue
+        pages = partial(_pages, answer, source.now, wide=options.output.wide)
+        printer.add(answer, [f"node/{answer.name}"], pages)
+    printer.finish(as_list=len(options.nodes) > 1)
+    return code
+
+
+def _pages(report: NodePressureReport, now: datetime | None, *, wide: bool) -> Iterator[Page]:
+    from kubectl_plugin.views.node_pressure import node_pressure_page
+
+    yield node_pressure_page(report, now=now, wide=wide)
+
+
+def _reports(names: list[str], source: Source) -> Iterator[NodePressureReport | ClusterError]:
+    for name in names:
+        try:
+            yield _report(name, source)
+        except Unreachable:
+            raise
+        except ClusterError as error:
+            yield error
+
+
+def _name(word: str) -> str:
+    kind, slash, name = word.partition("/")
+    if slash and (find_kind(kind, [NODES]) is None or not name):
+        raise UsageError(f"{word!r}: write a node's name, or node/NAME")
+    return name if slash else word
+
+
+def _report(name: str, source: Source) -> NodePressureReport:
+    node = source.get(NODES, name)
+    gatherer = Gatherer(source)
+    pods = gatherer.pods_on(name)
+    read = read_usage(gatherer, node, pods or ())
+    features = gatherer.features
+    unread = (*gatherer.unread, *read.unread)
+    promised = node_report(
+        node,
+        pods,
+        source=source.description,
+        git_version=source.git_version,
+        features=features,
+        unread=gatherer.unread,
+    )
+    pressure = node_pressure(node, pods or (), read.usage, read.config, features=features)
+    return node_pressure_report(node, pods or (), read.usage, pressure, promised, features=features, unread=unread)

@@ -1,0 +1,139 @@
+"""What fencing a node and taking it back share: how it is looked at, and a patch of its taints that one of two wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from msgspec import Struct
+
+from kubectl_plugin.commands.changing import Change, present
+from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.steps import StepKind
+from podrules.cluster.access import Access
+from podrules.cluster.errors import Conflict
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
+from podrules.cluster.safety_facts import partition_facts, renewals
+from podrules.cluster.source import Source
+from podrules.cluster.writer import Writer
+from podrules.fencing import FenceState, Left, fence_state, kept_volumes, left_to_go
+from podrules.model.node import Node
+from podrules.partitions import NodeDown, partitions
+
+__all__ = ["Looked", "NodeChange"]
+
+_ATTEMPTS: Final = 5
+
+
+class Looked(Struct, frozen=True):
+    """The node as it was looked at."""
+
+    node: Node
+    state: FenceState
+    down: NodeDown | None
+    left: Left
+    kept: frozenset[str]
+    """PersistentVolumes that stay attached, for their pods stay."""
+
+
+class NodeChange(Change):
+    """A change of a node's taints."""
+
+    undo: ClassVar[bool]
+
+    def __init__(self, node: Node, options: FenceOptions, source: Source, streams: Streams) -> None:
+        """Look at the node and at what hangs on it."""
+        super().__init__(f"node/{node.metadata.name}", options.output, streams, colour=options.colour)
+        self._options, self._source = options, source
+        # Read now: a report is made also when the connection has gone with an interruption.
+        self._server_version = source.git_version
+        self._gatherer = Gatherer(source)
+        self._denied: tuple[Access, ...] = ()
+        self.looked = self._look(node)
+
+    def report(self) -> FenceReport:
+        """See `Change.report`."""
+        looked = self.looked
+        return FenceReport(
+            name=looked.node.metadata.name,
+            undo=self.undo,
+            source=self._source.description,
+            server_version=self._server_version,
+            dry_run=self._options.dry_run,
+            state=looked.state,
+            node=looked.down,
+            left=looked.left,
+            denied=self._denied,
+            steps=self.tell.steps,
+            outcome=self.outcome,
+            unread=self._gatherer.unread,
+        )
+
+    def state(self, *, sure: bool) -> Iterable[str]:
+        """See `Change.state`."""
+        from kubectl_plugin.views.fencing import state_words
+
+        return state_words(self.report(), sure=sure)
+
+    def look_again(self) -> FenceState:
+        """Read the node and its Lease anew, not what hangs on it."""
+        node = self._source.get(NODES, self.looked.node.metadata.name)
+        if node.metadata.uid != self.looked.node.metadata.uid:
+            raise Conflict(f"{self.named} is another Node by now: it was made anew")
+        now = present(self._source)
+        renewed = renewals(Gatherer(self._source)).get(node.metadata.name)
+        state = fence_state(node, renewed=renewed, now=now)
+        self.looked = Looked(node, state, self.looked.down, self.looked.left, self.looked.kept)
+        return state
+
+    def patch(
+        self,
+        writer: Writer,
+        kind: StepKind,
+        operations: Callable[[Node], Sequence[Mapping[str, Any]]],
+        *,
+        while_in: frozenset[FenceState],
+    ) -> bool:
+        """Patch the node as it is now; False when it has left the states in which that may be done.
+
+        A node's status is written every few seconds: what else was written in between is looked at, and it is tried
+        again.
+
+        Raises:
+            Conflict: others write to it all the time.
+        """
+        for attempt in range(_ATTEMPTS):
+            node = self.looked.node
+            self.tell(kind, self.named, node.metadata.resource_version)
+            try:
+                self.tell.warn(writer.patch(NODES, node, operations(node)))
+                return True
+            except Conflict:
+                if self.look_again() not in while_in:
+                    return False
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        return False
+
+    def _look(self, node: Node) -> Looked:
+        now = present(self._source)
+        facts = partition_facts(self._gatherer, self._source.list(NODES), now)
+        name = node.metadata.name
+        down = next((entry for entry in partitions(facts, now) if entry.reach.name == name), None)
+        state = fence_state(node, renewed=facts.renewed.get(name), now=now)
+        pods = [pod for pod in facts.pods if pod.spec.node_name == name]
+        kept = kept_volumes(down, pods) if down is not None else frozenset()
+        return Looked(node, state, down, left_to_go(name, pods, facts.attachments, kept), kept)
+
+    def what_is_left(self) -> Left:
+        """Read anew what has still to go.
+
+        Raises:
+            ClusterError: it cannot be read.
+        """
+        name = self.looked.node.metadata.name
+        pods = self._source.list(PODS, field_selector=f"spec.nodeName={name}")
+        attachments = self._source.list(VOLUME_ATTACHMENTS)
+        return left_to_go(name, pods, attachments, self.looked.kept)

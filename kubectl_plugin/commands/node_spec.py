@@ -1,0 +1,96 @@
+"""``--add-node``: a node in one line.
+
+like=NODE                labels, room and taints of a node that is there
+name=NAME  count=N       its name, and how many; of several each gets a number
+zone=ZONE                the label topology.kubernetes.io/zone
+cpu=8  memory=32Gi  …    allocatable resources, by their names; pods is 110 when nothing is said
+label=KEY=VALUE          may be repeated
+taint=KEY=VALUE:EFFECT   may be repeated; the value may be left out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from podrules.cluster.errors import UsageError
+from podrules.model.base import ResourceList
+from podrules.model.node import Taint
+from podrules.model.quantity import Quantity
+from podrules.placement.what_if import NodeSpecification
+
+__all__ = ["read_node_specification"]
+
+_ZONE: Final = "topology.kubernetes.io/zone"
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_MOST: Final = 10_000
+
+
+def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
+    """The nodes that a specification asks for.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    name, like, count = "", "", 1
+    labels: dict[str, str] = {}
+    resources: ResourceList = {}
+    taints: list[Taint] = []
+    for key, value in _pairs(text):
+        match key:
+            case "name":
+                name = value
+            case "like":
+                like = value
+            case "count":
+                count = _count(text, value)
+            case "zone":
+                labels[_ZONE] = value
+            case "label":
+                label, equals, content = value.partition("=")
+                if not equals:
+                    raise UsageError(f"--add-node {text}: label={value}: write label=KEY=VALUE")
+                labels[label] = content
+            case "taint":
+                taints.append(_taint(text, value))
+            case _:
+                resources[key] = _amount(text, key, value)
+    if not like:
+        missing = [key for key in ("cpu", "memory") if key not in resources]
+        if missing:
+            raise UsageError(f"--add-node {text}: without like=NODE it needs {' and '.join(missing)}")
+        resources.setdefault("pods", Quantity.parse("110"))
+    name = name or (f"{like}-copy" if like else "added-node")
+    names = [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
+    return tuple(NodeSpecification(entry, labels, resources, tuple(taints), like) for entry in names)
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value:
+            raise UsageError(
+                f"--add-node {text}: {part!r}: write KEY=VALUE, e.g. like=node-1,count=2 or cpu=8,memory=32Gi"
+            )
+        yield key.strip(), value
+
+
+def _count(text: str, value: str) -> int:
+    if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= _MOST:
+        raise UsageError(f"--add-node {text}: count={value}: write a number from 1 to {_MOST}")
+    return int(value)
+
+
+def _taint(text: str, value: str) -> Taint:
+    pair, colon, effect = value.rpartition(":")
+    if not colon or effect not in _EFFECTS:
+        raise UsageError(f"--add-node {text}: taint={value}: write KEY=VALUE:EFFECT with {', '.join(_EFFECTS)}")
+    key, _, content = pair.partition("=")
+    return Taint(key=key, value=content, effect=effect)
+
+
+def _amount(text: str, key: str, value: str) -> Quantity:
+    try:
+        return Quantity.parse(value)
+    except ValueError as error:
+        raise UsageError(f"--add-node {text}: {key}={value}: {error}") from error

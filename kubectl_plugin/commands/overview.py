@@ -1,0 +1,173 @@
+"""What the page of a cluster is made of, read once: nodes, pods, what they use, and what protects them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from kubectl_plugin.reports.cluster import ClusterFacts, PodKey, pod_key
+from kubectl_plugin.reports.partitions import PartitionsReport
+from podrules.cluster.errors import UsageError
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind, find_kind
+from podrules.cluster.node_usage import read_usages
+from podrules.cluster.remembered import RememberedSource
+from podrules.cluster.safety_facts import partition_facts, renewals
+from podrules.cluster.source import Source
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.partitions import partitions
+
+__all__ = ["Overview", "Scope", "overview", "scope_of"]
+
+_BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
+"""Controllers that usually have one of their own."""
+
+
+class Scope(NamedTuple):
+    """What is to be told of."""
+
+    pods: frozenset[str]
+    """Names, in the source's namespace."""
+    nodes: frozenset[str]
+    everything: bool
+    """All namespaces; without it and without names: the pods of the source's namespace."""
+
+
+class Overview(NamedTuple):
+    """What was read."""
+
+    facts: ClusterFacts
+    gatherer: Gatherer
+    """Of a source that has these nodes and pods at hand."""
+    source: Source
+    pods: Sequence[Pod]
+    """Those to tell of."""
+
+
+def scope_of(targets: Iterable[str], *, everything: bool) -> Scope:
+    """``pod/NAME`` and ``node/NAME``.
+
+    Raises:
+        UsageError: something else was typed.
+    """
+    names: dict[Kind[Any], set[str]] = {PODS: set(), NODES: set()}
+    for word in targets:
+        typed, _, name = word.partition("/")
+        kind = find_kind(typed, names)
+        if kind is None or not name:
+            raise UsageError(f"{word!r}: write pod/NAME or node/NAME")
+        names[kind].add(name)
+    return Scope(frozenset(names[PODS]), frozenset(names[NODES]), everything)
+
+
+def overview(scope: Scope, source: Source) -> Overview:
+    """Read what the page tells of.
+
+    Raises:
+        ClusterError: the pods cannot be read, or one that was named is not there.
+    """
+    for name in scope.nodes:
+        source.get(NODES, name)
+    for name in scope.pods:
+        source.get(PODS, name, source.namespace)
+    first = Gatherer(source)
+    nodes = first.list(NODES) or ()
+    pods = first.list(PODS)
+    if pods is None:
+        # Whose pods those of all namespaces are not has those of one, perhaps; with --all there is nothing to tell.
+        pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
+    remembered = RememberedSource(source, nodes, pods)
+    gatherer = Gatherer(remembered)
+    listed_pods = _listed_pods(scope, source.namespace, pods)
+    listed_nodes = _listed_nodes(scope, pods, listed_pods)
+    shown = [node for node in nodes if listed_nodes is None or node.metadata.name in listed_nodes]
+    by_node: dict[str, list[Pod]] = {}
+    for pod in pods:
+        by_node.setdefault(pod.spec.node_name, []).append(pod)
+    usages, unread = read_usages(gatherer, shown, by_node)
+    at = source.now or _newest(gatherer, nodes)
+    namespace = None if scope.everything or scope.nodes else source.namespace
+    classes, budgets = gatherer.classes(), gatherer.list(PDBS, namespace)
+    facts = ClusterFacts(
+        source=source.description,
+        scope=_scope_words(scope, source.namespace),
+        git_version=source.git_version,
+        at=at,
+        nodes=nodes,
+        pods=pods,
+        listed_nodes=listed_nodes,
+        listed_pods=listed_pods,
+        classes=None if classes is None else tuple(classes.values()),
+        budgets=budgets,
+        owners=_owners(gatherer, namespace),
+        usages=usages,
+        partitions=None if at is None else _partitions(gatherer, shown, nodes, at),
+        features=gatherer.features,
+        unread=(),
+    )
+    facts = _with_unread(facts, first, gatherer, unread)
+    shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
+    return Overview(facts, gatherer, remembered, shown_pods)
+
+
+def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: Iterable[Any]) -> ClusterFacts:
+    from msgspec.structs import replace
+
+    return replace(facts, unread=tuple(dict.fromkeys((*first.unread, *then.unread, *usage))))
+
+
+def _listed_pods(scope: Scope, namespace: str, pods: Iterable[Pod]) -> frozenset[PodKey] | None:
+    if scope.everything:
+        return None
+    if not scope.pods and not scope.nodes:
+        return frozenset(pod_key(pod) for pod in pods if pod.metadata.namespace == namespace)
+    named = {(namespace, name) for name in scope.pods}
+    return frozenset(pod_key(pod) for pod in pods if pod_key(pod) in named or pod.spec.node_name in scope.nodes)
+
+
+def _listed_nodes(scope: Scope, pods: Iterable[Pod], listed: frozenset[PodKey] | None) -> frozenset[str] | None:
+    if listed is None or not (scope.pods or scope.nodes):
+        return None
+    return scope.nodes | {pod.spec.node_name for pod in pods if pod_key(pod) in listed}
+
+
+def _scope_words(scope: Scope, namespace: str) -> str:
+    if scope.everything:
+        return ""
+    if not scope.pods and not scope.nodes:
+        return f"namespace {namespace}"
+    named = [*(f"node/{name}" for name in sorted(scope.nodes)), *(f"pod/{name}" for name in sorted(scope.pods))]
+    return ", ".join(named)
+
+
+def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """What the controllers of pods belong to."""
+    found: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for kind in _BETWEEN:
+        for entry in gatherer.list(kind, namespace) or ():
+            owner = entry.metadata.controller
+            if owner is not None:
+                found[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
+    return found
+
+
+def _newest(gatherer: Gatherer, nodes: Iterable[Node]) -> datetime | None:
+    """The newest heartbeat: objects that do not tell when they were read cannot be older."""
+    heartbeats = (node.ready.last_heartbeat_time for node in nodes if node.ready is not None)
+    told = [datetime.fromisoformat(beat) for beat in heartbeats if beat]
+    return max((*told, *renewals(gatherer).values()), default=None)
+
+
+def _partitions(gatherer: Gatherer, shown: Sequence[Node], nodes: Sequence[Node], at: datetime) -> PartitionsReport:
+    names = {node.metadata.name for node in shown}
+    down = partitions(partition_facts(gatherer, nodes, at), at)
+    return PartitionsReport(
+        source=gatherer.source.description,
+        server_version=gatherer.source.git_version,
+        at=at,
+        nodes_total=len(nodes),
+        nodes=tuple(node for node in down if node.reach.name in names),
+        unread=gatherer.unread,
+    )

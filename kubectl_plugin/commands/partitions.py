@@ -1,0 +1,60 @@
+"""``kubectl qos partitions``: nodes that do not answer, and what hangs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kubectl_plugin.commands.changing import present
+from kubectl_plugin.options import Output, PartitionsOptions, Streams
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.partitions import PartitionsReport
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import NODES
+from podrules.cluster.safety_facts import partition_facts
+from podrules.cluster.source import Source
+from podrules.partitions import partitions
+
+if TYPE_CHECKING:
+    from kubectl_plugin.render.page import Page
+
+__all__ = ["run"]
+
+
+def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
+    """List them.
+
+    Raises:
+        ClusterError: the nodes cannot be read.
+    """
+    if options.watch is not None:
+        from kubectl_plugin.commands.watching import NodeHealth, Watched, watch
+
+        return watch(options, source, streams, run, [Watched(NODES, None, model=NodeHealth)])
+    report = _report(source)
+    printer = Printer(options.output, streams, colour=options.colour)
+    printer.add(report, [f"node/{node.reach.name}" for node in report.nodes], partial(_pages, report, options.output))
+    printer.finish()
+    return 0
+
+
+def _pages(report: PartitionsReport, output: Output) -> Sequence[Page]:
+    from kubectl_plugin.views.partitions import partitions_pages
+
+    return partitions_pages(report, wide=output.wide)
+
+
+def _report(source: Source) -> PartitionsReport:
+    gatherer = Gatherer(source)
+    nodes = source.list(NODES)
+    now = present(source)
+    facts = partition_facts(gatherer, nodes, now)
+    return PartitionsReport(
+        source=source.description,
+        server_version=source.git_version,
+        at=now,
+        nodes_total=len(nodes),
+        nodes=partitions(facts, now),
+        unread=gatherer.unread,
+    )

@@ -1,0 +1,273 @@
+"""``kubectl qos place``: where pods that do not exist would go, on the cluster as it is or as it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.admission import (
+    Admission,
+    Manifest,
+    claim_templates,
+    first_ordinal,
+    read_manifests,
+)
+from kubectl_plugin.commands.brought import Brought, brought_with, with_brought
+from kubectl_plugin.commands.node_spec import read_node_specification
+from kubectl_plugin.commands.placement import Schedulers
+from kubectl_plugin.exit_codes import NO_PLACE
+from kubectl_plugin.options import PlaceOptions, Streams
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
+from kubectl_plugin.reports.pod import stored_pod
+from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
+from podrules.cluster.files import read_documents
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import (
+    CRON_JOBS,
+    DAEMON_SETS,
+    JOBS,
+    NODES,
+    PODS,
+    Kind,
+    find_kind,
+)
+from podrules.cluster.source import Source, Unread
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.placement.changes import Situation
+from podrules.placement.claims import with_claims_of
+from podrules.placement.displaced import PodReference
+from podrules.placement.plan import Demand, plan
+from podrules.placement.what_if import (
+    Drained,
+    NodeSpecification,
+    adding_nodes,
+    draining,
+    excluding_nodes,
+    without_pods,
+)
+from podrules.scheduler.framework.node_table import NodeTable
+
+if TYPE_CHECKING:
+    from kubectl_plugin.render.page import Page
+    from podrules.model.policy import PriorityClass
+    from podrules.scheduler.runtime import Framework
+
+__all__ = ["run"]
+
+T = TypeVar("T")
+
+
+class _Wanted(Struct, frozen=True):
+    """A spec that can be placed."""
+
+    name: str
+    pod: Pod
+    replicas: int | None
+    framework: Framework
+    first: int = 0
+    claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+
+    @property
+    def first_pod(self) -> Pod:
+        """It tells what has to be read: all of its volumes are named."""
+        return with_claims_of(self.pod, self.claim_templates)[0]
+
+
+class _Files(Struct, frozen=True):
+    """What was asked for in files, and what they bring with them."""
+
+    manifests: tuple[Manifest, ...]
+    brought: Brought
+
+
+def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
+    """Place everything that was asked for, and print it; the exit code tells whether all of it has a place.
+
+    Raises:
+        ClusterError: something that the answer needs cannot be read, or is not there.
+    """
+    report = _Planner(options, source).report(_read_files(options, source, streams))
+    printer = Printer(options.output, streams, colour=options.colour)
+    names = [*(spec.name for spec in report.specs), *(entry.name for entry in report.refused)]
+    printer.add(report, names, partial(_pages, report, wide=options.output.wide))
+    printer.finish()
+    return 0 if report.everything_fits else NO_PLACE
+
+
+def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
+    from kubectl_plugin.views.plan import plan_page
+
+    yield plan_page(report, wide=wide)
+
+
+def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Files:
+    documents = [document for path in options.files for document in read_documents(path, streams.stdin)]
+    manifests = tuple(map(_must, read_manifests(documents, source.namespace)))
+    if options.files and not manifests:
+        raise ManifestError(f"{', '.join(options.files)}: no pod and no workload in it; there is nothing to place")
+    brought, errors = brought_with(documents, source.namespace)
+    if errors:
+        raise errors[0]
+    return _Files(manifests, brought)
+
+
+def _must(found: T | ManifestError) -> T:
+    if isinstance(found, ManifestError):
+        raise found
+    return found
+
+
+class _Planner:
+    """Reads the cluster, changes it as asked, and places."""
+
+    def __init__(self, options: PlaceOptions, source: Source) -> None:
+        self._options = options
+        self._source = source
+        self._gatherer = Gatherer(source)
+        self._admission = Admission(source, self._gatherer)
+        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
+
+    def report(self, files: _Files) -> PlanReport:
+        """Everything, as data."""
+        asked = [self._wanted(manifest, files.brought.classes) for manifest in files.manifests]
+        wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
+        snapshot, drained = self._cluster(wanted, files)
+        if drained is not None:
+            asked += map(self._again, drained.moved)
+            wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
+            # What the moved pods need has to be read as well.
+            snapshot, drained = self._cluster(wanted, files)
+        table = NodeTable(snapshot.nodes, snapshot.pods)
+        demands = [
+            Demand(
+                entry.name,
+                self._situation(entry, table, snapshot),
+                entry.replicas,
+                entry.first,
+                entry.claim_templates,
+            )
+            for entry in wanted
+        ]
+        return PlanReport(
+            source=self._source.description,
+            server_version=self._source.git_version,
+            verified=self._gatherer.features.verified,
+            what_if=WhatIf(
+                excluded_nodes=self._options.exclude_nodes,
+                added_nodes=tuple(node.name for node in self._added),
+                without_pods=self._options.without,
+                drained=self._drained_node,
+            ),
+            nodes=len(table),
+            preemption=self._options.preemption,
+            specs=plan(demands, preemption=self._options.preemption),
+            refused=tuple(entry for entry in asked if isinstance(entry, Refused)),
+            unmoved=drained.unmoved if drained is not None else (),
+            unread=self._gatherer.unread,
+        )
+
+    @property
+    def _drained_node(self) -> str:
+        return (self._options.drain or "").removeprefix("node/").removeprefix("nodes/").removeprefix("no/")
+
+    def _wanted(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> _Wanted | Refused:
+        """A manifest's pods, or why there can be none."""
+        name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
+        if manifest.kind is DAEMON_SETS:
+            return Refused(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
+        stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes))
+        if isinstance(stored, str):
+            return Refused(name, namespace, stored)
+        framework = self._schedulers.framework(stored)
+        if isinstance(framework, str):
+            return Refused(name, namespace, framework)
+        replicas = self._options.replicas
+        number = _own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
+        kind, entry = manifest.kind, manifest.entry
+        return _Wanted(name, stored, number, framework, first_ordinal(kind, entry), claim_templates(kind, entry))
+
+    def _again(self, pod: Pod) -> _Wanted | Refused:
+        """The pod that its controller makes in place of an evicted one."""
+        name = f"pod/{pod.metadata.name}"
+        framework = self._schedulers.framework(pod)
+        if isinstance(framework, str):
+            return Refused(name, pod.metadata.namespace, framework)
+        made = replace(
+            pod,
+            metadata=replace(pod.metadata, uid=""),
+            spec=replace(pod.spec, node_name=""),
+            status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
+        )
+        return _Wanted(name, made, 1, framework)
+
+    def _cluster(self, wanted: Sequence[_Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
+        """The cluster as it would be, without the pods of a drained node."""
+        args = wanted[0].framework.args if wanted else {}
+        found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
+        if found.snapshot is None:
+            raise _missing(found.unread[0])
+        snapshot = with_brought(found.snapshot, files.brought)
+        snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
+        snapshot = self._adding(snapshot, self._added)
+        snapshot = self._changed(lambda: without_pods(snapshot, self._gone()), PODS)
+        if not self._drained_node:
+            return snapshot, None
+        drained = self._changed(lambda: draining(snapshot, self._drained_node), NODES)
+        return drained.snapshot, drained
+
+    def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:
+        try:
+            return change()
+        except KeyError as error:
+            namespace, _, name = str(error.args[0]).rpartition("/")
+            raise NotFound(kind, name, namespace or None) from error
+
+    def _adding(self, snapshot: ClusterSnapshot, nodes: Sequence[NodeSpecification]) -> ClusterSnapshot:
+        try:
+            return self._changed(lambda: adding_nodes(snapshot, nodes), NODES)
+        except ValueError as error:
+            raise UsageError(f"--add-node: node {error.args[0]} is there already: give another name=") from error
+
+    def _gone(self) -> Iterator[PodReference]:
+        for text in self._options.without:
+            place, slash, name = text.partition("/")
+            if not slash or not name or "/" in name:
+                raise UsageError(f"--without {text}: write pod/NAME or NAMESPACE/NAME")
+            yield PodReference(self._source.namespace if place in {"pod", "pods", "po"} else place, name)
+
+    def _situation(self, entry: _Wanted, table: NodeTable, snapshot: ClusterSnapshot) -> Situation:
+        return Situation(
+            pod=entry.pod,
+            table=table,
+            snapshot=snapshot,
+            framework=entry.framework,
+            features=self._gatherer.features,
+            now=self._source.now,
+        )
+
+
+def _missing(entry: Unread) -> ClusterError:
+    """Why nothing can be placed."""
+    kind = find_kind(entry.resource)
+    if entry.reason == "forbidden" and kind is not None:
+        return Forbidden(entry.verb, kind, entry.namespace, "")
+    return ClusterError(f"{entry.resource}: {entry.reason}: without them nothing can be placed")
+
+
+def _own_replicas(manifest: Manifest) -> int:
+    """How many pods a manifest asks for."""
+    if manifest.kind is PODS:
+        return 1
+    spec = manifest.entry.spec.job_template.spec if manifest.kind is CRON_JOBS else manifest.entry.spec
+    if manifest.kind not in (JOBS, CRON_JOBS):
+        return 1 if spec.replicas is None else int(spec.replicas)
+    parallel = 1 if spec.parallelism is None else int(spec.parallelism)
+    return parallel if spec.completions is None else min(parallel, int(spec.completions))

@@ -1,0 +1,159 @@
+"""Likely placements: what a pod's scheduling cycle reads, read once for all pods of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from kubectl_plugin.commands.brought import NOTHING, Brought, with_brought
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.source import Source, Unread
+from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+from podrules.placement.outcome import Outcome, Placement
+
+if TYPE_CHECKING:
+    from podrules.model.snapshot import ClusterSnapshot
+    from podrules.model.storage import PersistentVolumeClaim
+    from podrules.scheduler.framework.node_table import NodeTable
+    from podrules.scheduler.profile import Profile
+    from podrules.scheduler.runtime import Framework
+
+__all__ = ["Placed", "Placer", "Schedulers"]
+
+
+class Placed(Struct, frozen=True):
+    """A pod's placement, and what could not be read for it."""
+
+    placement: Placement | None
+    unread: tuple[Unread, ...] = ()
+
+
+class Schedulers:
+    """The profiles of the scheduler's configuration, read once."""
+
+    def __init__(self, source: Source, where: str | None) -> None:
+        """Read nothing yet.
+
+        Args:
+            source: Where the configuration is, if it is a ConfigMap.
+            where: File or ``configmap/NAMESPACE/NAME``; None: kube-scheduler's defaults.
+        """
+        self._source = source
+        self._where = where
+        self._profiles: Mapping[str, Profile] | None = None
+
+    def framework(self, pod: Pod) -> Framework | str:
+        """What a pod's scheduler runs; or why that is not known.
+
+        Raises:
+            ClusterError: the configuration cannot be read.
+        """
+        from podrules.scheduler.runtime import new_framework
+
+        name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+        profile = self._read().get(name)
+        if profile is None:
+            where = self._where or "kube-scheduler's defaults; name its configuration with --scheduler-config"
+            return f'spec.schedulerName "{name}" has no profile in {where}'
+        return new_framework(profile)
+
+    def _read(self) -> Mapping[str, Profile]:
+        if self._profiles is None:
+            from podrules.cluster.scheduler_config import read_scheduler_configuration
+            from podrules.scheduler.profile import Profile
+
+            if self._where:
+                self._profiles = read_scheduler_configuration(self._source, self._where)
+            else:
+                self._profiles = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
+        return self._profiles
+
+
+class Placer:
+    """Tells where the scheduler would put pods."""
+
+    def __init__(self, source: Source, gatherer: Gatherer, *, scheduler_config: str | None, every_node: bool) -> None:
+        """Read nothing yet.
+
+        Args:
+            source: Where the scheduler's configuration is, if it is a ConfigMap.
+            gatherer: Reads the cluster.
+            scheduler_config: As for `Schedulers`.
+            every_node: Whether all nodes are to be told.
+        """
+        self._source = source
+        self._gatherer = gatherer
+        self._schedulers = Schedulers(source, scheduler_config)
+        self._every_node = every_node
+        self._table: NodeTable | None = None
+        self._tabled: ClusterSnapshot | None = None
+
+    def place(
+        self, pod: Pod, templates: Sequence[PersistentVolumeClaim] | None = None, brought: Brought = NOTHING
+    ) -> Placed:
+        """Where a pod would go, as if it came now.
+
+        Args:
+            pod: As it is stored, or would be.
+            templates: A StatefulSet's volumeClaimTemplates, of a pod to come whose claims will be made for it; None:
+                it is there already, and its claims are what they are.
+            brought: What comes with it.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        from podrules.placement.changes import Situation
+        from podrules.placement.claims import with_claims, with_claims_of
+        from podrules.placement.device_claims import with_device_claims
+        from podrules.placement.likely import likely_placement
+
+        pod, claims = (pod, ()) if templates is None else with_claims_of(pod, templates)
+        framework = self._schedulers.framework(pod)
+        if isinstance(framework, str):
+            return Placed(self._unknown(pod, framework))
+        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
+        if cluster.snapshot is None:
+            missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
+            return Placed(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
+        snapshot = with_brought(cluster.snapshot, brought)
+        if templates is not None:
+            pod, snapshot = with_device_claims(pod, with_claims(snapshot, claims))
+        captured = self._source.now is None
+        if captured and not cluster.snapshot.nodes:
+            return Placed(self._unknown(pod, f"{self._source.description} has no nodes"))
+        if captured and _names_claims(pod) and not snapshot.persistent_volume_claims:
+            # What was not captured looks as if it did not exist.
+            reason = f"{self._source.description} has no persistentvolumeclaims, and the pod names one: add them to it"
+            return Placed(self._unknown(pod, reason))
+        situation = Situation(
+            pod=pod,
+            table=self._table_of(snapshot),
+            snapshot=snapshot,
+            framework=framework,
+            features=self._gatherer.features,
+            now=self._source.now,
+        )
+        return Placed(likely_placement(situation, every_node=self._every_node))
+
+    def _unknown(self, pod: Pod, reason: str) -> Placement:
+        return Placement(
+            outcome=Outcome.UNKNOWN,
+            scheduler_name=pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
+            reason=reason,
+            verified=self._gatherer.features.verified,
+        )
+
+    def _table_of(self, snapshot: ClusterSnapshot) -> NodeTable:
+        """The nodes with their pods; made anew only for other lists of them."""
+        from podrules.scheduler.framework.node_table import NodeTable
+
+        known = self._tabled
+        if self._table is None or known is None or known.nodes is not snapshot.nodes or known.pods is not snapshot.pods:
+            self._table, self._tabled = NodeTable(snapshot.nodes, snapshot.pods), snapshot
+        return self._table
+
+
+def _names_claims(pod: Pod) -> bool:
+    return any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)

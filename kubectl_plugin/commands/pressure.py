@@ -1,0 +1,80 @@
+"""A pod's place in the orders of its node, or of one that it may come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_plugin.reports.pod_pressure import Assumption, PodPressureReport, pod_pressure_report
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.node_usage import read_usage
+from podrules.cluster.source import Unread
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.pressure.node import NodePressure, node_pressure
+from podrules.pressure.place import limited_usage, requested_usage, with_pod_using
+
+__all__ = ["Placed", "Pressures"]
+
+_TO_COME: Final = "to-come"
+"""No UID of the API server."""
+
+
+class Placed(NamedTuple):
+    """Places of a pod, and what is missing for them."""
+
+    reports: tuple[PodPressureReport, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+class Pressures:
+    """Finds places; what a node needs is read once."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._gatherer = gatherer
+        self._known: dict[str, tuple[NodePressure, tuple[Unread, ...]]] = {}
+
+    def of_bound(self, pod: Pod, node: Node) -> Placed:
+        """The place of a pod that runs."""
+        pods = self._gatherer.neighbours(node.metadata.name)
+        if isinstance(pods, Unread):
+            return Placed((), (pods,))
+        name, features = node.metadata.name, self._gatherer.features
+        if name not in self._known:
+            read = read_usage(self._gatherer, node, pods)
+            self._known[name] = node_pressure(node, pods, read.usage, read.config, features=features), read.unread
+        pressure, unread = self._known[name]
+        return Placed((pod_pressure_report(pressure, pod, pods, Assumption.MEASURED, features=features),), unread)
+
+    def of_coming(self, pod: Pod, node: Node) -> Placed:
+        """The places of a pod that is not there yet: where it uses what it requests, and all that it may.
+
+        Args:
+            pod: As the API server will keep it; a pod of its name counts as replaced by it.
+            node: Where it would come.
+        """
+        found = self._gatherer.neighbours(node.metadata.name)
+        if isinstance(found, Unread):
+            return Placed((), (found,))
+        meta = replace(pod.metadata, uid=_TO_COME)
+        coming = replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node.metadata.name))
+        others = [one for one in found if _name(one) != _name(coming)]
+        features = self._gatherer.features
+        ends = [(Assumption.REQUESTS, requested_usage(coming)), (Assumption.LIMITS, limited_usage(coming, features))]
+        read = read_usage(self._gatherer, node, others)
+        pods: Sequence[Pod] = (*others, coming)
+        reports = []
+        for assumption, memory in ends:
+            if memory is None:
+                continue
+            usage = with_pod_using(read.usage, coming, memory)
+            pressure = node_pressure(node, pods, usage, read.config, features=features)
+            reports.append(pod_pressure_report(pressure, coming, pods, assumption, features=features))
+        return Placed(tuple(reports), read.unread)
+
+
+def _name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name

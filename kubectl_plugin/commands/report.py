@@ -1,0 +1,149 @@
+"""``kubectl qos report``: a cluster as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from kubectl_plugin.commands.admission import read_manifests
+from kubectl_plugin.commands.brought import brought_with
+from kubectl_plugin.commands.overview import Overview, overview, scope_of
+from kubectl_plugin.commands.reporter import Reporter
+from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.html.document import Explained, document
+from kubectl_plugin.options import ExplainOptions, Output, ReportOptions, Streams
+from kubectl_plugin.render.page import Page
+from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report
+from kubectl_plugin.reports.node import node_report
+from kubectl_plugin.reports.node_pressure import node_pressure_report
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.node_pressure import node_pressure_page
+from kubectl_plugin.views.pod import pod_page
+from kubectl_plugin.views.report import written_page
+from podrules.cluster.errors import ClusterError, ManifestError, Unreachable
+from podrules.cluster.kinds import PODS
+from podrules.cluster.node_usage import ReadUsage
+from podrules.cluster.source import Source
+from podrules.cluster.whole_file import write_whole
+from podrules.pressure.node import node_pressure
+from podrules.pressure.usage import NO_USAGE
+
+__all__ = ["MOST_EXPLAINED", "run"]
+
+MOST_EXPLAINED: Final = 300
+"""Pods with their whole explanation in the page; of more, those that something is wrong with come first."""
+_MOST_NODES: Final = 60
+"""The same for nodes."""
+_STANDARD_OUTPUT: Final = "-"
+_NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
+_RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
+
+
+def run(options: ReportOptions, source: Source, streams: Streams) -> int:
+    """Write the page.
+
+    Raises:
+        ClusterError: the pods cannot be read, or the file cannot be written.
+    """
+    read = overview(scope_of(options.targets, everything=options.everything), source)
+    report = cluster_report(read.facts)
+    reporter = Reporter(read.source, _explaining(options), read.gatherer)
+    manifests, code = _manifests(options, reporter, read, streams)
+    explained = Explained(
+        nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)
+    )
+    text = document(report, explained).encode()
+    if options.path == _STANDARD_OUTPUT:
+        streams.out.write(text.decode())
+        return code
+    write_whole(Path(options.path), [text])
+    from kubectl_plugin.render.text import render_page
+
+    page = written_page(report, options.path, len(text), len(explained.pods))
+    streams.out.write(render_page(page, colour=options.colour))
+    return code
+
+
+def _explaining(options: ReportOptions) -> ExplainOptions:
+    return ExplainOptions(
+        targets=(),
+        files=options.files,
+        output=Output(),
+        colour=False,
+        cluster=options.cluster,
+        scheduler_config=options.scheduler_config,
+    )
+
+
+def _manifests(
+    options: ReportOptions, reporter: Reporter, read: Overview, streams: Streams
+) -> tuple[Sequence[Page], int]:
+    """The pods of files, as far as they can be read, and the exit code of the first that cannot."""
+    pages: list[Page] = []
+    code = 0
+    for path in options.files:
+        for answer in _of_file(path, reporter, read, streams):
+            if isinstance(answer, ClusterError):
+                told = tell(answer, streams.err)
+                code = code or told
+            else:
+                pages.append(answer)
+    return pages, code
+
+
+def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) -> Iterator[Page | ClusterError]:
+    from podrules.cluster.files import read_documents
+
+    try:
+        documents = list(read_documents(path, streams.stdin))
+    except ManifestError as error:
+        yield error
+        return
+    brought, errors = brought_with(documents, read.source.namespace)
+    yield from errors
+    for manifest in read_manifests(documents, read.source.namespace):
+        if isinstance(manifest, ManifestError):
+            yield manifest
+        else:
+            yield pod_page(reporter.manifest(manifest, brought), now=read.facts.at, wide=True)
+
+
+def _pod_pages(read: Overview, report: ClusterReport, reporter: Reporter) -> Iterator[tuple[tuple[str, str], Page]]:
+    """The explanations of all pods where they are few, else of those that something is wrong with."""
+    last = len(_RISKS)
+    entries = sorted(report.pods, key=lambda entry: last if entry.risk is None else _RISKS[entry.risk])
+    if len(entries) > MOST_EXPLAINED:
+        entries = [entry for entry in entries if entry.risk is not None][:MOST_EXPLAINED]
+    wanted = {entry.key for entry in entries}
+    for pod in read.pods:
+        key = pod.metadata.namespace, pod.metadata.name
+        if key not in wanted:
+            continue
+        try:
+            explained = reporter.report(pod, PODS, named=True)
+        except Unreachable:
+            raise
+        except ClusterError:
+            continue  # Something that it needs cannot be read: the page has its numbers, and the command to ask.
+        if isinstance(explained, PodReport):
+            yield key, pod_page(explained, now=read.facts.at, wide=True)
+
+
+def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Page]]:
+    if len(report.nodes) > _MOST_NODES:
+        return
+    facts, features = read.facts, read.facts.features
+    shown = {entry.name for entry in report.nodes}
+    for node in facts.nodes:
+        name = node.metadata.name
+        if name not in shown:
+            continue
+        pods, usage = read.gatherer.pods_on(name) or (), facts.usages.get(name)
+        promised = node_report(
+            node, pods, source=facts.source, git_version=facts.git_version, features=features, unread=()
+        )
+        known = usage or _NOT_READ
+        pressure = node_pressure(node, pods, known.usage, known.config, features=features)
+        told = node_pressure_report(node, pods, known.usage, pressure, promised, features=features, unread=known.unread)
+        yield name, node_pressure_page(told, now=facts.at, wide=True)

@@ -1,0 +1,244 @@
+"""Objects to reports: what belongs to each is read, and the rules are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.admission import Admission, Manifest, claim_templates, first_ordinal, template_pod
+from kubectl_plugin.commands.brought import NOTHING, Brought
+from kubectl_plugin.commands.placement import Placed, Placer
+from kubectl_plugin.options import ExplainOptions
+from kubectl_plugin.reports.node import NodeReport, node_report
+from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
+from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
+from podrules.attachment import VolumePosition, volume_position
+from podrules.cluster.errors import BadObject
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import DAEMON_SETS, NODES, Kind
+from podrules.cluster.memory import NothingSource
+from podrules.cluster.safety_facts import volumes_on_their_way
+from podrules.cluster.source import Source
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.selectors import Selector, SelectorError
+from podrules.model.workload import CronJob, ReplicationController, Workload
+from podrules.placement.displaced import Preempted
+from podrules.placement.replicas import new_numbers, replica
+from podrules.placement.trouble import is_preempted, preempted, preemption_event
+
+if TYPE_CHECKING:
+    from kubectl_plugin.commands.pressure import Placed as PlacedUnderPressure
+    from kubectl_plugin.commands.pressure import Pressures
+    from kubectl_plugin.commands.timeline import Timelines
+
+__all__ = ["Report", "Reporter"]
+
+Report = PodReport | NodeReport | WorkloadReport
+
+
+class Reporter:
+    """Makes reports; what several of them need is read once."""
+
+    def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
+        """Read nothing yet.
+
+        Args:
+            source: Where objects come from.
+            options: What is wanted of each.
+            gatherer: Of that source, with what it has read already; None: a new one.
+        """
+        self._source = source
+        self._gatherer = gatherer or Gatherer(source)
+        self._wants_placement = options.placement
+        self._kept_pressures: Pressures | None = None
+        self._way = options.timeline
+        self._on = options.on
+        self._placement_typed = options.placement is True
+        self._admission = Admission(source, self._gatherer)
+        self._placer = Placer(
+            source,
+            self._gatherer,
+            scheduler_config=options.scheduler_config,
+            every_node=options.output.whole,
+        )
+
+    def report(self, entry: Any, kind: Kind[Any], *, named: bool) -> Report:
+        """The report of an object of the cluster; of one that was named, with its place on its node."""
+        if isinstance(entry, Pod):
+            return self._pod(entry, named=named)
+        if isinstance(entry, Node):
+            return self._node(entry)
+        pods = self._pods_of(entry)
+        template = self._to_come(
+            template_pod(entry, kind), kind, entry, place=bool(self._wants_placement), pods=pods or ()
+        )
+        return self._workload(entry, kind, template, pods)
+
+    def manifest(self, manifest: Manifest, brought: Brought) -> PodReport:
+        """The report of a manifest's pod, or of the pod that its workload would make.
+
+        Args:
+            manifest: The pod or workload.
+            brought: What comes with it.
+        """
+        place = self._way is None if self._wants_placement is None else self._wants_placement
+        return self._to_come(manifest.pod, manifest.kind, manifest.entry, brought, place=place)
+
+    def _pod(self, pod: Pod, *, named: bool) -> PodReport:
+        gatherer, bound = self._gatherer, pod.spec.node_name
+        facts = PodFacts(
+            pod=pod,
+            from_manifest=False,
+            node=gatherer.node(bound) if bound else None,
+            nodes=None if bound else gatherer.nodes(),
+            classes=gatherer.class_named(pod.spec.priority_class_name),
+            owners=gatherer.owners(pod),
+            source=self._source.description,
+            git_version=self._source.git_version,
+            features=gatherer.features,
+        )
+        if is_preempted(pod):
+            facts = replace(facts, preempted=self._preempted(pod))
+        if bound and _may_wait_for_volumes(pod, facts.node):
+            facts = replace(facts, moving=self._moving(pod))
+        wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement
+        # kube-scheduler passes over pods that are being deleted.
+        if wanted and not pod.finished and pod.metadata.deletion_timestamp is None:
+            facts = _with_placement(facts, self._placer.place(pod))
+        if self._way is not None:
+            facts = replace(facts, timeline=self._timelines(self._way).of_stored(pod))
+        elif named and not pod.finished:
+            facts = self._with_places(facts, pod)
+        return pod_report(replace(facts, unread=gatherer.unread))
+
+    def _pressures(self) -> Pressures:
+        # Loaded when it is asked for.
+        from kubectl_plugin.commands.pressure import Pressures
+
+        if self._kept_pressures is None:
+            self._kept_pressures = Pressures(self._gatherer)
+        return self._kept_pressures
+
+    def _with_places(self, facts: PodFacts, pod: Pod) -> PodFacts:
+        """The places of a pod of the cluster: on the node that was named, else on its own."""
+        if self._on is None and facts.node is not None:
+            return _with_pressure(facts, self._pressures().of_bound(pod, facts.node))
+        coming_to = self._coming_to(facts)
+        if coming_to is None:
+            return facts
+        return _with_pressure(facts, self._pressures().of_coming(pod, coming_to))
+
+    def _coming_to(self, facts: PodFacts) -> Node | None:
+        """The node that a pod is thought of as coming to: the one that was named, else where it would be placed."""
+        if self._on is not None:
+            return self._source.get(NODES, self._on)
+        placement = facts.placement
+        if self._placement_typed and placement is not None and placement.best:
+            return self._gatherer.node(placement.best[0])
+        return None
+
+    def _timelines(self, way: str) -> Timelines:
+        # Loaded when it is asked for.
+        from kubectl_plugin.commands.timeline import Timelines
+
+        return Timelines(self._gatherer, way)
+
+    def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
+        """Where its volumes are, as far as they are on their way."""
+        volumes, reach = volumes_on_their_way(self._gatherer, pod, self._source.now or datetime.now(UTC))
+        positions = (volume_position(pod, volume, reach) for volume in volumes)
+        return tuple(position for position in positions if position is not None)
+
+    def _preempted(self, pod: Pod) -> Preempted:
+        """By whom a pod was preempted: the event tells, while it is there."""
+        event = preemption_event(self._gatherer.events_about(pod) or ())
+        return preempted(pod, event, self._gatherer.all_pods())
+
+    def _to_come(
+        self,
+        pod: Pod,
+        kind: Kind[Any],
+        entry: Any,
+        brought: Brought = NOTHING,
+        *,
+        place: bool,
+        pods: Sequence[Pod] = (),
+    ) -> PodReport:
+        """A pod that does not exist yet: one of a manifest, or the next one of a workload that has pods."""
+        facts = self._admission.facts(pod, kind, brought.classes)
+        # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
+        # no place.
+        if place and kind is not DAEMON_SETS and not isinstance(self._source, NothingSource):
+            stored = stored_pod(facts)
+            if isinstance(stored, Pod):
+                number = next(new_numbers(stored, kind.singular, first_ordinal(kind, entry), pods))
+                made = replica(stored, kind.singular, number, uid="")
+                facts = _with_placement(facts, self._placer.place(made, claim_templates(kind, entry), brought))
+        if self._way is not None:
+            stored = stored_pod(facts)
+            # One that would be refused never ends.
+            if isinstance(stored, Pod):
+                facts = replace(facts, timeline=self._timelines(self._way).of_coming(stored, kind, entry))
+        elif (node := self._coming_to(facts)) is not None:
+            stored = stored_pod(facts)
+            if isinstance(stored, Pod):
+                facts = _with_pressure(facts, self._pressures().of_coming(stored, node))
+        return pod_report(replace(facts, unread=self._gatherer.unread))
+
+    def _node(self, node: Node) -> NodeReport:
+        return node_report(
+            node,
+            self._gatherer.pods_on(node.metadata.name),
+            source=self._source.description,
+            git_version=self._source.git_version,
+            features=self._gatherer.features,
+            unread=self._gatherer.unread,
+        )
+
+    def _pods_of(self, entry: Any) -> Sequence[Pod] | None:
+        """A workload's pods; None: it has no selector, or they cannot be read."""
+        chosen = _selector(entry)
+        return None if chosen is None else self._gatherer.pods_of(entry.metadata.namespace, chosen)
+
+    def _workload(self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None) -> WorkloadReport:
+        return WorkloadReport(
+            workload_kind=kind.kind,
+            name=entry.metadata.name,
+            namespace=entry.metadata.namespace,
+            source=self._source.description,
+            server_version=self._source.git_version,
+            replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
+            template=template,
+            pods=None if pods is None else workload_pods(pods, self._gatherer.features),
+            unread=self._gatherer.unread,
+        )
+
+
+def _with_pressure(facts: PodFacts, placed: PlacedUnderPressure) -> PodFacts:
+    return replace(facts, pressure=placed.reports, pressure_unread=placed.unread)
+
+
+def _may_wait_for_volumes(pod: Pod, node: Node | None) -> bool:
+    """Whether a pod that has a node may wait for volumes, or keep others waiting: it does not run as it should."""
+    leaving = pod.metadata.deletion_timestamp is not None
+    silent = node is not None and node.ready is not None and node.ready.status == "Unknown"
+    return not pod.finished and (leaving or silent or pod.status.phase == "Pending")
+
+
+def _with_placement(facts: PodFacts, placed: Placed) -> PodFacts:
+    return replace(facts, placement=placed.placement, placement_unread=placed.unread)
+
+
+def _selector(entry: Workload | ReplicationController | CronJob) -> Selector | None:
+    if isinstance(entry, CronJob):
+        return None
+    try:
+        if isinstance(entry, ReplicationController):
+            return Selector.from_labels(entry.spec.selector)
+        return None if entry.spec.selector is None else Selector.from_label_selector(entry.spec.selector)
+    except SelectorError as error:
+        raise BadObject(f"{entry.metadata.name}: spec.selector: {error}") from error

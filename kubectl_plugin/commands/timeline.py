@@ -1,0 +1,127 @@
+"""What a pod's timeline reads: its owner, its node's heartbeat and kubelet, its volumes, its budgets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from kubectl_plugin.reports.pod import as_if_running
+from podrules.cluster.errors import ClusterError
+from podrules.cluster.kinds import DAEMON_SETS, JOBS, PDBS, Kind
+from podrules.cluster.kubelet import CONFIGZ
+from podrules.cluster.source import Unread
+from podrules.cluster.stakes import read_guard, read_node_reach, read_reach, read_renewed
+from podrules.model.pod import Pod
+from podrules.model.workload import CronJob, Workload, WorkloadSpec
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee, owner_guarantee
+from podrules.timeline.aftermath import Ownership
+from podrules.timeline.events import PodTimeline
+from podrules.timeline.lost import tolerations_of
+from podrules.timeline.of_pod import TimelineFacts, pod_timeline
+from podrules.volumes import WriterGuard, claimed_volumes
+
+if TYPE_CHECKING:
+    from podrules.cluster.gather import Gatherer
+    from podrules.model.kubelet import KubeletConfiguration
+    from podrules.model.node import Node
+
+__all__ = ["Timelines"]
+
+_READ: Final[dict[Guarantee, Kind[Any]]] = {
+    Guarantee.ONE_PER_NODE: DAEMON_SETS,
+    Guarantee.RUNS_TO_COMPLETION: JOBS,
+}
+"""Controllers whose own fields decide when another pod is made."""
+_ALL: Final = "all"
+_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
+
+
+class Timelines:
+    """Reads what timelines need; the gatherer reads each thing once."""
+
+    def __init__(self, gatherer: Gatherer, way: str) -> None:
+        """Read nothing yet.
+
+        Args:
+            gatherer: Reads the cluster.
+            way: The only one that is asked for, or ``all``.
+        """
+        self._gatherer = gatherer
+        self._way = way
+
+    def of_stored(self, pod: Pod) -> PodTimeline:
+        """Of a pod of the cluster."""
+        return self._chosen(self._stored(pod))
+
+    def of_coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> PodTimeline:
+        """Of a pod that does not exist yet, as if it ran.
+
+        Args:
+            pod: As it will be stored.
+            kind: Of what makes it; Pod: itself.
+            entry: What makes it.
+        """
+        return self._chosen(self._coming(pod, kind, entry))
+
+    def _chosen(self, facts: TimelineFacts) -> PodTimeline:
+        whole = pod_timeline(facts)
+        if self._way == _ALL:
+            return whole
+        return replace(whole, ways=tuple(entry for entry in whole.ways if entry.way.value == self._way))
+
+    def _stored(self, pod: Pod) -> TimelineFacts:
+        name = pod.spec.node_name
+        node = self._gatherer.node(name) if name else None
+        reach = self._reach(name, node) if name else None
+        answers = reach is None or reach.reach in {Reach.ANSWERS, Reach.UNKNOWN}
+        return TimelineFacts(
+            pod=pod,
+            owner=self._owner(pod),
+            tolerations=pod.spec.tolerations,
+            node=node,
+            reach=reach,
+            renewed=None if answers else self._renewed(name),
+            # A kubelet that does not answer is not asked: that would take the whole time-out.
+            kubelet=self._kubelet(name) if name and answers and not pod.finished else None,
+            guards=self._guards(pod),
+            budgets=self._gatherer.list(PDBS, pod.metadata.namespace),
+        )
+
+    def _coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> TimelineFacts:
+        spec = entry.spec.job_template.spec if isinstance(entry, CronJob) else getattr(entry, "spec", None)
+        return TimelineFacts(
+            pod=as_if_running(pod),
+            owner=Ownership(owner_guarantee(pod), Workload(spec=spec) if isinstance(spec, WorkloadSpec) else None),
+            tolerations=tolerations_of(pod, daemon=kind is DAEMON_SETS),
+            guards=self._guards(pod),
+            budgets=self._gatherer.list(PDBS, pod.metadata.namespace),
+        )
+
+    def _owner(self, pod: Pod) -> Ownership:
+        own = owner_guarantee(pod)
+        kind = _READ.get(own.guarantee)
+        if kind is None:
+            return Ownership(own)
+        return Ownership(own, self._gatherer.get(kind, own.name, pod.metadata.namespace))
+
+    def _reach(self, name: str, node: Node | None) -> NodeReach:
+        source = self._gatherer.source
+        # Where it is not known when the objects were so, a Lease tells nothing, and the Node does.
+        now = source.now or _LONG_AGO
+        return read_reach(name, node, source, now) if node is not None else read_node_reach(name, source, now)
+
+    def _renewed(self, name: str) -> datetime | None:
+        try:
+            return read_renewed(name, self._gatherer.source)
+        except ClusterError:
+            return None
+
+    def _kubelet(self, name: str) -> KubeletConfiguration | None:
+        said = self._gatherer.kubelet(name, CONFIGZ)
+        return None if isinstance(said, Unread) else said.kubeletconfig
+
+    def _guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
+        return tuple(read_guard(pod, claimed, self._gatherer.source) for claimed in claimed_volumes(pod))

@@ -1,0 +1,71 @@
+"""``kubectl qos unfence``: take a node back that was declared out of service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from kubectl_plugin.commands.changing import changes_to, look_up, must_be_live
+from kubectl_plugin.commands.node_changes import NodeChange
+from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
+from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.reports.steps import Outcome, StepKind
+from podrules.cluster.errors import Forbidden
+from podrules.cluster.kinds import NODES
+from podrules.cluster.source import Source
+from podrules.fencing import FenceState
+from podrules.model.node import Node
+from podrules.reachability import OUT_OF_SERVICE
+
+__all__ = ["run"]
+
+_FENCED: Final = frozenset({FenceState.FENCED, FenceState.BACK})
+
+
+def run(options: FenceOptions, source: Source, streams: Streams) -> int:
+    """Take one node back, or show what would change.
+
+    Raises:
+        ClusterError: the cluster cannot be read.
+    """
+    node = look_up(NODES, options.targets, source, streams)
+    return NOTHING_TO_CHANGE if node is None else _Unfence(node, options, source, streams).run()
+
+
+class _Unfence(NodeChange):
+    """One node, taken back."""
+
+    undo: ClassVar[bool] = True
+
+    def act(self) -> Outcome:
+        """See `Change.act`."""
+        options = self._options
+        if self.looked.state not in _FENCED:
+            return self._shown(Outcome.DONE)
+        if not options.confirm and not options.dry_run:
+            return self._shown(Outcome.NOT_CONFIRMED)
+        must_be_live(options.cluster, "without --confirm and --dry-run it shows what would change")
+        path = NODES.path(None, self.looked.node.metadata.name)
+        with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
+            access = writer.may("patch", NODES, self.looked.node.metadata.name)
+            if not access.allowed:
+                self._denied = (access,)
+                raise Forbidden("patch", NODES, None, access.reason)
+            if not self.patch(writer, StepKind.UNTAINTING, _removing_taint, while_in=_FENCED):
+                self.tell(StepKind.ALREADY_UNFENCED, self.named)
+                return Outcome.NOT_POSSIBLE
+        self.tell(StepKind.DRY_RUN if options.dry_run else StepKind.UNTAINTED, self.named)
+        return Outcome.DRY_RUN if options.dry_run else Outcome.DONE
+
+    def _shown(self, outcome: Outcome) -> Outcome:
+        from kubectl_plugin.views.fencing import unfence_page
+
+        self.outcome = outcome
+        self.show(unfence_page(self.report(), now=self._source.now))
+        return outcome
+
+
+def _removing_taint(node: Node) -> Sequence[Mapping[str, Any]]:
+    """A JSON patch: from the last to the first, for each removal moves those behind it."""
+    places = [index for index, taint in enumerate(node.spec.taints) if taint.key == OUT_OF_SERVICE]
+    return [{"op": "remove", "path": f"/spec/taints/{index}"} for index in reversed(places)]

@@ -1,0 +1,47 @@
+"""``kubectl qos why``: what a term or a text of Kubernetes means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kubectl_plugin.exit_codes import NOT_FOUND
+from kubectl_plugin.glossary.lookup import MAX_TEXT, find, similar
+from kubectl_plugin.options import Streams, WhyOptions
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.term import ExplainedText, TermReport
+from podrules.cluster.source import Source
+
+if TYPE_CHECKING:
+    from kubectl_plugin.render.page import Page
+
+__all__ = ["run"]
+
+
+def run(options: WhyOptions, source: Source, streams: Streams) -> int:
+    """Explain what was asked, or list what can be."""
+    del source
+    asked = streams.stdin.read(MAX_TEXT).strip() if options.words == ("-",) else " ".join(options.words)
+    printer = Printer(options.output, streams, colour=options.colour)
+    if not asked:
+        from kubectl_plugin.views.term import glossary_page
+
+        printer.show(glossary_page())
+        return 0
+    explained = tuple(ExplainedText(text=text, nodes=nodes, entry=entry) for entry, text, nodes in find(asked))
+    if not explained:
+        from kubectl_plugin.views.term import unknown_text
+
+        streams.err.write(unknown_text(asked, similar(asked)))
+        return NOT_FOUND
+    report = TermReport(asked=asked, explained=explained)
+    printer.add(report, pages=partial(_pages, report))
+    printer.finish()
+    return 0
+
+
+def _pages(report: TermReport) -> Iterable[Page]:
+    from kubectl_plugin.views.term import term_pages
+
+    return term_pages(report)

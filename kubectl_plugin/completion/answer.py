@@ -1,0 +1,97 @@
+"""Where ``kubectl_complete-qos`` begins: words to candidates and a directive."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.completion.words import Directive, Question, Typed, question, typed
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import ClusterOptions
+
+__all__ = ["answer", "main"]
+
+_SECONDS: Final = 1.0
+_OWN_SECONDS: Final = "KUBECTL_QOS_COMPLETION_SECONDS"
+_PLAIN: Final = re.compile(r"[\w.:/@+=,~-]+", re.ASCII)
+"""Shells may expand what they are given: a name that holds anything else is left out."""
+
+
+class _TimeOver(BaseException):
+    """The shell waits no longer; nothing on the way may take it for an error of its own."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what may stand in place of the last word; always 0, for a shell shows no errors here."""
+    words = sys.argv[1:] if argv is None else argv
+    lines, directive = answer(words[:-1], words[-1] if words else "")
+    print(*lines, f":{int(directive)}", sep="\n")
+    return 0
+
+
+def answer(before: Sequence[str], current: str) -> tuple[Sequence[str], Directive]:
+    """The candidates, each with a tab and its explanation if it has one, and the directive.
+
+    Args:
+        before: The words in front of it.
+        current: The word that is being typed.
+    """
+    line = typed(before)
+    asked = question(line, current)
+    found = [(name, told) for name, told in asked.candidates if name.startswith(asked.prefix)]
+    found += [(name, "") for name in _names(asked, line) if name.startswith(asked.prefix) and _PLAIN.fullmatch(name)]
+    directive = asked.directive
+    if asked.names is not None and found and all(name.endswith("/") for name, _ in found):
+        directive |= Directive.NO_SPACE
+    return [f"{name}\t{told}" if told else name for name, told in found], directive
+
+
+def _names(asked: Question, line: Typed) -> Sequence[str]:
+    if asked.names is None:
+        return ()
+    from kubectl_plugin.completion.names import candidates
+    from podrules.cluster.errors import ClusterError
+
+    seconds = _seconds(os.environ)
+    signal.signal(signal.SIGALRM, _over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return candidates(asked, _cluster(line.values), seconds)
+    except (ClusterError, OSError, _TimeOver, ValueError):
+        return ()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _over(_number: int, _frame: FrameType | None) -> None:
+    raise _TimeOver
+
+
+def _seconds(environment: Mapping[str, str]) -> float:
+    try:
+        return max(0.1, float(environment.get(_OWN_SECONDS, "")))
+    except ValueError:
+        return _SECONDS
+
+
+def _cluster(values: Mapping[str, str]) -> ClusterOptions:
+    """Which cluster the words mean."""
+    from kubectl_plugin.options import ClusterOptions
+
+    return ClusterOptions(
+        namespace=values.get("--namespace"),
+        context=values.get("--context"),
+        kubeconfig=values.get("--kubeconfig"),
+        cluster=values.get("--cluster"),
+        user=values.get("--user"),
+        as_user=values.get("--as"),
+        as_groups=(values["--as-group"],) if "--as-group" in values else (),
+        demo="--demo" in values,
+        snapshot=values.get("--snapshot"),
+    )

@@ -1,0 +1,108 @@
+"""Names of objects, asked for within a second: a shell must not hang because a cluster does.
+
+Only names are read: the API server leaves the rest of the objects out.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kubectl_plugin.completion.words import Names, Question
+from kubectl_plugin.options import ClusterOptions
+
+if TYPE_CHECKING:
+    from podrules.cluster.kinds import Kind
+    from podrules.cluster.source import Source
+
+__all__ = ["candidates"]
+
+_OF_KUBECONFIG: Final = {
+    Names.CONTEXTS: ("get-contexts", "--output=name"),
+    Names.CLUSTERS: ("get-clusters",),
+    Names.USERS: ("get-users",),
+}
+_KINDS: Final = {
+    Names.PODS: ("pod",),
+    Names.NODES: ("node",),
+    Names.PODS_AND_NODES: ("pod", "node"),
+    Names.NAMESPACES: ("namespace",),
+    Names.EXPLAINED: (
+        "pod",
+        "node",
+        "deployment",
+        "replicaset",
+        "statefulset",
+        "daemonset",
+        "job",
+        "cronjob",
+        "replicationcontroller",
+    ),
+}
+
+
+def candidates(asked: Question, cluster: ClusterOptions, seconds: float) -> Sequence[str]:
+    """What may stand there: names, or ``TYPE/`` where the type is not typed yet.
+
+    Args:
+        asked: What for.
+        cluster: Which cluster, as whom.
+        seconds: For one request.
+
+    Raises:
+        ClusterError: they cannot be read.
+    """
+    if asked.names is None:
+        return ()
+    if asked.names is Names.TERMS:
+        from kubectl_plugin.glossary.catalogue import CATALOGUE
+
+        return [entry.name for entries in CATALOGUE.values() for entry in entries]
+    if asked.names in _OF_KUBECONFIG:
+        return _of_kubeconfig(_OF_KUBECONFIG[asked.names], cluster, seconds)
+    kinds = _KINDS[asked.names]
+    if asked.typed_kind is None and "/" not in asked.prefix and len(kinds) > 1:
+        return [f"{kind}/" for kind in kinds]
+    from kubectl_plugin.cli import source_of
+
+    with source_of(cluster._replace(request_timeout=seconds), io.StringIO()) as source:
+        return _of_objects(asked, kinds, source)
+
+
+def _of_kubeconfig(command: Sequence[str], cluster: ClusterOptions, seconds: float) -> Sequence[str]:
+    flags = [f"--kubeconfig={cluster.kubeconfig}"] if cluster.kubeconfig else []
+    done = subprocess.run(
+        ["kubectl", "config", *command, *flags],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds,
+    )
+    # Two of the three have a heading.
+    return [line for line in done.stdout.splitlines() if line not in {"NAME", ""}]
+
+
+def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequence[str]:
+    # Loaded while kubectl starts.
+    from podrules.cluster.kinds import find_kind
+
+    word, slash, _ = asked.prefix.partition("/")
+    named = word if asked.typed_kind is None and slash else asked.typed_kind
+    known = [kind for name in kinds if (kind := find_kind(name)) is not None]
+    kind = find_kind(named, known) if named else known[0]
+    if kind is None:
+        return ()
+    lead = f"{word if slash else kind.singular}/" if asked.typed_kind is None else ""
+    return [f"{lead}{name}" for name in _names(kind, source)]
+
+
+def _names(kind: Kind[Any], source: Source) -> Iterable[str]:
+    from podrules.cluster.live import LiveSource
+
+    namespace = source.namespace if kind.namespaced else None
+    if isinstance(source, LiveSource):
+        return source.names(kind, namespace)
+    return (entry.metadata.name for entry in source.list(kind, namespace))

@@ -1,0 +1,71 @@
+"""What the exit codes of `kubectl qos` mean.
+
+0    everything asked for was answered (what could not be read is said in the answer)
+1    an unexpected answer; lint: findings at or above --severity, as linters have it
+2    the command line is wrong
+3    an object was not found; of why: nothing is known of the term; of delete, fence and unfence: nothing was changed,
+     for a confirmation is missing
+4    you may not read an object that was asked for, or the API server does not let you change it
+5    no cluster, or it does not answer
+6    a manifest or snapshot cannot be read; lint: one of several, the others were checked
+7    place: something that was asked for has no place
+8    delete, fence, unfence: there is no such object
+9    delete, fence, unfence: nothing was changed, for the object is not, or no longer, in a state for it
+10   delete, fence: it is under way, and was not over in time
+130  interrupted
+"""
+
+from __future__ import annotations
+
+from typing import IO, Final
+
+from podrules.cluster.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    ManifestError,
+    NotFound,
+    Refused,
+    Unreachable,
+    UsageError,
+)
+
+__all__ = [
+    "FINDINGS",
+    "INTERRUPTED",
+    "NOTHING_TO_CHANGE",
+    "NOT_CONFIRMED",
+    "NOT_FOUND",
+    "NOT_OVER",
+    "NOT_POSSIBLE",
+    "NO_PLACE",
+    "UNREADABLE",
+    "tell",
+]
+
+FINDINGS: Final = 1
+UNREADABLE: Final = 6
+NOT_FOUND: Final = 3
+NOT_CONFIRMED: Final = 3
+NO_PLACE: Final = 7
+NOTHING_TO_CHANGE: Final = 8
+NOT_POSSIBLE: Final = 9
+NOT_OVER: Final = 10
+INTERRUPTED: Final = 130
+_ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
+    (UsageError, 2),
+    (NotFound, NOT_FOUND),
+    (Forbidden, 4),
+    (Refused, 4),
+    (Unreachable, 5),
+    (ManifestError, UNREADABLE),
+    (Conflict, NOT_POSSIBLE),
+)
+
+
+def tell(error: ClusterError, err: IO[str]) -> int:
+    """Print an error for the user; returns its exit code."""
+    from kubectl_plugin.render.escape import escape
+
+    print(f"error: {escape(str(error))}", file=err)
+    return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)

@@ -1,0 +1,21 @@
+"""All entries, by topic."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary import devices, ending, pressure, priority, qos, safety, scheduling, spread
+from kubectl_plugin.glossary.entry import Entry, Topic
+
+__all__ = ["CATALOGUE"]
+
+CATALOGUE: Final[dict[Topic, tuple[Entry, ...]]] = {
+    Topic.QOS: qos.ENTRIES,
+    Topic.PRESSURE: pressure.ENTRIES,
+    Topic.SCHEDULING: scheduling.ENTRIES,
+    Topic.SPREAD: spread.ENTRIES,
+    Topic.PRIORITY: priority.ENTRIES,
+    Topic.ENDING: ending.ENTRIES,
+    Topic.SAFETY: safety.ENTRIES,
+    Topic.DEVICES: devices.ENTRIES,
+}

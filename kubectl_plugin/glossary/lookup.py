@@ -1,0 +1,113 @@
+"""From a text to entries: a term as people type it, or a message as it is pasted out of an event.
+
+    0/12 nodes are available: 2 Insufficient memory, 10 node(s) were unschedulable. preemption: 0/12 nodes are …
+
+The sentence is FitError's, and preemption's own has the same form; each reason is looked up by itself.
+
+Source: FitError.Error in pkg/scheduler/framework/types.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["MAX_TEXT", "Found", "find", "similar"]
+
+MAX_TEXT: Final = 8192
+"""Characters of a text that are read: no message of Kubernetes is longer."""
+_COUNTED: Final = re.compile(r"\b\d+/\d+ nodes are available:", re.IGNORECASE)
+_BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
+"""Says whose the next sentence is."""
+_ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
+_SUGGESTED: Final = 5
+
+
+class Found(NamedTuple):
+    """An entry and why it was found."""
+
+    entry: Entry
+    text: str
+    """The part of the text that it explains."""
+    nodes: int | None
+    """Of how many nodes the message said it; None: it did not say."""
+
+
+def find(text: str) -> tuple[Found, ...]:
+    """The entries of a text in its own order, each once; none when nothing is known of any part.
+
+    Args:
+        text: A term, a reason or a whole message; only its first `MAX_TEXT` characters count.
+    """
+    text = text[:MAX_TEXT]
+    whole = _entry(text)
+    if whole is not None:
+        return (Found(whole, text.strip(), None),)
+    found: dict[str, Found] = {}
+    for part, nodes in _parts(text):
+        entry = _entry(part)
+        if entry is not None:
+            found.setdefault(entry.name, Found(entry, part, nodes))
+    return tuple(found.values())
+
+
+def similar(text: str) -> tuple[str, ...]:
+    """Terms that look like a text or hold it, best first."""
+    wanted = _folded(text[:MAX_TEXT])
+    holding = [name for folded, name in _SPELLINGS.items() if wanted and wanted in folded]
+    near = [_SPELLINGS[close] for close in difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED)]
+    return tuple(dict.fromkeys([*near, *holding]))[:_SUGGESTED]
+
+
+def _entry(text: str) -> Entry | None:
+    folded = _folded(text)
+    by_name = _BY_NAME.get(folded)
+    if by_name is not None:
+        return by_name
+    plain = " ".join(text.split())
+    return next((entry for pattern, entry in _PATTERNS if pattern.fullmatch(plain)), None)
+
+
+def _parts(text: str) -> Iterator[tuple[str, int | None]]:
+    """The reasons of a message, and of how many nodes each was said."""
+    before, *sentences = _COUNTED.split(" ".join(text.split()))
+    yield from _clauses(before)
+    for sentence in sentences:
+        reasons, _, rest = _split_sentence(sentence)
+        numbered = _ENTRY.split(reasons.strip())
+        for count, reason in zip(numbered[1::2], numbered[2::2], strict=True):
+            yield reason, int(count)
+        yield from _clauses(rest)
+
+
+def _split_sentence(sentence: str) -> tuple[str, str, str]:
+    """Reasons end with a full stop before a space or the end: names of resources have full stops inside."""
+    end = re.search(r"\.(?= |$)", sentence)
+    return (sentence, "", "") if end is None else (sentence[: end.start()], ".", sentence[end.end() :])
+
+
+def _clauses(text: str) -> Iterator[tuple[str, int | None]]:
+    for clause in re.split(r", |; |: |\. ", _BEFORE_COUNTED.sub("", text)):
+        if clause.strip():
+            yield clause.strip(), None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).strip("\"'`.:, ").casefold()
+
+
+def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
+    for entry in entries:
+        for spelling in (entry.name, *entry.also):
+            yield _folded(spelling), entry
+
+
+_ALL: Final = tuple(entry for entries in CATALOGUE.values() for entry in entries)
+_BY_NAME: Final = dict(_spelt(_ALL))
+_SPELLINGS: Final = {spelling: entry.name for spelling, entry in _BY_NAME.items()}
+_PATTERNS: Final = tuple((re.compile(entry.pattern, re.IGNORECASE), entry) for entry in _ALL if entry.pattern)

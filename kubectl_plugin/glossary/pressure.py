@@ -1,0 +1,111 @@
+"""A node that runs short, and what its kubelet then does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_NODE: Final = "kubectl qos node NODE"
+_MANAGER: Final = "pkg/kubelet/eviction/eviction_manager.go"
+_HELPERS: Final = "pkg/kubelet/eviction/helpers.go"
+
+ENTRIES: Final = (
+    Entry(
+        name="Evicted",
+        also=("eviction", "node-pressure eviction", "The node was low on resource"),
+        pattern=r"The node was low on resource: .*",
+        means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
+        rule=(
+            "Never by QoS class. Memory: who uses more than requested, then lower priority, then most over it.",
+            "Disk: the same order, by usage. Process ids: lower priority, then most processes.",
+            "Static and node-critical pods are spared.",
+            "The object stays as Failed with its message, until it is deleted or collected.",
+        ),
+        do=("Request what it uses: a pod below its requests goes after all that are above theirs.",),
+        commands=(_NODE, "kubectl qos explain pod/NAME"),
+        source=(_MANAGER, _HELPERS),
+        see=("eviction threshold", "MemoryPressure", "eviction API", "OOMKilled"),
+    ),
+    Entry(
+        name="eviction threshold",
+        also=(
+            "evictionHard",
+            "evictionSoft",
+            "eviction signal",
+            "memory.available",
+            "nodefs.available",
+            "imagefs.available",
+            "nodefs.inodesFree",
+            "imagefs.inodesFree",
+            "containerfs.available",
+            "pid.available",
+        ),
+        means="Below it the kubelet evicts: hard at once, soft after its own grace period.",
+        rule=(
+            "Defaults on Linux: memory.available<100Mi, nodefs.available<10%, imagefs.available<15%; inodesFree<5%.",
+            "Hard: the pod gets no grace period of its own; a container still has 2 s.",
+            "Soft: the smaller of evictionMaxPodGracePeriod and the pod's own period.",
+            "The kubelet looks every 10 s, so a quick leak meets the kernel first.",
+        ),
+        commands=(f"{_NODE} -o wide",),
+        source=(_MANAGER, _HELPERS, "pkg/kubelet/eviction/defaults_linux.go"),
+        see=("Evicted", "MemoryPressure", "OOMKilled"),
+    ),
+    Entry(
+        name="MemoryPressure",
+        also=("DiskPressure", "PIDPressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+        means="A condition of the node: an eviction threshold was crossed; it stays 5 minutes after that is over.",
+        rule=(
+            "The node gets a NoSchedule taint of that name. Under memory pressure only BestEffort pods are kept out.",
+            "Under disk and process-id pressure all are, critical ones excepted.",
+        ),
+        commands=(_NODE,),
+        source=(_MANAGER, "pkg/controller/nodelifecycle/node_lifecycle_controller.go"),
+        see=("eviction threshold", "The node had condition"),
+    ),
+    Entry(
+        name="The node had condition",
+        pattern=r"The node had condition: .*",
+        means="The kubelet refused a pod that was bound to it, because it is under pressure.",
+        rule=("The pod fails at once with reason Evicted; its owner makes another.",),
+        commands=(_NODE,),
+        source=(_MANAGER, "pkg/kubelet/lifecycle/handlers.go"),
+        see=("MemoryPressure", "Evicted"),
+    ),
+    Entry(
+        name="OutOfmemory",
+        also=("OutOfcpu", "OutOfpods", "OutOfephemeral-storage"),
+        pattern=r"OutOf\S+|Node didn't have enough resource: .*",
+        means="The kubelet refused the pod on arrival: by its own count it does not fit on the node any more.",
+        rule=(
+            "The kubelet asks the scheduler's filters for resources, node affinity, node name, ports and taints again.",
+            "The pod is Failed for good; its owner makes another. A pod without an owner is lost.",
+            "A critical pod makes the kubelet preempt others instead.",
+        ),
+        do=("Look for static pods, or a second scheduler, that the first one did not count.",),
+        commands=("kubectl qos explain node/NODE",),
+        source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/preemption/preemption.go"),
+        see=("Insufficient resource", "UnexpectedAdmissionError"),
+    ),
+    Entry(
+        name="UnexpectedAdmissionError",
+        means="The kubelet refused the pod because a device, cpu or memory could not be set apart for it.",
+        rule=(
+            "Mostly a device plugin that restarted, or that has no healthy device left. The pod is Failed for good.",
+        ),
+        do=("See that the device plugin runs on the node; delete the pod if nothing owns it.",),
+        commands=("kubectl qos explain node/NODE",),
+        source=("pkg/kubelet/cm/admission/errors.go", "pkg/kubelet/lifecycle/predicate.go"),
+        see=("OutOfmemory", "TopologyAffinityError"),
+    ),
+    Entry(
+        name="TopologyAffinityError",
+        means="The kubelet's topology manager found no NUMA node, or set of them, that gives the pod all it asks.",
+        rule=("Only with topologyManagerPolicy restricted or single-numa-node; the scheduler does not know of it.",),
+        source=("pkg/kubelet/cm/topologymanager/topology_manager.go",),
+        see=("UnexpectedAdmissionError",),
+    ),
+)

@@ -1,0 +1,119 @@
+"""Priority and preemption."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_EXPLAIN: Final = "kubectl qos explain pod/NAME"
+_PREEMPTION: Final = "pkg/scheduler/framework/preemption/preemption.go"
+_DEFAULT: Final = "pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go"
+_ADMISSION: Final = "plugin/pkg/admission/priority/admission.go"
+
+ENTRIES: Final = (
+    Entry(
+        name="priority",
+        also=("spec.priority", "priorityClassName", "PriorityClass", "pod priority"),
+        means="A number from the pod's PriorityClass: it decides the queue, who may preempt whom, and ranks evictions.",
+        rule=(
+            "No class named: the globalDefault class, of several the one with the lowest value; none: 0.",
+            "It is copied at creation: changing or deleting the class changes no pod that is there.",
+            "It has nothing to do with the QoS class.",
+        ),
+        commands=(_EXPLAIN, "kubectl get priorityclasses"),
+        source=(_ADMISSION, "pkg/apis/scheduling/types.go"),
+        see=("preemption", "preemptionPolicy", "no PriorityClass with name"),
+    ),
+    Entry(
+        name="no PriorityClass with name",
+        pattern=r".*no PriorityClass with name \S+ was found.*",
+        means="The pod names a class that does not exist: the API server refuses it, and its controller tries again.",
+        do=("Create the class, or correct priorityClassName in the pod template.",),
+        commands=("kubectl get priorityclasses",),
+        source=(_ADMISSION,),
+        see=("priority",),
+    ),
+    Entry(
+        name="priority must not be provided",
+        pattern=r".*the integer value of priority \(\S+\) must not be provided in pod spec.*",
+        means="spec.priority is given, and the priority admission computed another value.",
+        do=("Name a priorityClassName and leave spec.priority out; a webhook has to patch both together.",),
+        commands=("kubectl get priorityclasses",),
+        source=(_ADMISSION,),
+        see=("priority",),
+    ),
+    Entry(
+        name="preemptionPolicy",
+        also=("PreemptLowerPriority", "Never"),
+        pattern=r"not eligible due to preemptionPolicy=Never\.?",
+        means="Never: the pod stands ahead in the queue and preempts nobody; it can still be preempted.",
+        commands=(_EXPLAIN,),
+        source=(_DEFAULT, "KEP-902"),
+        see=("preemption",),
+    ),
+    Entry(
+        name="preemption",
+        also=("preempt", "Preempted", "victim", "PreemptionByScheduler"),
+        means="A pending pod's place is made by deleting pods of lower priority, gracefully.",
+        rule=(
+            "A node qualifies if the pod fits once all lower pods are gone; then as many as possible are spared.",
+            "Chosen is the node with the fewest violated PDBs, the lowest top victim, smallest sum, fewest, youngest.",
+            "PodDisruptionBudgets are respected as far as possible, and broken when nothing else works.",
+        ),
+        do=("To be spared: a higher priority. A PDB or the QoS class does not protect.",),
+        commands=(_EXPLAIN, "kubectl qos explain pod/VICTIM"),
+        source=(_PREEMPTION, _DEFAULT),
+        see=("nominatedNodeName", "DisruptionTarget", "Preemption is not helpful for scheduling"),
+    ),
+    Entry(
+        name="Preemption is not helpful for scheduling",
+        means="Removing pods would not make these nodes fit: what rules them out is the node or the pod itself.",
+        rule=("Taints, labels, names, zones and requests above the whole node are so; counts of pods are not.",),
+        commands=(_EXPLAIN,),
+        source=(_PREEMPTION,),
+        see=("No preemption victims found for incoming pod",),
+    ),
+    Entry(
+        name="No preemption victims found for incoming pod",
+        means="Nobody on these nodes has a lower priority than the pod.",
+        do=("Give the pod a higher class, if that is what its owner means.",),
+        commands=(_EXPLAIN, "kubectl get priorityclasses"),
+        source=(_DEFAULT,),
+        see=("priority", "preemption"),
+    ),
+    Entry(
+        name="not eligible due to terminating pods on the nominated node",
+        pattern=r"not eligible due to (a )?terminating pods? on the nominated node\.?",
+        means="The pod has preempted already, and waits until its victims are gone.",
+        do=("Wait for their grace periods; a victim that hangs is named by the command below.",),
+        commands=(_EXPLAIN,),
+        source=(_DEFAULT,),
+        see=("nominatedNodeName",),
+    ),
+    Entry(
+        name="nominatedNodeName",
+        also=("nomination", "status.nominatedNodeName", "nominated"),
+        means="A reservation, not a promise: room is being made on that node, and another place may be taken instead.",
+        rule=("Lower pods do not use the room meanwhile; a higher one may take it, and the nomination is then gone.",),
+        commands=(_EXPLAIN,),
+        source=(_PREEMPTION, "pkg/scheduler/backend/queue/nominator.go"),
+        see=("preemption",),
+    ),
+    Entry(
+        name="DisruptionTarget",
+        also=("EvictionByEvictionAPI", "DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"),
+        means="The pod's condition that names who ended it; its reason tells which rule.",
+        rule=(
+            "PreemptionByScheduler: a pod of higher priority. EvictionByEvictionAPI: a drain or another eviction.",
+            "DeletionByTaintManager: a NoExecute taint. DeletionByPodGC: its node is gone, or out of service.",
+            "TerminationByKubelet: node pressure, a node shutdown, or a critical pod's place.",
+        ),
+        do=("A Job's podFailurePolicy can ignore failures with this condition.",),
+        commands=(_EXPLAIN,),
+        source=("KEP-3329", "pkg/registry/core/pod/storage/eviction.go", "pkg/controller/podgc/gc_controller.go"),
+        see=("preemption", "eviction API", "Evicted"),
+    ),
+)

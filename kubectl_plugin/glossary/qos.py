@@ -1,0 +1,146 @@
+"""Quality of service and memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_EXPLAIN: Final = "kubectl qos explain pod/NAME"
+
+ENTRIES: Final = (
+    Entry(
+        name="QoS class",
+        also=("qos", "qosClass", "quality of service", "status.qosClass"),
+        means="Guaranteed, Burstable or BestEffort: it follows from requests and limits, and nothing else sets it.",
+        rule=(
+            "Containers and init containers count, ephemeral ones do not; only cpu and memory; a 0 is none.",
+            "Limits without requests are copied to the requests first.",
+            "Pod-level spec.resources decide alone when they are set.",
+            "It is fixed at creation: a resize that would change it is refused.",
+        ),
+        do=("Read which field decided, and the smallest change that leads to Guaranteed.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/apis/core/v1/helper/qos/qos.go",),
+        see=("Guaranteed", "Burstable", "BestEffort", "oom_score_adj"),
+    ),
+    Entry(
+        name="Guaranteed",
+        means="Every container has cpu and memory limits, and the requests of all of them equal the limits.",
+        rule=("Its containers get oom_score_adj -997: the kernel takes them after all others.",),
+        do=("An injected sidecar or an init container without limits makes the pod Burstable: give it limits too.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/qos/policy.go"),
+        see=("QoS class", "oom_score_adj"),
+    ),
+    Entry(
+        name="Burstable",
+        means="Something is requested or limited, but not enough to be Guaranteed.",
+        rule=("oom_score_adj is 1000 - 1000 x request / memory of the node, at least 3, at most 999.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/qos/policy.go"),
+        see=("QoS class", "oom_score_adj"),
+    ),
+    Entry(
+        name="BestEffort",
+        means="No container requests or limits any cpu or memory.",
+        rule=("oom_score_adj is 1000: when the machine runs out of memory the kernel takes it first.",),
+        do=("Give it a memory request near what it uses.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/qos/policy.go"),
+        see=("QoS class", "oom_score_adj"),
+    ),
+    Entry(
+        name="oom_score_adj",
+        also=("oom score", "oom_score", "OOM score"),
+        means="What the kubelet tells the kernel of each container: a higher number is killed sooner.",
+        rule=(
+            "Node-critical pods and Guaranteed ones -997, BestEffort 1000, Burstable 1000 - 1000 x request / capacity.",
+            "The kernel adds usage in thousandths of what ran out: usage and adj decide together, not the class.",
+            "It is set when a container starts: a resize in place does not move it.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos node NODE"),
+        source=("pkg/kubelet/qos/policy.go", "linux mm/oom_kill.c"),
+        see=("QoS class", "OOMKilled"),
+    ),
+    Entry(
+        name="OOMKilled",
+        also=("oom", "out of memory", "OOM kill"),
+        means="The kernel killed a process of the container: a cgroup's memory limit, or the machine, ran out.",
+        rule=(
+            "At a container's own limit only its processes are candidates, whatever the node has left.",
+            "When the node runs out, all processes are: highest usage plus oom_score_adj first.",
+            "On cgroup v2 the whole container dies (memory.oom.group), unless singleProcessOOMKill is set.",
+            "The exit code is mostly 137; a container whose child was killed can end with 0 and still say OOMKilled.",
+        ),
+        do=(
+            "At its own limit: raise the limit, or use less.",
+            "On a full node: raise the request to what it uses, so that the scheduler counts it and adj falls.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos node NODE"),
+        source=("linux mm/oom_kill.c", "pkg/kubelet/qos/policy.go", "pkg/kubelet/cm/helpers_linux.go"),
+        see=("oom_score_adj", "exit code 137", "Evicted"),
+    ),
+    Entry(
+        name="exit code 137",
+        also=("137", "SIGKILL"),
+        means="The process was ended by SIGKILL (128 + 9): out of memory, or its grace period was over.",
+        rule=("The container's reason tells which: OOMKilled, or Error after a deletion, eviction or failed probe.",),
+        do=("Killed while stopping: make it obey SIGTERM, or give it a longer terminationGracePeriodSeconds.",),
+        commands=(_EXPLAIN, f"{_EXPLAIN} --timeline"),
+        source=("pkg/kubelet/kuberuntime/kuberuntime_container.go", "linux mm/oom_kill.c"),
+        see=("OOMKilled", "terminationGracePeriodSeconds"),
+    ),
+    Entry(
+        name="cgroup",
+        also=("cgroups", "cgroup v2", "cgroup v1", "kubepods"),
+        means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
+        rule=(
+            "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
+            "Guaranteed pods lie in kubepods itself, others in kubepods/burstable and kubepods/besteffort.",
+            "Kubelets since 1.35 refuse to start on cgroup v1, unless failCgroupV1 is false.",
+        ),
+        commands=(f"{_EXPLAIN} -o wide",),
+        source=("pkg/kubelet/cm/helpers_linux.go", "pkg/kubelet/cm/cgroup_manager_linux.go"),
+        see=("QoS class", "CPU throttling"),
+    ),
+    Entry(
+        name="CPU throttling",
+        also=("throttled", "cfs quota", "throttling"),
+        means="A container with a cpu limit waits for the rest of each 100 ms once its quota is used up.",
+        rule=(
+            "It is never killed for cpu. A request alone does not throttle: it decides shares when cores are short.",
+        ),
+        do=("Raise or drop the cpu limit; keep the request.",),
+        commands=(f"{_EXPLAIN} -o wide",),
+        source=("pkg/kubelet/cm/helpers_linux.go",),
+        see=("cgroup",),
+    ),
+    Entry(
+        name="requests",
+        also=("request", "resources.requests", "effective request"),
+        means="What the scheduler keeps for a pod: the larger of its containers' sum and its init containers' peak.",
+        rule=(
+            "Sidecars count with the init containers that start after them, and with the containers.",
+            "A RuntimeClass's overhead is added; pod-level resources replace the sum.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos explain node/NODE"),
+        source=("pkg/scheduler/framework/types.go", "KEP-753", "KEP-2837"),
+        see=("Insufficient resource", "QoS class"),
+    ),
+    Entry(
+        name="PodResizePending",
+        also=("Deferred", "Infeasible", "resize", "in-place resize"),
+        means="A resize in place that the node has not made: Deferred has no room now, Infeasible never will there.",
+        rule=(
+            "Deferred ones are tried again: first what asks for no more, then by priority, QoS class, waiting time.",
+            "A resize may not change the QoS class; oom_score_adj stays what it was until the container restarts.",
+        ),
+        do=("Deferred: free room on the node. Infeasible: ask for less, or let a new pod come elsewhere.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/kubelet/allocation/allocation_manager.go", "KEP-1287"),
+        see=("QoS class", "oom_score_adj"),
+    ),
+)

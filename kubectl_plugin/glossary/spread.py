@@ -1,0 +1,125 @@
+"""Topology spread constraints."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_EXPLAIN: Final = "kubectl qos explain pod/NAME"
+_PLUGIN: Final = "pkg/scheduler/framework/plugins/podtopologyspread"
+
+ENTRIES: Final = (
+    Entry(
+        name="node(s) didn't match pod topology spread constraints",
+        means="With this pod, the node's domain would exceed maxSkew of a DoNotSchedule constraint.",
+        rule=(
+            "skew = matching pods in the domain + 1 (if the pod matches itself) - the fewest in any domain.",
+            "Ending pods and other namespaces do not count. Several constraints must all hold.",
+            "Domains with no room for the pod still count for the minimum: an empty, full zone blocks all others.",
+        ),
+        do=(
+            "Free room in the domain with the fewest pods; or a larger maxSkew, or ScheduleAnyway.",
+            "nodeTaintsPolicy: Honor leaves out domains whose nodes the pod does not tolerate.",
+        ),
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/filtering.go",),
+        see=("skew", "maxSkew", "minDomains", "nodeTaintsPolicy"),
+    ),
+    Entry(
+        name="node(s) didn't match pod topology spread constraints (missing required label)",
+        means="The node lacks the topologyKey label of a DoNotSchedule constraint.",
+        rule=("Such nodes never fit, and their pods do not count; preemption cannot help.",),
+        do=("Label the nodes, or use a key that they have.",),
+        commands=(_EXPLAIN, "kubectl get nodes -L KEY"),
+        source=(f"{_PLUGIN}/filtering.go",),
+        see=("topologyKey",),
+    ),
+    Entry(
+        name="topologySpreadConstraints",
+        also=("topology spread", "pod topology spread", "spread", "PodTopologySpread"),
+        means="Rules that keep the pods of one selector even over domains such as zones or nodes.",
+        rule=(
+            "They are judged when a pod is placed: nothing moves afterwards, so scaling down can leave a skew.",
+            "DoNotSchedule rules nodes out; ScheduleAnyway only scores them, with weight 2.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos place -f FILE"),
+        source=(f"{_PLUGIN}/plugin.go", "KEP-895"),
+        see=("skew", "maxSkew", "whenUnsatisfiable", "default constraints"),
+    ),
+    Entry(
+        name="skew",
+        means="Matching pods in a domain minus the fewest matching pods in any eligible domain.",
+        rule=(
+            "Eligible are nodes that match the pod's node affinity (nodeAffinityPolicy) and have every topologyKey.",
+        ),
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/filtering.go",),
+        see=("maxSkew", "minDomains"),
+    ),
+    Entry(
+        name="maxSkew",
+        means="How far a domain may be above the fewest; with ScheduleAnyway it only weighs in the score.",
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/filtering.go", f"{_PLUGIN}/scoring.go"),
+        see=("skew",),
+    ),
+    Entry(
+        name="minDomains",
+        means="With fewer eligible domains than this, the fewest counts as 0, so maxSkew caps each domain.",
+        rule=("Only with DoNotSchedule. It makes a cluster autoscaler add nodes in new domains.",),
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/filtering.go", "KEP-3022"),
+        see=("skew",),
+    ),
+    Entry(
+        name="whenUnsatisfiable",
+        also=("DoNotSchedule", "ScheduleAnyway"),
+        means="DoNotSchedule keeps the pod pending rather than break maxSkew; ScheduleAnyway prefers less skew.",
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/filtering.go", f"{_PLUGIN}/scoring.go"),
+        see=("maxSkew",),
+    ),
+    Entry(
+        name="topologyKey",
+        also=("topology.kubernetes.io/zone", "kubernetes.io/hostname", "zone"),
+        means="The node label whose values are the domains: nodes without it are in none.",
+        commands=("kubectl get nodes -L topology.kubernetes.io/zone",),
+        source=(f"{_PLUGIN}/common.go",),
+        see=("node(s) didn't match pod topology spread constraints (missing required label)",),
+    ),
+    Entry(
+        name="matchLabelKeys",
+        also=("pod-template-hash",),
+        means="Label keys whose values in the pod join the selector: with pod-template-hash revisions spread apart.",
+        rule=("The API server writes them into labelSelector at creation since 1.34. A key may not stand in both.",),
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/common.go", "KEP-3243"),
+        see=("topologySpreadConstraints",),
+    ),
+    Entry(
+        name="nodeTaintsPolicy",
+        also=("nodeAffinityPolicy", "node inclusion policy"),
+        means="Whether nodes that the pod may not use count as domains: Honor leaves them out, Ignore counts them.",
+        rule=("nodeAffinityPolicy is Honor by default, nodeTaintsPolicy is Ignore.",),
+        do=("A tainted, empty zone blocks a spread by zone: nodeTaintsPolicy: Honor frees it.",),
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGIN}/common.go", "KEP-3094"),
+        see=("skew",),
+    ),
+    Entry(
+        name="default constraints",
+        also=("defaultConstraints", "defaultingType", "cluster default constraints"),
+        means="What the scheduler gives pods that have no constraint of their own, but a Service or controller.",
+        rule=(
+            "Without configuration: hostname maxSkew 3 and zone maxSkew 5, both ScheduleAnyway.",
+            "The selector is made of the Services, ReplicaSet, ReplicationController and StatefulSet that own the pod.",
+            "They are never written into the pod; the admission webhook can do that.",
+        ),
+        commands=(f"{_EXPLAIN} --scheduler-config=configmap/NAMESPACE/NAME",),
+        source=(f"{_PLUGIN}/common.go", "pkg/scheduler/framework/plugins/helper/spread.go", "KEP-1258"),
+        see=("topologySpreadConstraints",),
+    ),
+)

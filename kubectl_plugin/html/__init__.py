@@ -1,0 +1,1 @@
+"""The page of a cluster: one HTML file that loads nothing."""

@@ -1,0 +1,187 @@
+"""The whole page.
+
+It may run its own script and its own style, by their hashes, and nothing else; it may load nothing at all. What it
+shows of the cluster is text: in markup that was escaped (`markup`), and in one block of JSON that the script reads and
+puts into text nodes only.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from msgspec import Struct
+
+from kubectl_plugin.html import overview
+from kubectl_plugin.html.bars import patterns
+from kubectl_plugin.html.data import data_block
+from kubectl_plugin.html.markup import Child, Markup, element, joined
+from kubectl_plugin.html.pages import page_body
+from kubectl_plugin.render.page import Page
+from kubectl_plugin.reports.cluster import ClusterReport, PodKey
+from kubectl_plugin.views.words import clock
+
+__all__ = ["Explained", "document"]
+
+
+class Explained(Struct, frozen=True):
+    """Whole explanations."""
+
+    nodes: Mapping[str, Page] = {}
+    """By name."""
+    pods: Mapping[PodKey, Page] = {}
+    manifests: Sequence[Page] = ()
+    """Of pods to come."""
+
+
+def document(report: ClusterReport, explained: Explained) -> str:
+    """The page as text; the same report gives the same page."""
+    style, script = _asset("page.css"), _asset("page.js")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"{report.scope or 'All pods'} of {report.source}: kubectl qos"),
+        element("link", rel="icon", href="data:,"),
+        element("style", Markup(style)),
+    )
+    body = element(
+        "body",
+        element("a", "To the summary", href="#summary", class_="skip"),
+        patterns(),
+        _header(report),
+        element("main", _sections(report, explained), id="main"),
+        _footer(report),
+        element(
+            "dialog",
+            element("div", element("h2", "", id="detail-title"), _close(), class_="bar-of"),
+            element("div", "", id="detail-body"),
+            id="detail",
+            aria_labelledby="detail-title",
+        ),
+        [element("template", page_body(page, level=3), id=f"node-{row}") for row, page in _by_row(report, explained)],
+        [
+            element("template", page_body(page, level=3), id=f"pod-{row}")
+            for row, page in _pods_by_row(report, explained)
+        ],
+        data_block(report),
+        element("script", Markup(script)),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _by_row(report: ClusterReport, explained: Explained) -> list[tuple[int, Page]]:
+    return [(row, explained.nodes[one.name]) for row, one in enumerate(report.nodes) if one.name in explained.nodes]
+
+
+def _pods_by_row(report: ClusterReport, explained: Explained) -> list[tuple[int, Page]]:
+    return [(row, explained.pods[one.key]) for row, one in enumerate(report.pods) if one.key in explained.pods]
+
+
+def _close() -> Markup:
+    return element("button", "Close", type="button", id="detail-close")
+
+
+def _header(report: ClusterReport) -> Markup:
+    when = clock(report.at, None) if report.at is not None else "at an unknown time"
+    server = f", Kubernetes {report.server_version}" if report.server_version else ""
+    return element(
+        "header",
+        element(
+            "div",
+            element("p", "kubectl qos", class_="mark"),
+            element("h1", report.scope or "Cluster"),
+            element("p", f"{report.source}{server}, {when}", class_="when"),
+        ),
+        element("button", "Dark", type="button", id="theme", aria_pressed="false", class_="needs-script"),
+        element(
+            "nav",
+            element(
+                "ul", [element("li", element("a", name, href=f"#{anchor}")) for anchor, name in overview.anchors()]
+            ),
+            aria_label="Sections",
+        ),
+    )
+
+
+def _sections(report: ClusterReport, explained: Explained) -> Markup:
+    return joined(
+        overview.summary(report),
+        overview.capacity(report),
+        _manifests(explained),
+        _listing("nodes", "Nodes", "name, zone, taint", overview.nodes(report)),
+        _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", overview.troubled(report)),
+        overview.zones(report),
+        overview.priorities(report),
+        overview.budgets(report),
+        overview.partitions(report),
+        overview.unknown(report),
+    )
+
+
+def _listing(anchor: str, title: str, hint: str, static: Child) -> Markup:
+    """A list that the script fills; what is drawn here is for paper, and where no script runs."""
+    search = element(
+        "label",
+        element("span", f"Search {title.lower()}"),
+        element(
+            "input", type="search", id=f"{anchor}-search", placeholder=hint, autocomplete="off", spellcheck="false"
+        ),
+    )
+    return element(
+        "section",
+        element("h2", title),
+        element(
+            "div",
+            element("div", search, element("div", "", id=f"{anchor}-filters"), class_="filters"),
+            element("p", "", id=f"{anchor}-count", class_="count", role="status", aria_live="polite"),
+            element("div", "", id=f"{anchor}-list"),
+            class_="needs-script",
+        ),
+        static,
+        element("noscript", element("p", "Search, sorting and every pod need the page's script.", class_="note")),
+        id=anchor,
+    )
+
+
+def _manifests(explained: Explained) -> Markup | None:
+    if not explained.manifests:
+        return None
+    cards = [
+        element("article", element("h3", page.title), page_body(page, level=4), class_="card")
+        for page in explained.manifests
+    ]
+    return element("section", element("h2", "Pods to come"), cards, id="manifests")
+
+
+def _footer(report: ClusterReport) -> Markup:
+    return element(
+        "footer",
+        element(
+            "p",
+            f"Rules of Kubernetes {report.rules_version}. This page loads nothing and sends nothing. It holds names of "
+            "your cluster: share it as you would those.",
+        ),
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,64 @@
+"""HTML as values: text is always escaped, and only what was made here is not.
+
+Text of the cluster is untrusted twice: as markup, and as what misleads the eye (`render.escape`). Both are handled here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import Final
+
+from kubectl_plugin.render.escape import escape
+
+__all__ = ["Child", "Markup", "element", "joined"]
+
+_VOID: Final = frozenset({"meta", "link", "input"})
+
+
+class Markup(str):
+    """HTML that is safe to write as it is."""
+
+    __slots__ = ()
+
+
+Child = Markup | str | None | Iterable["Markup | str | None"]
+
+
+def element(tag: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
+    """One element.
+
+    Args:
+        tag: Name of the element.
+        children: Markup as it is, other text escaped; None: nothing.
+        attributes: ``class_`` is class, other underscores are hyphens; True: without a value; None and False: left out.
+    """
+    told = "".join(
+        _attribute(key, value) for key, value in attributes.items() if value is not None and value is not False
+    )
+    opened = f"<{tag}{told}>"
+    return Markup(opened if tag in _VOID else f"{opened}{joined(*children)}</{tag}>")
+
+
+def joined(*children: Child) -> Markup:
+    """Several, one after the other."""
+    return Markup("".join(map(_child, children)))
+
+
+def _child(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Markup):
+        return child
+    if isinstance(child, str):
+        return html.escape(escape(child), quote=False)
+    return "".join(map(_child, child))
+
+
+def _attribute(key: str, value: str | float | bool) -> str:
+    name = key.removesuffix("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f' {name}="{html.escape(escape(text))}"'

@@ -1,0 +1,473 @@
+"""The sections of the page that need no script: what stands out, capacity, nodes, zones, priorities, budgets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from kubectl_plugin.html.bars import resource_bar, share_bar
+from kubectl_plugin.html.markup import Child, Markup, element, joined
+from kubectl_plugin.html.pages import page_body, severity_word
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
+from kubectl_plugin.views.partitions import partitions_pages
+from kubectl_plugin.views.report import (
+    RISK_WORDS,
+    Finding,
+    budget_words,
+    findings,
+    headline,
+    node_state,
+    spread_words,
+)
+from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.words import cores, counted, memory
+from podrules.model.pod import PodQOSClass
+from podrules.pressure.usage import UsageSource
+from podrules.spread import ZONE, WorkloadSpread
+
+__all__ = ["MOST_ROWS", "budgets", "capacity", "nodes", "partitions", "priorities", "summary", "unknown", "zones"]
+
+MOST_ROWS: Final = 40
+"""Of a table that is drawn without a script; the rest is counted."""
+_MOST_TROUBLED: Final = 12
+_RISKS: Final = tuple(PodRisk)
+_SIGNS: Final = tuple(Severity)
+
+
+def summary(report: ClusterReport) -> Markup:
+    """What a reader should know first."""
+    found = findings(report)
+    worst = max((one.severity for one in found), key=_SIGNS.index, default=Severity.FINE)
+    return element(
+        "section",
+        element("h2", "Summary", class_="hidden"),
+        element("p", headline(report, found), class_=f"headline {worst.value}"),
+        element("ul", [_finding(one) for one in found], class_="findings") if found else None,
+        _tiles(report),
+        id="summary",
+        class_="first",
+    )
+
+
+def _finding(finding: Finding) -> Markup:
+    shown = f"show-{_RISKS.index(finding.risk)}" if finding.risk is not None else None
+    return element(
+        "li",
+        severity_word(finding.severity),
+        element("span", element("strong", finding.fact), " ", finding.meaning),
+        element(
+            "a", "Show", element("span", f": {finding.fact}", class_="hidden"), href=f"#{finding.where}", class_=shown
+        ),
+        class_=finding.severity.value,
+    )
+
+
+def _tiles(report: ClusterReport) -> Markup:
+    ready = sum(node.ready == "True" and not node.down for node in report.nodes)
+    phases = Counter(pod.phase for pod in report.pods)
+    troubled = sum(pod.risk is not None for pod in report.pods)
+    tiles = [
+        _tile("Nodes ready", f"{ready}", f"of {len(report.nodes)}"),
+        _tile("Pods running", f"{phases['Running']:,}", f"of {len(report.pods):,}"),
+        _tile("With something wrong", f"{troubled:,}", "pods" if troubled != 1 else "pod"),
+    ]
+    for name, promised in (("CPU promised", report.whole_cpu), ("Memory promised", report.whole)):
+        if promised is not None and promised.allocatable:
+            limits = f"limits {100 * promised.limited // promised.allocatable}%"
+            tiles.append(_tile(name, f"{100 * promised.total // promised.allocatable}%", limits))
+    return element("ul", tiles, class_="tiles")
+
+
+def _tile(name: str, number: str, beside: str) -> Markup:
+    return element(
+        "li",
+        element("span", name, class_="label"),
+        element("span", number, class_="number"),
+        " ",
+        element("span", beside),
+    )
+
+
+def capacity(report: ClusterReport) -> Markup | None:
+    """What all nodes together have, have promised and use."""
+    rows = []
+    for name, promised, words in (("CPU", report.whole_cpu, cores), ("Memory", report.whole, memory)):
+        if promised is not None:
+            told = _promised_words(promised, words)
+            rows.append(
+                element(
+                    "div", element("h3", name), resource_bar(promised, f"{name}: {told}", height=26), element("p", told)
+                )
+            )
+    if not rows:
+        return None
+    classes = Counter(pod.asked.qos_class for pod in report.pods)
+    counts = {one: classes[one] for one in PodQOSClass}
+    told = ", ".join(f"{one.value} {counts[one]:,}" for one in PodQOSClass)
+    rows.append(
+        element("div", element("h3", "Pods"), share_bar(counts, f"Pods: {told}", height=26), element("p", told))
+    )
+    measured = sum(node.usage_source is not UsageSource.NONE for node in report.nodes)
+    return element(
+        "section",
+        element("h2", "Capacity"),
+        element("div", rows, class_="whole"),
+        legend(),
+        element(
+            "p",
+            "The scheduler promises requests only. Limits beyond 100% are overcommit: when pods use them, the kernel "
+            "and the kubelet decide who goes. ",
+            _measured_words(measured, len(report.nodes)),
+            class_="note",
+        ),
+        id="capacity",
+    )
+
+
+def _measured_words(measured: int, nodes: int) -> str:
+    if not measured:
+        return "Usage was not measured."
+    return (
+        "Usage was measured on every node."
+        if measured == nodes
+        else f"Usage was measured on {measured} of {nodes} nodes."
+    )
+
+
+def _promised_words(promised: Promised, words: Callable[[int], str]) -> str:
+    whole = promised.allocatable or 1
+    parts = [f"requested {words(promised.total)} of {words(promised.allocatable)} ({100 * promised.total // whole}%)"]
+    parts.append(f"limits {words(promised.limited)} ({100 * promised.limited // whole}%)")
+    if promised.used is not None:
+        parts.append(f"used {words(promised.used)}")
+    return ", ".join(parts)
+
+
+def legend() -> Markup:
+    """What the parts of a bar are."""
+    entries = [
+        ("part guaranteed", "Guaranteed requests"),
+        ("part burstable", "Burstable requests"),
+        ("part besteffort", "BestEffort (pods; it requests nothing)"),
+        ("limited", "limits"),
+        ("used", "used"),
+        ("track", "free to promise"),
+    ]
+    return element("ul", [element("li", _swatch(mark), words) for mark, words in entries], class_="legend")
+
+
+def _swatch(mark: str) -> Markup:
+    shape = element("rect", class_=mark, x=1, y=1, width=16, height=10)
+    if mark == "limited":
+        shape = element("rect", class_=mark, x=1, y=7, width=16, height=3)
+    elif mark == "used":
+        shape = element("rect", class_=mark, x=8, y=0, width=2.5, height=12)
+    return element("svg", shape, viewBox="0 0 18 12", width=18, height=12, aria_hidden="true")
+
+
+def nodes(report: ClusterReport) -> Markup:
+    """The nodes, the worst first: for paper, and where no script runs."""
+    shown = sorted(report.nodes, key=_node_order)[:MOST_ROWS]
+    rest = len(report.nodes) - len(shown)
+    return element(
+        "div",
+        _table(
+            "Nodes, the worst first",
+            ("Node", "Zone", "State", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
+            [_node_cells(node) for node in shown],
+            numbers={3},
+        ),
+        element("p", f"and {counted(rest, 'more node')}", class_="note") if rest else None,
+        class_="static",
+    )
+
+
+def _node_order(node: NodeEntry) -> tuple[int, float, str]:
+    severity, _ = node_state(node)
+    return -_SIGNS.index(severity), -node.memory.total / (node.memory.allocatable or 1), node.name
+
+
+def _node_cells(node: NodeEntry) -> list[Child]:
+    severity, words = node_state(node)
+    return [
+        element("strong", node.name),
+        node.zone or "none",
+        joined(severity_word(severity), " ", words),
+        f"{node.pods} of {node.max_pods}",
+        _cell_bar("CPU", node.cpu, cores),
+        _cell_bar("Memory", node.memory, memory),
+        node.first_killed[1] if node.first_killed else "unknown",
+        node.first_evicted[1] if node.first_evicted else "unknown",
+    ]
+
+
+def _cell_bar(name: str, promised: Promised, words: Callable[[int], str]) -> Markup:
+    told = _promised_words(promised, words)
+    percent = 100 * promised.total // (promised.allocatable or 1)
+    return element("div", resource_bar(promised, f"{name}: {told}"), element("span", f"{percent}%"), class_="with-bar")
+
+
+def zones(report: ClusterReport) -> Markup:
+    """What each zone has, and which workloads are spread unevenly."""
+    names = [zone.zone for zone in report.zones]
+    by_zone: dict[str, list[NodeEntry]] = {name: [] for name in names}
+    for node in report.nodes:
+        by_zone[node.zone].append(node)
+    cells: list[list[Child]] = []
+    for zone in report.zones:
+        own = by_zone[zone.zone]
+        cells.append(
+            [
+                element("strong", zone.zone or "no zone"),
+                f"{zone.ready} of {zone.nodes}",
+                f"{sum(node.pods for node in own):,}",
+                _cell_bar("CPU", _sum([node.cpu for node in own]), cores),
+                _cell_bar("Memory", _sum([node.memory for node in own]), memory),
+            ]
+        )
+    spreads = sorted(report.spreads, key=_spread_order)
+    shown = [spread for spread in spreads if spread.pods > 1][:MOST_ROWS]
+    rest = len([spread for spread in spreads if spread.pods > 1]) - len(shown)
+    return element(
+        "section",
+        element("h2", "Zones"),
+        _table(
+            f"By the nodes' label {ZONE}",
+            ("Zone", "Nodes ready", "Pods", "CPU", "Memory"),
+            cells,
+            numbers={1, 2},
+        ),
+        element("h3", "How workloads are spread"),
+        _table(
+            "Pods by zone, the least even first",
+            ("Workload", "Pods", *(name or "no zone" for name in names), "Spread"),
+            [_spread_cells(spread, names) for spread in shown],
+            numbers=set(range(1, len(names) + 2)),
+        )
+        if shown
+        else element("p", "No workload has several pods.", class_="note"),
+        element("p", f"and {counted(rest, 'more workload')}", class_="note") if rest else None,
+        id="zones",
+    )
+
+
+def _sum(parts: Sequence[Promised]) -> Promised:
+    used = [part.used for part in parts if part.used is not None]
+    return Promised(
+        sum(part.allocatable for part in parts),
+        {one: sum(part.requested[one] for part in parts) for one in PodQOSClass},
+        sum(part.limited for part in parts),
+        sum(part.without_limit for part in parts),
+        sum(used) if used else None,
+    )
+
+
+def _spread_order(spread: WorkloadSpread) -> tuple[int, bool, int, str, str]:
+    severity, _ = spread_words(spread)
+    return -_SIGNS.index(severity), spread.exceeded is None, -spread.pods, spread.namespace, spread.name
+
+
+def _spread_cells(spread: WorkloadSpread, names: Sequence[str]) -> list[Child]:
+    severity, words = spread_words(spread)
+    counts = [spread.zones.get(name, 0) for name in names]
+    return [
+        joined(element("span", f"{spread.namespace}/", class_="dim"), element("strong", spread.name)),
+        str(spread.pods),
+        *(element("span", str(count), class_="none" if not count else None) for count in counts),
+        joined(severity_word(severity), " ", words) if severity is not Severity.FINE else words,
+    ]
+
+
+def priorities(report: ClusterReport) -> Markup:
+    """Which priorities pods have, the highest first."""
+    kinds: dict[tuple[int, str], list[PodEntry]] = {}
+    for pod in report.pods:
+        kinds.setdefault((pod.priority, pod.priority_class), []).append(pod)
+    known = {entry.metadata.name: entry for entry in report.classes or ()}
+    rows: list[list[Child]] = []
+    for (value, name), own in sorted(kinds.items(), key=lambda item: (-item[0][0], item[0][1])):
+        counts = Counter(pod.asked.qos_class for pod in own)
+        by_class = {one: counts[one] for one in PodQOSClass}
+        told = ", ".join(f"{one.value} {by_class[one]:,}" for one in PodQOSClass if by_class[one])
+        policy = known[name].preemption_policy if name in known else None
+        rows.append(
+            [
+                f"{value:,}",
+                element("strong", name) if name else element("span", "no class", class_="dim"),
+                f"{len(own):,}",
+                element("div", share_bar(by_class, told), element("span", told), class_="with-bar long"),
+                memory(sum(pod.asked.memory for pod in own)),
+                "preempts none" if policy == "Never" else "preempts lower pods",
+            ]
+        )
+    return element(
+        "section",
+        element("h2", "Priorities"),
+        element(
+            "p",
+            "Preemption goes by priority alone. The kubelet evicts first what uses more than it requests, then the "
+            "lower priority. The kernel looks at neither.",
+            class_="note",
+        ),
+        _table(
+            "The highest first",
+            ("Priority", "PriorityClass", "Pods", "By QoS class", "Memory requested", "When it finds no room"),
+            rows,
+            numbers={0, 2, 4},
+        ),
+        id="priorities",
+    )
+
+
+def budgets(report: ClusterReport) -> Markup:
+    """Whether a drain could take pods, and what no budget protects."""
+    known = report.budgets
+    body: list[Child] = []
+    if known is None:
+        body.append(element("p", "PodDisruptionBudgets could not be read.", class_="note"))
+    else:
+        cells: list[list[Child]] = []
+        for standing in known.standings[:MOST_ROWS]:
+            severity, words = budget_words(standing)
+            cells.append(
+                [
+                    joined(element("span", f"{standing.namespace}/", class_="dim"), element("strong", standing.name)),
+                    str(standing.pods),
+                    str(standing.healthy),
+                    str(standing.desired),
+                    joined(severity_word(severity), " ", words),
+                ]
+            )
+        headings = ("Budget", "Pods", "Healthy", "Needed", "May a drain take one?")
+        if cells:
+            body.append(_table("The worst first", headings, cells, numbers={1, 2, 3}))
+        else:
+            body.append(element("p", "There are none.", class_="note"))
+        rest = len(known.standings) - len(cells)
+        body.append(element("p", f"and {counted(rest, 'more budget')}", class_="note") if rest else None)
+        body.append(_unprotected(report))
+    return element("section", element("h2", "Disruption budgets"), *body, id="budgets")
+
+
+def _unprotected(report: ClusterReport) -> Markup | None:
+    bare = report.budgets.unprotected if report.budgets else ()
+    if not bare:
+        return None
+    shown = [f"{one.namespace}/{one.name} ({one.pods})" for one in bare[:MOST_ROWS]]
+    more = f" and {len(bare) - len(shown)} more" if len(bare) > len(shown) else ""
+    return element(
+        "details",
+        element("summary", f"{counted(len(bare), 'workload')} of several pods without a budget"),
+        element("p", f"{', '.join(shown)}{more}"),
+    )
+
+
+def partitions(report: ClusterReport) -> Markup:
+    """Nodes that do not answer, and what hangs on them."""
+    known = report.partitions
+    if known is None:
+        body: Child = element("p", "Unknown: no heartbeat was read.", class_="note")
+    elif not known.nodes:
+        body = element("p", f"All {counted(known.nodes_total, 'node')} answer.", class_="note")
+    else:
+        pages = partitions_pages(known, wide=False)
+        body = [
+            element("article", element("h3", page.title), page_body(page, level=4), class_="card") for page in pages
+        ]
+    return element("section", element("h2", "Silent nodes"), body, id="partitions")
+
+
+def troubled(report: ClusterReport) -> Markup | None:
+    """Pods that something is wrong with, the worst first: for paper, and where no script runs."""
+    found = sorted((pod for pod in report.pods if pod.risk is not None), key=_risk_order)
+    if not found:
+        return None
+    shown = found[:_MOST_TROUBLED]
+    rest = len(found) - len(shown)
+    return element(
+        "div",
+        _table(
+            "Pods with something wrong, the worst first",
+            ("Pod", "What", "Node", "QoS class", "Priority"),
+            [_troubled_cells(pod) for pod in shown],
+            numbers={4},
+        ),
+        element("p", f"and {counted(rest, 'more pod')}", class_="note") if rest else None,
+        class_="static",
+    )
+
+
+def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
+    return _RISKS.index(pod.risk) if pod.risk else len(_RISKS), -pod.priority, pod.namespace, pod.name
+
+
+def _troubled_cells(pod: PodEntry) -> list[Child]:
+    return [
+        joined(element("span", f"{pod.namespace}/", class_="dim"), element("strong", pod.name)),
+        RISK_WORDS[pod.risk] if pod.risk else "",
+        pod.node or "none",
+        pod.asked.qos_class.value,
+        f"{pod.priority:,}",
+    ]
+
+
+def unknown(report: ClusterReport) -> Markup | None:
+    """What could not be read."""
+    lines = list(dict.fromkeys(map(unread_words, report.unread)))
+    if not lines:
+        return None
+    return element(
+        "section",
+        element("h2", "Not known"),
+        element("ul", [element("li", line) for line in lines[:MOST_ROWS]]),
+        id="unknown",
+    )
+
+
+def _table(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Child]],
+    *,
+    numbers: set[int] | frozenset[int] = frozenset(),
+) -> Markup:
+    def side(place: int) -> str | None:
+        return "number" if place in numbers else None
+
+    head = [element("th", text, scope="col", class_=side(place)) for place, text in enumerate(headings)]
+    body = [
+        element(
+            "tr",
+            [
+                element("th", cell, scope="row", class_=side(place))
+                if not place
+                else element("td", cell, class_=side(place))
+                for place, cell in enumerate(row)
+            ],
+        )
+        for row in rows
+    ]
+    drawn = element(
+        "table",
+        element("caption", title),
+        element("thead", element("tr", head)),
+        element("tbody", body),
+        class_="cells",
+    )
+    return element("div", drawn, class_="wide", tabindex="0", role="region", aria_label=title)
+
+
+def anchors() -> Iterator[tuple[str, str]]:
+    """The sections, by their ids and names."""
+    yield from (
+        ("summary", "Summary"),
+        ("capacity", "Capacity"),
+        ("nodes", "Nodes"),
+        ("pods", "Pods"),
+        ("zones", "Zones"),
+        ("priorities", "Priorities"),
+        ("budgets", "Budgets"),
+        ("partitions", "Silent nodes"),
+    )

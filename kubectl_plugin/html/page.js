@@ -1,0 +1,402 @@
+"use strict";
+/* Lists of nodes and pods: searched, sorted, and drawn as far as they are seen. Everything that comes from the cluster
+   goes into text nodes and attributes of shapes; nothing of it is ever read as markup. */
+(async () => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const root = document.documentElement;
+  const find = (id) => document.getElementById(id);
+
+  /** An element with classes, attributes and children: strings become text. */
+  function make(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (value === null || value === false) continue;
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else made.setAttribute(key, value === true ? "" : value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  async function read() {
+    const block = find("data");
+    if (!block.hasAttribute("data-packed")) return JSON.parse(block.textContent);
+    const packed = Uint8Array.from(atob(block.textContent), (sign) => sign.charCodeAt(0));
+    const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(plain).json();
+  }
+
+  // Amounts, as the command line writes them.
+  function memory(size) {
+    if (Math.abs(size) < 1024) return String(size);
+    const units = ["Ki", "Mi", "Gi", "Ti", "Pi"];
+    let power = 0;
+    for (let left = Math.abs(size); left >= 1024 && power < units.length; left /= 1024) power += 1;
+    const value = size / 1024 ** power;
+    return (Math.abs(value) < 100 ? value.toFixed(1).replace(/\.0$/, "") : value.toFixed(0)) + units[power - 1];
+  }
+  const cpu = (milli) => (milli % 1000 === 0 ? String(milli / 1000) : milli > 1000 && milli % 100 === 0 ? String(milli / 1000) : `${milli}m`);
+  const cores = (milli) => (Math.abs(milli) < 10000 ? cpu(milli) : (milli / 1000).toLocaleString("en-US", { maximumFractionDigits: 1 }));
+  const grouped = (number) => number.toLocaleString("en-US");
+  const known = (value, words = String) => (value === null ? "unknown" : words(value));
+  const knownCell = (value, words = String) => (value === null ? make("span", { class: "dim" }, "unknown") : words(value));
+
+  // Bars, as they are drawn without a script too.
+  const MARKS = ["guaranteed", "burstable", "besteffort"];
+  function rect(kind, x, y, width, height) {
+    const made = document.createElementNS(SVG, "rect");
+    for (const [key, value] of Object.entries({ class: kind, x, y, width, height })) made.setAttribute(key, value);
+    return made;
+  }
+  function bar([allocatable, ...rest], words) {
+    const requested = rest.slice(0, 3), [limited, used] = rest.slice(3);
+    const whole = Math.max(allocatable, requested.reduce((sum, part) => sum + part, 0), 1);
+    const percent = (amount) => `${((100 * amount) / whole).toFixed(1)}%`;
+    const drawn = document.createElementNS(SVG, "svg");
+    for (const [key, value] of Object.entries({ class: "bar", role: "img", "aria-label": words })) drawn.setAttribute(key, value);
+    drawn.append(rect("track", 0, 1, "100%", 16));
+    let start = 0;
+    requested.forEach((part, place) => {
+      if (part) drawn.append(rect(`part ${MARKS[place]}`, percent(start), 1, percent(part), 16));
+      start += part;
+    });
+    if (limited) drawn.append(rect("limited", 0, 13.5, percent(Math.min(limited, whole)), 3));
+    if (used !== null) drawn.append(rect("used", percent(Math.min(used, 0.99 * whole)), 0, 2.5, 18));
+    return drawn;
+  }
+  const requestedOf = (promised) => promised[1] + promised[2] + promised[3];
+  const percentOf = (promised) => (promised[0] ? Math.floor((100 * requestedOf(promised)) / promised[0]) : 0);
+  function told(name, promised, words) {
+    const used = promised[5] === null ? "" : `, used ${words(promised[5])}`;
+    return `${name}: requested ${words(requestedOf(promised))} of ${words(promised[0])} (${percentOf(promised)}%), limits ${words(promised[4])}${used}`;
+  }
+  function withBar(name, promised, words) {
+    const text = told(name, promised, words);
+    const made = make("div", { class: "with-bar", title: text }, bar(promised, text), make("span", {}, `${percentOf(promised)}%`));
+    return made;
+  }
+
+  /** A table of any number of rows: only those that are seen are in the page. */
+  class List {
+    constructor({ place, label, columns, count, height, open, order }) {
+      Object.assign(this, { columns, count, height, open });
+      this.rows = Int32Array.from({ length: count }, (_, row) => row);
+      this.sorted = order;
+      this.first = -1;
+      this.head = make("tr", { "aria-rowindex": 1 });
+      columns.forEach((column) => {
+        const button = make("button", { type: "button", onclick: () => this.sortBy(column) }, column.label);
+        column.th = make("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": "none" }, button);
+        this.head.append(column.th);
+      });
+      this.body = make("tbody");
+      const cols = make("colgroup", {}, ...columns.map((column) => {
+        const col = make("col");
+        col.style.width = column.width;
+        return col;
+      }));
+      this.table = make("table", { "aria-label": label }, cols, make("thead", {}, this.head), this.body);
+      this.frame = make("div", { class: "virtual", tabindex: 0, role: "region", "aria-label": `${label}, scrolls` }, this.table);
+      this.frame.addEventListener("scroll", () => this.draw(), { passive: true });
+      this.body.addEventListener("keydown", (event) => this.move(event));
+      new ResizeObserver(() => this.draw()).observe(this.frame);
+      place.append(this.frame);
+    }
+
+    show(rows) {
+      this.rows = rows;
+      this.sort();
+      this.frame.scrollTop = 0;
+      this.draw(true);
+    }
+
+    sortBy(column) {
+      const [current, direction] = this.sorted;
+      this.sorted = [column.key, current === column.key ? -direction : column.number ? -1 : 1];
+      this.sort();
+      this.draw(true);
+    }
+
+    sort() {
+      const [key, direction] = this.sorted;
+      const column = this.columns.find((one) => one.key === key);
+      this.columns.forEach((one) => one.th.setAttribute("aria-sort", one !== column ? "none" : direction > 0 ? "ascending" : "descending"));
+      // What is not known comes last either way, and rows that are equal keep their order.
+      const values = new Array(this.count);
+      for (const row of this.rows) values[row] = column.value(row);
+      this.rows = Int32Array.from(this.rows).sort((a, b) => {
+        const x = values[a], y = values[b];
+        if (x === y) return a - b;
+        if (x === null) return 1;
+        if (y === null) return -1;
+        return x < y ? -direction : direction;
+      });
+    }
+
+    draw(anew = false) {
+      const seen = Math.ceil((this.frame.clientHeight || 600) / this.height) + 16;
+      const first = Math.max(0, Math.min(Math.floor(this.frame.scrollTop / this.height) - 8, this.rows.length - seen));
+      if (!anew && first === this.first && this.drawn === seen) return;
+      const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.at : null;
+      [this.first, this.drawn] = [first, seen];
+      const last = Math.min(first + seen, this.rows.length);
+      const made = [];
+      if (first > 0) made.push(this.spacer(first));
+      for (let at = first; at < last; at += 1) made.push(this.row(at));
+      if (last < this.rows.length) made.push(this.spacer(this.rows.length - last));
+      if (!this.rows.length) {
+        made.push(make("tr", {}, make("td", { colspan: this.columns.length, class: "nothing" }, "Nothing matches. Take something out of the search.")));
+      }
+      this.table.setAttribute("aria-rowcount", this.rows.length + 1);
+      this.body.replaceChildren(...made);
+      if (focused !== null) this.body.querySelector(`[data-at="${focused}"]`)?.focus({ preventScroll: true });
+    }
+
+    spacer(rows) {
+      const cell = make("td", { colspan: this.columns.length });
+      cell.style.height = `${rows * this.height}px`;
+      return make("tr", { class: "spacer", "aria-hidden": "true" }, cell);
+    }
+
+    row(at) {
+      const row = this.rows[at];
+      const cells = this.columns.map((column, place) => {
+        const content = column.cell(row);
+        const hint = typeof content === "string" ? content : null;
+        if (place) return make("td", { class: column.number ? "number" : null, title: hint }, content);
+        return make("th", { scope: "row", title: hint }, make("button", { type: "button", "data-at": at, onclick: () => this.open(row) }, content));
+      });
+      const made = make("tr", { "aria-rowindex": at + 2 }, ...cells);
+      made.style.height = `${this.height}px`;
+      return made;
+    }
+
+    move(event) {
+      const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };
+      const at = Number(event.target.dataset?.at);
+      if (!(event.key in steps) || Number.isNaN(at)) return;
+      event.preventDefault();
+      const next = Math.max(0, Math.min(this.rows.length - 1, at + steps[event.key]));
+      const top = next * this.height, below = top + this.height * 2;
+      if (top < this.frame.scrollTop) this.frame.scrollTop = top;
+      else if (below > this.frame.scrollTop + this.frame.clientHeight) this.frame.scrollTop = below - this.frame.clientHeight;
+      this.draw();
+      this.body.querySelector(`[data-at="${next}"]`)?.focus({ preventScroll: true });
+    }
+  }
+
+  const { nodes, pods, texts, classes, risks, severities } = await read();
+  const podName = (row) => `${texts[pods.namespace[row]]}/${pods.name[row]}`;
+  const otherPod = (pod) => (typeof pod === "number" ? podName(pod) : known(pod));
+  const shortPod = (pod) => {
+    const whole = otherPod(pod);
+    return make("span", { title: whole }, whole.slice(whole.indexOf("/") + 1));
+  };
+  function qosCell(place) {
+    const drawn = document.createElementNS(SVG, "svg");
+    for (const [key, value] of Object.entries({ class: "swatch", viewBox: "0 0 12 12", width: 12, height: 12, "aria-hidden": "true" })) drawn.setAttribute(key, value);
+    drawn.append(rect(`part ${MARKS[place]}`, 1, 1, 10, 10));
+    return make("span", { title: classes[place] }, drawn, ` ${classes[place]}`);
+  }
+  const SIGNS = { fine: "fine", notice: "look", trouble: "trouble" };
+  const sign = (severity) => make("span", { class: `sign ${severity}` }, SIGNS[severity]);
+
+  // What is opened.
+  const detail = find("detail");
+  function open(title, template, body, actions = []) {
+    find("detail-title").textContent = title;
+    const whole = find(template);
+    const buttons = actions.length ? [make("div", { class: "actions" }, ...actions)] : [];
+    find("detail-body").replaceChildren(...buttons, ...(whole ? [whole.content.cloneNode(true)] : []), ...body(Boolean(whole)));
+    if (!detail.open) detail.showModal();
+    detail.scrollTop = 0;
+  }
+  find("detail-close").addEventListener("click", () => detail.close());
+  detail.addEventListener("click", (event) => { if (event.target === detail) detail.close(); });
+
+  function facts(entries) {
+    const shown = entries.filter(([, value]) => value !== null && value !== "");
+    return make("dl", { class: "facts" }, ...shown.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  }
+  function command(words) {
+    return make("p", {}, "Everything: ", make("code", { class: "command" }, words));
+  }
+
+  function openPod(row) {
+    const node = pods.node[row];
+    const actions = node < 0 ? [] : [make("button", { type: "button", onclick: () => openNode(node) }, `Node ${nodes.name[node]}`)];
+    open(`pod/${pods.name[row]} in ${texts[pods.namespace[row]]}`, `pod-${row}`, (whole) => (whole ? [] : [
+      facts([
+        ["State", texts[pods.state[row]]],
+        ["What is wrong", pods.risk[row] < 0 ? "nothing that stands out" : risks[pods.risk[row]]],
+        ["QoS class", classes[pods.qos[row]]],
+        ["Priority", `${grouped(pods.priority[row])} ${texts[pods.class[row]]}`],
+        ["Owner", texts[pods.owner[row]]],
+        ["Node", texts[pods.bound[row]]],
+        ["Requests", `cpu ${cpu(pods.cpu[row])}, memory ${memory(pods.memory[row])}`],
+        ["Memory limit", pods.limit[row] ? memory(pods.limit[row]) : "none"],
+        ["Memory used", known(pods.used[row], memory)],
+        ["oom_score_adj", known(pods.adj[row])],
+        ["Killed by the kernel", pods.killed[row] === null ? "unknown" : `place ${pods.killed[row]} among the containers of its node`],
+        ["Evicted by the kubelet", pods.evicted[row] === null ? "never, or its usage is unknown" : `place ${pods.evicted[row]} of its node`],
+        ["Restarts", grouped(pods.restarts[row])],
+      ]),
+      ...(pods.plain[row] ? [command(`kubectl qos explain pod/${pods.name[row]} -n ${texts[pods.namespace[row]]}`)] : []),
+    ]), actions);
+  }
+
+  function openNode(row) {
+    const own = [];
+    pods.node.forEach((node, pod) => { if (node === row) own.push(pod); });
+    const actions = [make("button", { type: "button", onclick: () => { detail.close(); search(`node:${nodes.name[row]}`); } }, `Its ${own.length} pods in the list`)];
+    open(`node/${nodes.name[row]}`, `node-${row}`, (whole) => (whole ? [] : [
+      facts([
+        ["State", texts[nodes.state[row]]],
+        ["Zone", texts[nodes.zone[row]]],
+        ["Taints", nodes.taints[row].map((taint) => texts[taint]).join(", ")],
+        ["Pods", `${nodes.pods[row]} of ${nodes.most[row]}`],
+        ["", ""],
+      ]),
+      withBar("CPU", nodes.cpu[row], cores), make("p", {}, told("CPU", nodes.cpu[row], cores)),
+      withBar("Memory", nodes.memory[row], memory), make("p", {}, told("Memory", nodes.memory[row], memory)),
+      ordered("Whom the kernel kills first, if memory runs out", own, pods.killed, (pod) => `points ${known(pods.points[pod])}, oom_score_adj ${known(pods.adj[pod])}`),
+      ordered("Whom the kubelet evicts first", own, pods.evicted, (pod) => `uses ${known(pods.used[pod], memory)}, requests ${memory(pods.memory[pod])}, priority ${grouped(pods.priority[pod])}`),
+      ...(nodes.plain[row] ? [command(`kubectl qos node ${nodes.name[row]} -o wide`)] : []),
+    ]), actions);
+  }
+
+  function ordered(title, own, ranks, words) {
+    const shown = own.filter((pod) => ranks[pod] !== null).sort((a, b) => ranks[a] - ranks[b]).slice(0, 30);
+    if (!shown.length) return make("p", { class: "note" }, `${title}: unknown.`);
+    const items = shown.map((pod) => make("li", {}, make("strong", {}, podName(pod)), `: ${words(pod)}`));
+    return make("section", {}, make("h3", {}, title), make("ol", {}, ...items));
+  }
+
+  // The list of nodes.
+  const nodeList = new List({
+    place: find("nodes-list"), label: "Nodes", count: nodes.name.length, height: 40, open: openNode, order: ["state", -1],
+    columns: [
+      { key: "name", label: "Node", width: "14%", value: (row) => nodes.name[row], cell: (row) => nodes.name[row] },
+      { key: "zone", label: "Zone", width: "7%", value: (row) => texts[nodes.zone[row]], cell: (row) => texts[nodes.zone[row]] || "none" },
+      {
+        key: "state", label: "State", width: "16%", value: (row) => nodes.severity[row] * 1000 + percentOf(nodes.memory[row]),
+        cell: (row) => make("span", {}, sign(severities[nodes.severity[row]]), ` ${texts[nodes.state[row]]}`),
+      },
+      { key: "pods", label: "Pods", width: "7%", number: true, value: (row) => nodes.pods[row], cell: (row) => `${nodes.pods[row]} / ${nodes.most[row]}` },
+      { key: "cpu", label: "CPU", width: "14%", value: (row) => -percentOf(nodes.cpu[row]), cell: (row) => withBar("CPU", nodes.cpu[row], cores) },
+      { key: "memory", label: "Memory", width: "14%", value: (row) => -percentOf(nodes.memory[row]), cell: (row) => withBar("Memory", nodes.memory[row], memory) },
+      { key: "killed", label: "Killed first", width: "14%", value: (row) => otherPod(nodes.killed[row]), cell: (row) => shortPod(nodes.killed[row]) },
+      { key: "evicted", label: "Evicted first", width: "14%", value: (row) => otherPod(nodes.evicted[row]), cell: (row) => shortPod(nodes.evicted[row]) },
+    ],
+  });
+
+  // The list of pods.
+  const podList = new List({
+    place: find("pods-list"), label: "Pods", count: pods.name.length, height: 36, open: openPod, order: ["risk", 1],
+    columns: [
+      { key: "name", label: "Pod", width: "17.5%", value: (row) => pods.name[row], cell: (row) => pods.name[row] },
+      { key: "namespace", label: "Namespace", width: "9.5%", value: (row) => texts[pods.namespace[row]], cell: (row) => texts[pods.namespace[row]] },
+      { key: "risk", label: "What is wrong", width: "12.5%", value: (row) => (pods.risk[row] < 0 ? null : pods.risk[row]), cell: (row) => (pods.risk[row] < 0 ? texts[pods.state[row]] : make("strong", {}, risks[pods.risk[row]])) },
+      { key: "qos", label: "QoS class", width: "10%", value: (row) => pods.qos[row], cell: (row) => qosCell(pods.qos[row]) },
+      { key: "node", label: "Node", width: "9.5%", value: (row) => texts[pods.bound[row]] || null, cell: (row) => texts[pods.bound[row]] || "none" },
+      { key: "priority", label: "Priority", width: "11%", number: true, value: (row) => pods.priority[row], cell: (row) => grouped(pods.priority[row]) },
+      { key: "memory", label: "Memory", width: "7%", number: true, value: (row) => pods.memory[row], cell: (row) => (pods.memory[row] ? memory(pods.memory[row]) : "none") },
+      { key: "used", label: "Used", width: "8%", number: true, value: (row) => pods.used[row], cell: (row) => knownCell(pods.used[row], memory) },
+      { key: "adj", label: "OOM adj", width: "8%", number: true, value: (row) => pods.adj[row], cell: (row) => knownCell(pods.adj[row]) },
+      { key: "evicted", label: "Eviction", width: "7%", number: true, value: (row) => (pods.evicted[row] === null ? null : -pods.evicted[row]), cell: (row) => (pods.evicted[row] === null ? "" : `${pods.evicted[row]}.`) },
+    ],
+  });
+
+  // Filters.
+  function select(place, label, options) {
+    const made = make("select", { onchange: () => filterPods() }, ...options.map(([value, words]) => make("option", { value }, words)));
+    find(place).append(make("label", {}, make("span", {}, label), made));
+    return made;
+  }
+  const counts = new Map();
+  pods.namespace.forEach((place) => counts.set(place, (counts.get(place) || 0) + 1));
+  const byName = [...counts.keys()].sort((a, b) => (texts[a] < texts[b] ? -1 : 1));
+  const inNamespace = select("pods-filters", "Namespace", [["", "all"], ...byName.map((place) => [String(place), `${texts[place]} (${grouped(counts.get(place))})`])]);
+  const ofClass = select("pods-filters", "QoS class", [["", "all"], ...classes.map((name, place) => [String(place), name])]);
+  const inTrouble = select("pods-filters", "What is wrong", [["", "all"], ["any", "anything"], ...risks.map((words, place) => [String(place), words])]);
+
+  const lower = (text) => text.toLowerCase();
+  const lowerTexts = texts.map(lower);
+  let haystack = null;
+  function podText(row) {
+    if (!haystack) haystack = new Array(pods.name.length);
+    haystack[row] ??= [lower(pods.name[row]), lowerTexts[pods.namespace[row]], lowerTexts[pods.bound[row]], lowerTexts[pods.owner[row]], lowerTexts[pods.class[row]]].join("\n");
+    return haystack[row];
+  }
+  const FIELDS = {
+    node: (row) => lowerTexts[pods.bound[row]],
+    ns: (row) => lowerTexts[pods.namespace[row]],
+    owner: (row) => lowerTexts[pods.owner[row]],
+    class: (row) => lowerTexts[pods.class[row]],
+  };
+  /** ``web node:a1``: every word has to be there; a word behind a field's name in that field, and as all of it if it is one. */
+  function matcher(text) {
+    const tests = lower(text).split(/\s+/).filter(Boolean).map((word) => {
+      const [, field, value] = /^(node|ns|owner|class):(.+)$/.exec(word) || [];
+      if (!field) return (row) => podText(row).includes(word);
+      const exact = lowerTexts.includes(value) && (field === "node" || field === "ns");
+      return (row) => (exact ? FIELDS[field](row) === value : FIELDS[field](row).includes(value));
+    });
+    return (row) => tests.every((test) => test(row));
+  }
+  function announce(place, shown, all, what) {
+    find(place).textContent = shown === all ? `${grouped(all)} ${what}` : `${grouped(shown)} of ${grouped(all)} ${what}`;
+  }
+  function filterPods() {
+    const matches = matcher(find("pods-search").value);
+    const [namespace, qos, risk] = [inNamespace.value, ofClass.value, inTrouble.value];
+    const rows = [];
+    for (let row = 0; row < pods.name.length; row += 1) {
+      if (namespace && pods.namespace[row] !== Number(namespace)) continue;
+      if (qos && pods.qos[row] !== Number(qos)) continue;
+      if (risk && (risk === "any" ? pods.risk[row] < 0 : pods.risk[row] !== Number(risk))) continue;
+      if (matches(row)) rows.push(row);
+    }
+    podList.show(Int32Array.from(rows));
+    announce("pods-count", rows.length, pods.name.length, "pods");
+  }
+  function filterNodes() {
+    const words = lower(find("nodes-search").value).split(/\s+/).filter(Boolean);
+    const rows = [];
+    for (let row = 0; row < nodes.name.length; row += 1) {
+      const text = [lower(nodes.name[row]), lowerTexts[nodes.zone[row]], lowerTexts[nodes.state[row]], ...nodes.taints[row].map((taint) => lowerTexts[taint])].join("\n");
+      if (words.every((word) => text.includes(word))) rows.push(row);
+    }
+    nodeList.show(Int32Array.from(rows));
+    announce("nodes-count", rows.length, nodes.name.length, "nodes");
+  }
+  function search(text, risk = "") {
+    find("pods-search").value = text;
+    [inNamespace.value, ofClass.value, inTrouble.value] = ["", "", risk];
+    filterPods();
+    find("pods").scrollIntoView();
+    find("pods-search").focus({ preventScroll: true });
+  }
+  function soon(task) {
+    let waiting = 0;
+    return () => { clearTimeout(waiting); waiting = setTimeout(task, 80); };
+  }
+  find("pods-search").addEventListener("input", soon(filterPods));
+  find("nodes-search").addEventListener("input", soon(filterNodes));
+  document.querySelectorAll("[class^=show-]").forEach((link) => link.addEventListener("click", (event) => {
+    event.preventDefault();
+    search("", link.className.slice("show-".length));
+  }));
+
+  // Dark or light: as the reader's machine has it, until they say otherwise.
+  const theme = find("theme");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+  const showTheme = () => theme.setAttribute("aria-pressed", String(isDark()));
+  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; showTheme(); });
+  showTheme();
+
+  root.classList.add("scripted");
+  filterNodes();
+  filterPods();
+  root.dataset.ready = "true";
+})();

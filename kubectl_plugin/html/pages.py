@@ -1,0 +1,77 @@
+"""Pages of words (`render.page`) as HTML: the same words as on a terminal."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from kubectl_plugin.html.markup import Markup, element
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+
+__all__ = ["page_body", "severity_word"]
+
+_WORDS = {Severity.FINE: "fine", Severity.NOTICE: "look", Severity.TROUBLE: "trouble"}
+
+
+def severity_word(severity: Severity) -> Markup:
+    """A sign with its word: colour says nothing that it does not."""
+    return element("span", _WORDS[severity], class_=f"sign {severity.value}")
+
+
+def page_body(page: Page, *, level: int) -> Markup:
+    """A page without its title.
+
+    Args:
+        page: What it says.
+        level: Of the headings in it.
+    """
+    first, *rest = page.verdict or ("",)
+    return element(
+        "div",
+        element("p", severity_word(page.severity), " ", element("strong", first), class_="verdict"),
+        [element("p", sentence) for sentence in rest],
+        [_table(part, level) if isinstance(part, Table) else _section(part, level) for part in page.parts],
+        _next(page, level),
+        class_="told",
+    )
+
+
+def _section(section: Section, level: int) -> Markup:
+    lines: list[Markup] = []
+    for is_row, group in groupby(section.lines, key=lambda line: isinstance(line, Row)):
+        if is_row:
+            rows = [line.cells for line in group if isinstance(line, Row)]
+            body = element("tbody", [element("tr", [element("td", cell) for cell in cells]) for cells in rows])
+            lines.append(element("table", body, class_="rows", role="presentation"))
+        else:
+            lines += [element("p", str(line)) for line in group]
+    return element("section", element(f"h{level}", section.label), element("div", lines), class_="part-of")
+
+
+def _table(table: Table, level: int) -> Markup:
+    head = element(
+        "tr",
+        [element("th", text, scope="col", class_=_side(table, place)) for place, text in enumerate(table.headings)],
+    )
+    rows = [
+        element("tr", [element("td", text, class_=_side(table, place)) for place, text in enumerate(row)])
+        for row in table.rows
+    ]
+    drawn = element("table", element("thead", head), element("tbody", rows), class_="cells")
+    title = element(f"h{level}", table.title) if table.title else None
+    label = table.title or " and ".join(filter(None, table.headings[:2]))
+    return element(
+        "section", title, element("div", drawn, class_="wide", tabindex="0", role="region", aria_label=label)
+    )
+
+
+def _side(table: Table, place: int) -> str | None:
+    return "number" if place in table.right else None
+
+
+def _next(page: Page, level: int) -> Markup | None:
+    if not page.next_commands:
+        return None
+    commands = [element("li", element("code", command)) for command in page.next_commands]
+    return element(
+        "section", element(f"h{level}", "Next"), element("ul", commands, class_="commands"), class_="part-of"
+    )

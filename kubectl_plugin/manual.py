@@ -1,0 +1,118 @@
+"""Manual pages, made from the words of the commands: ``python -m kubectl_plugin.manual FOLDER``.
+
+One page for ``kubectl qos`` and one for each command, in the macros of man(7). They hold no date: the same sources make
+the same pages.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kubectl_plugin import exit_codes
+from kubectl_plugin.parsing import COMMANDS, words_of
+from kubectl_plugin.parsing.flags import Flag, groups_of
+from podrules import __version__
+
+__all__ = ["main", "pages"]
+
+_NAMED: Final = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write all pages to a folder, which is made."""
+    words = sys.argv[1:] if argv is None else argv
+    if len(words) != 1:
+        print("usage: python -m kubectl_plugin.manual FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(words[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+def pages() -> Mapping[str, str]:
+    """Each page by the name of its file, ``kubectl-qos-explain.1``."""
+    own = {f"kubectl-qos-{command}.1": _page(_of_command(command), f"kubectl-qos-{command}") for command in COMMANDS}
+    return {"kubectl-qos.1": _page(_of_all(), "kubectl-qos"), **own}
+
+
+def _page(lines: Iterator[str], name: str) -> str:
+    head = f'.TH {name.upper()} 1 "" "kubectl-qos {__version__}" "kubectl qos"'
+    return (
+        "\n".join(['.\\" Made by kubectl_plugin.manual: edit the words of the command instead.', head, *lines]) + "\n"
+    )
+
+
+def _of_all() -> Iterator[str]:
+    yield from (".SH NAME", f"kubectl\\-qos \\- {_text('explains what Kubernetes will do to a pod, and why')}")
+    yield from (".SH SYNOPSIS", r".B kubectl qos", r"\fICOMMAND\fR [\fIOPTION\fR]...")
+    yield ".SH COMMANDS"
+    for command, line in COMMANDS.items():
+        yield from (".TP", rf"\fBkubectl\-qos\-{command}\fR(1)", _line(line))
+    yield from (".SH EXIT STATUS", *_as_it_is((exit_codes.__doc__ or "").partition("\n\n")[2]))
+    yield from (".SH SEE ALSO", r"\fBkubectl\fR(1)")
+
+
+def _of_command(command: str) -> Iterator[str]:
+    words = words_of(command)
+    yield from (".SH NAME", rf"kubectl\-qos\-{command} \- {_text(COMMANDS[command])}")
+    yield from (".SH SYNOPSIS", rf".B kubectl qos {command}", " ".join(_synopsis(command)))
+    yield from (".SH DESCRIPTION", *_paragraphs(words.DESCRIPTION))
+    for group in groups_of(command):
+        yield f".SH {_text(group.title.upper())}"
+        for flag in group.flags:
+            yield from (".TP", _flag(flag), _line(_sentence(flag)))
+    for paragraph in words.EXAMPLES.strip("\n").split("\n\n"):
+        title, colon, text = paragraph.partition(":")
+        if colon and title in {"examples", "exit codes"}:
+            yield from (f".SH {title.upper()}", *_as_it_is(text))
+        else:
+            yield from (".SH NOTES", *_paragraphs(paragraph))
+    yield from (".SH SEE ALSO", r"\fBkubectl\-qos\fR(1)")
+
+
+def _synopsis(command: str) -> Iterator[str]:
+    yield r"[\fIOPTION\fR]..."
+    for group in groups_of(command):
+        yield from (rf"[\fI{_text(flag.value)}\fR]..." for flag in group.flags if not flag.names)
+
+
+def _flag(flag: Flag) -> str:
+    if not flag.names:
+        return rf"\fI{_text(flag.value)}\fR"
+    names = ", ".join(rf"\fB{_text(name)}\fR" for name in flag.names)
+    return rf"{names} \fI{_text(flag.value)}\fR" if flag.value else names
+
+
+def _sentence(flag: Flag) -> str:
+    """Its help, else what may be said."""
+    return flag.help.replace("%%", "%") or (f"one of: {', '.join(flag.choices)}" if flag.choices else "as in kubectl")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for number, paragraph in enumerate(text.strip().split("\n\n")):
+        if number:
+            yield ".PP"
+        yield from map(_line, paragraph.splitlines())
+
+
+def _as_it_is(text: str) -> Iterator[str]:
+    yield from (".nf", *map(_line, text.strip("\n").splitlines()), ".fi")
+
+
+def _line(text: str) -> str:
+    """A line of text, which no macro is made of."""
+    return rf"\&{_text(text)}" if text[:1] in {".", "'"} else _text(text)
+
+
+def _text(text: str) -> str:
+    """Characters that roff has a meaning of its own for: a dash to be typed is no hyphen."""
+    return "".join(char if char.isascii() else rf"\[u{ord(char):04X}]" for char in text.translate(_NAMED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,254 @@
+"""Words that many commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import ClusterOptions, Output
+    from kubectl_plugin.render.columns import Columns
+    from kubectl_plugin.render.jsonpath import Template
+
+__all__ = [
+    "OutputFormats",
+    "add_common",
+    "add_dry_run",
+    "add_files",
+    "add_output",
+    "add_scheduler_config",
+    "add_timeout",
+    "add_watch",
+    "cluster_options",
+    "scheduler_config",
+    "seconds",
+    "wanted_output",
+    "wants_colour",
+    "watch_interval",
+]
+
+_DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
+_TEMPLATES: Final = {
+    "jsonpath": "'{.name}'",
+    "jsonpath-as-json": "'{.name}'",
+    "jsonpath-file": "FILE",
+    "custom-columns": "NAME:.name,SOURCE:.source",
+    "custom-columns-file": "FILE",
+}
+"""Formats that need a template, each with an example."""
+_MAX_TEMPLATE: Final = 100_000
+_LEAST_INTERVAL: Final = 1.0
+"""Seconds: less would be a busy poll."""
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """``-f``."""
+    parser.add_argument(
+        "-f",
+        "--filename",
+        dest="files",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="manifest file or folder, - for standard input; may be repeated",
+    )
+
+
+class OutputFormats:
+    """Reads the value of ``-o``: a format's name, or a template's kind and the template."""
+
+    def __init__(self, plain: Sequence[str]) -> None:
+        """Know the names of those without a template."""
+        self._plain = plain
+        self.all = (*plain, *(f"{name}=" for name in _TEMPLATES))
+        """As they are typed; a template stands behind the = of those that end with one."""
+
+    def __call__(self, text: str) -> Output:
+        """The format, with its template read.
+
+        Raises:
+            argparse.ArgumentTypeError: it cannot be meant, or its template or file cannot be read.
+        """
+        from kubectl_plugin.options import Output
+
+        if text in self._plain:
+            return Output(text)
+        name, _, given = text.partition("=")
+        if name not in _TEMPLATES:
+            raise argparse.ArgumentTypeError(f"invalid choice: {text!r} (choose from {', '.join(self.all)})")
+        if not given:
+            raise argparse.ArgumentTypeError(f"{name} needs a template: write e.g. {name}={_TEMPLATES[name]}")
+        return Output(name, _template(name, given))
+
+
+def _template(name: str, given: str) -> Template | Columns:
+    from kubectl_plugin.render import columns, jsonpath
+
+    try:
+        text = _read_template(given) if name.endswith("-file") else given
+        match name:
+            case "custom-columns":
+                return columns.columns_from_spec(text)
+            case "custom-columns-file":
+                return columns.columns_from_lines(text)
+        return jsonpath.parse(text)
+    except jsonpath.JSONPathError as error:
+        raise argparse.ArgumentTypeError(f"{name}: {error}") from error
+
+
+def _read_template(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time
+            text = file.read(_MAX_TEMPLATE + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{path}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+    if len(text) > _MAX_TEMPLATE:
+        raise argparse.ArgumentTypeError(f"{path}: longer than {_MAX_TEMPLATE} characters: it is no template")
+    return text
+
+
+def add_output(
+    parser: argparse.ArgumentParser, *, wide: bool = False, name: bool = False, own: Sequence[str] = ()
+) -> None:
+    """``-o``.
+
+    Args:
+        parser: Of a command that prints reports.
+        wide: Whether there is more to tell in words than a table shows.
+        name: Whether a report is about objects.
+        own: Formats that this command alone has, and prints itself.
+    """
+    plain = ("table", *(["wide"] if wide else []), "json", "yaml", *(["name"] if name else []), "markdown", *own)
+    formats = OutputFormats(plain)
+    parser.add_argument(
+        "-o", "--output", default="table", type=formats, metavar="FORMAT", help=f"one of: {', '.join(formats.all)}"
+    )
+    parser.add_argument("--no-headers", action="store_true", help="custom-columns without headings")
+
+
+def wanted_output(args: argparse.Namespace) -> Output:
+    """What ``-o`` and ``--no-headers`` ask for. What does not go together ends the process with code 2."""
+    output: Output = args.output
+    if not args.no_headers:
+        return output
+    from kubectl_plugin.render.columns import Columns
+
+    columns = output.template
+    parser: argparse.ArgumentParser = args.command_parser
+    if not isinstance(columns, Columns):
+        parser.error("--no-headers is for -o custom-columns=SPEC; -o name prints names alone")
+    return output._replace(template=columns._replace(shows_headings=False))
+
+
+def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
+    """``--scheduler-config``."""
+    parser.add_argument(
+        "--scheduler-config",
+        metavar="WHERE",
+        help="the scheduler's KubeSchedulerConfiguration: a file, or configmap/NAMESPACE/NAME; its defaults otherwise",
+    )
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """``--dry-run=server``."""
+    parser.add_argument("--dry-run", choices=["server"], help="let the API server do everything but store it")
+
+
+def add_timeout(parser: argparse.ArgumentParser, default: float | None, what: str) -> None:
+    """``--timeout``."""
+    parser.add_argument("--timeout", type=seconds, default=default, metavar="TIME", help=what)
+
+
+def add_common(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Flags of every command; returns the group of those that say where objects come from."""
+    parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
+    sources = parser.add_argument_group("where objects come from").add_mutually_exclusive_group()
+    sources.add_argument("--demo", action="store_true", help="the built-in demo cluster; needs no cluster")
+    sources.add_argument(
+        "--snapshot",
+        metavar="FILE",
+        help="what `kubectl qos snapshot` wrote; or a List as `kubectl get nodes,pods,… -A -o json|yaml` prints",
+    )
+    group = parser.add_argument_group("as in kubectl")
+    group.add_argument("-n", "--namespace", metavar="NAME")
+    group.add_argument("--context", metavar="NAME")
+    group.add_argument("--kubeconfig", metavar="FILE")
+    group.add_argument("--cluster", metavar="NAME")
+    group.add_argument("--user", metavar="NAME")
+    group.add_argument("--as", dest="as_user", metavar="USER", help="act as this user")
+    group.add_argument("--as-group", dest="as_groups", action="append", default=[], metavar="GROUP")
+    group.add_argument("--request-timeout", type=seconds, default=30.0, metavar="TIME", help="for one request; 30s")
+    return sources
+
+
+def cluster_options(args: argparse.Namespace, *, can_do_without: bool = False) -> ClusterOptions:
+    """Which cluster, as whom, in which namespace; and whether less can be answered where none answers."""
+    from kubectl_plugin.options import ClusterOptions
+
+    return ClusterOptions(
+        namespace=args.namespace,
+        context=args.context,
+        kubeconfig=args.kubeconfig,
+        cluster=args.cluster,
+        user=args.user,
+        as_user=args.as_user,
+        as_groups=tuple(args.as_groups),
+        request_timeout=args.request_timeout,
+        demo=args.demo,
+        snapshot=args.snapshot,
+        offline=getattr(args, "offline", False),
+        can_do_without=can_do_without,
+    )
+
+
+def scheduler_config(args: argparse.Namespace) -> str | None:
+    """Where the scheduler's configuration is; the demo cluster has its own."""
+    given: str | None = args.scheduler_config
+    return given or (_DEMO_SCHEDULER if args.demo else None)
+
+
+def wants_colour(args: argparse.Namespace) -> bool:
+    """Colour on a terminal, unless the user or the terminal says otherwise (no-color.org)."""
+    if args.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout.isatty()
+
+
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """``--watch`` and ``--watch-interval``."""
+    parser.add_argument("-w", "--watch", action="store_true", help="go on: draw it anew when something changes")
+    parser.add_argument(
+        "--watch-interval",
+        type=seconds,
+        default=10.0,
+        metavar="TIME",
+        help="with --watch: look again after this time at the latest, for usage and clocks; 10s",
+    )
+
+
+def watch_interval(args: argparse.Namespace) -> float | None:
+    """Seconds between two looks; None: one is enough. What does not change ends the process with code 2."""
+    if not args.watch:
+        return None
+    if args.demo or args.snapshot or getattr(args, "offline", False):
+        args.command_parser.error("--watch is for a cluster: the demo, a snapshot and --offline do not change")
+    if "-" in getattr(args, "files", ()):
+        args.command_parser.error("--watch reads files again: standard input can be read once only")
+    return float(max(_LEAST_INTERVAL, args.watch_interval))
+
+
+def seconds(text: str) -> float:
+    """Kubectl's ``--request-timeout``: ``30``, ``30s``, ``500ms``, ``2m``; 0 means no limit there, an hour here."""
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+    number = text.rstrip("hms")
+    unit = text[len(number) :]
+    try:
+        value = float(number) * units[unit]
+    except (KeyError, ValueError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write e.g. 30s, 500ms or 2m") from None
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is negative: write e.g. 30s")
+    return value or 3600.0

@@ -1,0 +1,92 @@
+"""The words of ``kubectl qos fence``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_dry_run,
+    add_output,
+    add_timeout,
+    cluster_options,
+    wanted_output,
+    wants_colour,
+)
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import FenceOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+_CONFIGURED: Final = "KUBECTL_QOS_FENCE_COMMAND"
+_MINUTES: Final = 3
+DESCRIPTION: Final = """\
+Declares a silent node out of service: its pods are then removed, and its
+volumes detached, without waiting for the machine. So the machine has to be off
+for certain. Either you vouch for it, or a command of yours switches it off.
+Prints each step before it does it, and can be run again after a break.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos fence node/node-c3                         what would go; changes nothing
+  kubectl qos fence node/node-c3 --confirm-powered-off   you have made sure that it is off
+  kubectl qos fence node/node-c3 --fence-command=./power-off --confirm
+                                                         ./power-off node-c3 has to exit with 0
+  kubectl qos fence node/node-c3 --confirm-powered-off --dry-run=server
+  kubectl qos unfence node/node-c3 --confirm             once the machine is back
+  kubectl qos fence node/node-c3 --demo                  the built-in demo cluster
+
+KUBECTL_QOS_FENCE_COMMAND names the fence command when the flag is not given.
+
+exit codes: 0 everything has gone, or a dry run; 1 unexpected; 2 wrong command line;
+            3 nothing was changed: a confirmation is missing; 4 forbidden or refused;
+            5 no cluster; 8 no such node; 9 nothing was changed: the node answers, the
+            fence command failed, or somebody else was first; 10 fenced, and not everything
+            has gone in time; 130 interrupted
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME")
+    proof = parser.add_argument_group("who knows that the machine is off").add_mutually_exclusive_group()
+    proof.add_argument("--confirm-powered-off", action="store_true", help="you do")
+    proof.add_argument(
+        "--fence-command",
+        default=None,
+        metavar="COMMAND",
+        help="this program, which gets the node's name as its last argument; no shell",
+    )
+    parser.add_argument("--confirm", action="store_true", help="run the fence command, and fence when it succeeds")
+    add_dry_run(parser)
+    add_timeout(parser, 60.0 * _MINUTES, "for the fence command, and then for pods and volumes to go; 3m")
+    add_output(parser, name=True)
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> FenceOptions:
+    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    from kubectl_plugin.options import FenceOptions
+
+    if not args.targets:
+        args.command_parser.error("nothing to fence: name a node (node/NAME)")
+    command = os.environ.get(_CONFIGURED, "") if args.fence_command is None else args.fence_command
+    if args.confirm and not command.strip() and not args.confirm_powered_off:
+        args.command_parser.error(
+            "--confirm goes with a fence command: name it with --fence-command, or vouch for the machine yourself "
+            "with --confirm-powered-off"
+        )
+    return FenceOptions(
+        targets=tuple(args.targets),
+        confirm=args.confirm,
+        powered_off=args.confirm_powered_off,
+        fence_command=command,
+        dry_run=args.dry_run is not None,
+        timeout=args.timeout,
+        output=wanted_output(args),
+        colour=wants_colour(args),
+        cluster=cluster_options(args),
+    )

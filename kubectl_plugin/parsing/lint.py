@@ -1,0 +1,71 @@
+"""The words of ``kubectl qos lint``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import add_files, add_output, wanted_output, wants_colour
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import LintOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Holds manifests against the rules of Kubernetes 1.36: what the API server will
+refuse, and what it takes and does harm later. It asks no cluster. Folders are
+read with all that is below them; kinds that no rule is about are passed over.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos lint -f manifests/
+  helm template shop ./chart | kubectl qos lint -f - --severity=warning
+  kubectl kustomize overlays/prod | kubectl qos lint -f - -o json
+  kubectl qos lint -f manifests/ -o sarif > lint.sarif
+  kubectl qos lint -f manifests/ --disable=bare-pod,best-effort
+
+to pass a finding over, on the line of the field or above it, or at the head of
+the document for all of it:
+  # kubectl-qos: ignore best-effort - a batch pod that may go first
+and where comments are dropped, as an annotation of the object:
+  kubectl-qos/ignore: best-effort,bare-pod
+
+exit codes: 0 nothing at or above --severity, 1 findings at or above it,
+2 the command line is wrong, 6 a file cannot be read (the others are checked)
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    add_files(parser)
+    add_output(parser, own=("sarif", "junit", "github"))
+    parser.add_argument(
+        "--severity",
+        choices=("error", "warning", "notice"),
+        default="error",
+        help="the least grave finding that fails, with exit code 1; error",
+    )
+    parser.add_argument(
+        "--disable",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="leave a rule out, or several with commas between; may be repeated",
+    )
+    parser.add_argument("-n", "--namespace", metavar="NAME", default="default", help="of objects that name none")
+    parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
+
+
+def options(args: argparse.Namespace) -> LintOptions:
+    """What was typed, as options."""
+    from kubectl_plugin.options import LintOptions
+
+    return LintOptions(
+        files=tuple(dict.fromkeys(args.files)),
+        severity=args.severity,
+        disabled=tuple(name.strip() for names in args.disable for name in names.split(",") if name.strip()),
+        namespace=args.namespace,
+        output=wanted_output(args),
+        colour=wants_colour(args),
+    )

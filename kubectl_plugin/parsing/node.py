@@ -1,0 +1,63 @@
+"""The words of ``kubectl qos node``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_output,
+    add_watch,
+    cluster_options,
+    wanted_output,
+    wants_colour,
+    watch_interval,
+)
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import NodeOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Tells of a node under pressure: whom the kernel kills first when memory runs out,
+whom the kubelet evicts first and for what reason, how far it is from the first
+eviction, and what the node has promised.
+
+Usage is read from the kubelet (permission: get nodes/proxy), else from a metrics
+API, else the kernel's order goes by oom_score_adj alone.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos node node-1                 who goes first, and why
+  kubectl qos node node-1 -o wide         every place, every signal, limits of their own
+  kubectl qos node node-1 -o json         the same as data
+  kubectl qos node node/node-1 node/node-2
+  kubectl get nodes,pods -A -o json > c.json
+  kubectl qos node node-1 --snapshot c.json     without a cluster; usage is not known then
+  kubectl qos node node-a1 --demo         the built-in demo cluster
+
+exit codes: as for explain
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("nodes", nargs="+", metavar="NODE", help="a node's name, or node/NAME")
+    add_output(parser, wide=True, name=True)
+    add_watch(parser)
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> NodeOptions:
+    """What was typed, as options."""
+    from kubectl_plugin.options import NodeOptions
+
+    return NodeOptions(
+        nodes=tuple(args.nodes),
+        output=wanted_output(args),
+        colour=wants_colour(args),
+        cluster=cluster_options(args),
+        watch=watch_interval(args),
+    )

@@ -1,0 +1,55 @@
+"""The words of ``kubectl qos partitions``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_output,
+    add_watch,
+    cluster_options,
+    wanted_output,
+    wants_colour,
+    watch_interval,
+)
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import PartitionsOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Lists nodes that do not answer: since when, what Kubernetes does about them by
+itself and when, the pods on them (NodeDown, whatever their status says), what
+each keeps from going on, and what to do. The worst first. Changes nothing.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos partitions                      all silent nodes
+  kubectl qos partitions -o wide              with the pods that belong to the node alone
+  kubectl qos partitions -o json              for programs
+  kubectl qos partitions --demo               the built-in demo cluster
+  kubectl get nodes,pods,leases,pv,pvc,volumeattachments,statefulsets,ns -A -o json > c.json
+  kubectl qos partitions --snapshot c.json    without a cluster
+
+exit codes: 0 listed, also when there are none; 1 unexpected; 2 wrong command line;
+            4 forbidden; 5 no cluster; 6 snapshot cannot be read; 130 interrupted
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    add_output(parser, wide=True, name=True)
+    add_watch(parser)
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> PartitionsOptions:
+    """What was typed, as options."""
+    from kubectl_plugin.options import PartitionsOptions
+
+    return PartitionsOptions(
+        output=wanted_output(args), colour=wants_colour(args), cluster=cluster_options(args), watch=watch_interval(args)
+    )

@@ -1,0 +1,111 @@
+"""The words of ``kubectl qos place``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_files,
+    add_output,
+    add_scheduler_config,
+    cluster_options,
+    scheduler_config,
+    wanted_output,
+    wants_colour,
+)
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import PlaceOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "MOST_REPLICAS", "add", "options"]
+
+MOST_REPLICAS: Final = 100_000
+DESCRIPTION: Final = """\
+Places pods that do not exist, one after the other, each seen by the next, as
+kube-scheduler would on the cluster as it is, or as it would be.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos place -f deploy.yaml                        as many replicas as it asks for
+  kubectl qos place -f deploy.yaml --replicas max         how many fit
+  kubectl qos place -f a.yaml -f b.yaml --no-preemption   two specs, in the order of priority
+  kubectl qos place -f deploy.yaml --add-node like=node-a1,count=2
+  kubectl qos place -f deploy.yaml --add-node name=big,cpu=32,memory=128Gi,zone=eu-1a
+  kubectl qos place -f deploy.yaml --exclude-node node-a1 --without pod/old-0
+  kubectl qos place --drain node/node-a1                  where would its pods go
+
+exit codes: as for explain; 7: something that was asked for has no place
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    add_files(parser)
+    parser.add_argument(
+        "--replicas", type=_replicas, metavar="N", help="of each spec, instead of its own number; max: how many fit"
+    )
+    parser.add_argument(
+        "--preemption",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether pods of lower priority may have to go, as kube-scheduler does",
+    )
+    changes = parser.add_argument_group("what if")
+    changes.add_argument(
+        "--exclude-node",
+        dest="exclude_nodes",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="this node and its pods were not there; may be repeated, as all of these",
+    )
+    changes.add_argument(
+        "--add-node",
+        dest="add_nodes",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help=(
+            "there were one more: like=NODE, name=, count=, zone=, cpu=, memory= or any resource, label=KEY=VALUE, "
+            "taint=KEY=VALUE:EFFECT, with commas between them"
+        ),
+    )
+    changes.add_argument(
+        "--without", action="append", default=[], metavar="POD", help="pod/NAME or NAMESPACE/NAME were gone"
+    )
+    changes.add_argument("--drain", metavar="NODE", help="node/NAME were drained: its pods are placed first")
+    add_output(parser, wide=True, name=True)
+    add_scheduler_config(parser)
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> PlaceOptions:
+    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    from kubectl_plugin.options import PlaceOptions
+
+    if not args.files and not args.drain:
+        args.command_parser.error("nothing to place: name a file with -f, or a node with --drain")
+    return PlaceOptions(
+        files=tuple(args.files),
+        replicas=args.replicas,
+        exclude_nodes=tuple(args.exclude_nodes),
+        add_nodes=tuple(args.add_nodes),
+        without=tuple(args.without),
+        drain=args.drain,
+        preemption=args.preemption,
+        output=wanted_output(args),
+        colour=wants_colour(args),
+        scheduler_config=scheduler_config(args),
+        cluster=cluster_options(args),
+    )
+
+
+def _replicas(text: str) -> int | str:
+    """A number, or ``max``."""
+    if text == "max":
+        return text
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= MOST_REPLICAS:
+        raise argparse.ArgumentTypeError(f"{text!r}: write a number from 1 to {MOST_REPLICAS}, or max")
+    return int(text)

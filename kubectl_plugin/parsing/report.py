@@ -1,0 +1,76 @@
+"""The words of ``kubectl qos report``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_files,
+    add_scheduler_config,
+    cluster_options,
+    scheduler_config,
+    wants_colour,
+)
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import ReportOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Writes one HTML page that needs nothing else: what each node has promised and
+uses, who goes first on it, zones and spread, priorities, disruption budgets,
+silent nodes, and every pod with its explanation. Search, sort and filter; dark,
+light and on paper. It holds names of your cluster: share it as you would those.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos report -o report.html                  pods of your namespace, all nodes
+  kubectl qos report -n shop -o shop.html            of another namespace
+  kubectl qos report --all -o cluster.html           of all namespaces
+  kubectl qos report node/node-1 -o node-1.html      one node and its pods
+  kubectl qos report pod/web-0 pod/web-1 -o web.html
+  kubectl qos report -f web.yaml --all -o web.html   with pods to come
+  kubectl qos report --all --snapshot c.qos -o c.html
+  kubectl qos report --all --demo -o demo.html       the built-in demo cluster
+  kubectl qos report --all -o - | gzip > c.html.gz
+
+exit codes: 0 written, also where something could not be read (the page says what);
+            1 it cannot be written; 2 wrong command line; 3 not found; 4 forbidden;
+            5 no cluster; 6 manifest or snapshot cannot be read; 130 interrupted
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument(
+        "targets", nargs="*", metavar="TYPE/NAME", help="pod/NAME or node/NAME; else a namespace's pods"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the file to write or replace; - is standard output"
+    )
+    parser.add_argument(
+        "-A", "--all", "--all-namespaces", dest="everything", action="store_true", help="all namespaces"
+    )
+    add_files(parser)
+    add_scheduler_config(parser)
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> ReportOptions:
+    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    from kubectl_plugin.options import ReportOptions
+
+    if args.everything and (args.targets or args.namespace):
+        args.command_parser.error("--all is for all pods: leave out --all, or the names and -n")
+    return ReportOptions(
+        targets=tuple(args.targets),
+        everything=args.everything,
+        files=tuple(args.files),
+        path=args.output,
+        scheduler_config=scheduler_config(args),
+        colour=wants_colour(args),
+        cluster=cluster_options(args),
+    )

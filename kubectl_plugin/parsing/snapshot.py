@@ -1,0 +1,72 @@
+"""The words of ``kubectl qos snapshot``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import add_common, cluster_options, wants_colour
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import SnapshotOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Captures what the rules need of a cluster in one small file, which every command
+reads with --snapshot: for questions without the cluster, for many questions, for
+bug reports. No Secrets, no environment variables, no annotations but those that
+rules read.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos snapshot -o cluster.qos                      everything you may list
+  kubectl qos explain pod/web-0 --snapshot cluster.qos     as it was then
+  kubectl qos snapshot -o report.qos --anonymise           names replaced, for others to see
+  kubectl qos snapshot -o report.qos --anonymise --snapshot cluster.qos
+  kubectl qos snapshot -o c.qos --scheduler-config configmap/kube-system/kube-scheduler
+
+exit codes: 0 written, also where some kinds could not be read (it says which);
+            1 it cannot be written; 2 wrong command line; 4 you may read nothing of it;
+            5 no cluster; 6 snapshot cannot be read; 130 interrupted
+"""
+_CONFIG_MAP: Final = "configmap/"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write, or to replace")
+    parser.add_argument(
+        "--anonymise",
+        "--anonymize",
+        action="store_true",
+        help="replace names, alike where they were alike; leave out messages, events, commands and devices",
+    )
+    parser.add_argument(
+        "--scheduler-config",
+        type=_config_map,
+        metavar="WHERE",
+        help="capture configmap/NAMESPACE/NAME too; other ConfigMaps never are",
+    )
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> SnapshotOptions:
+    """What was typed, as options."""
+    from kubectl_plugin.options import SnapshotOptions
+
+    return SnapshotOptions(
+        path=args.output,
+        anonymise=args.anonymise,
+        scheduler_config=args.scheduler_config,
+        colour=wants_colour(args),
+        cluster=cluster_options(args),
+    )
+
+
+def _config_map(text: str) -> tuple[str, str]:
+    """Namespace and name."""
+    namespace, slash, name = text.removeprefix(_CONFIG_MAP).partition("/")
+    if not text.startswith(_CONFIG_MAP) or not slash or not namespace or not name or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r}: write {_CONFIG_MAP}NAMESPACE/NAME; a file is at hand anyway")
+    return namespace, name

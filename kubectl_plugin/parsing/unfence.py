@@ -1,0 +1,64 @@
+"""The words of ``kubectl qos unfence``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_dry_run,
+    add_output,
+    cluster_options,
+    wanted_output,
+    wants_colour,
+)
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import FenceOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Takes a node back that was declared out of service: removes that taint and
+nothing else. What has gone from the node does not come back by that.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos unfence node/node-c3              what would change; changes nothing
+  kubectl qos unfence node/node-c3 --confirm    removes the taint
+  kubectl qos unfence node/node-c3 --confirm --dry-run=server
+
+exit codes: 0 removed, or not there, or a dry run; 1 unexpected; 2 wrong command line;
+            3 nothing was changed: --confirm is missing; 4 forbidden or refused;
+            5 no cluster; 8 no such node; 9 nothing was changed: somebody else was first;
+            130 interrupted
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME")
+    parser.add_argument("--confirm", action="store_true", help="remove the taint")
+    add_dry_run(parser)
+    add_output(parser, name=True)
+    add_common(parser)
+
+
+def options(args: argparse.Namespace) -> FenceOptions:
+    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    from kubectl_plugin.options import FenceOptions
+
+    if not args.targets:
+        args.command_parser.error("nothing to take back: name a node (node/NAME)")
+    return FenceOptions(
+        targets=tuple(args.targets),
+        confirm=args.confirm,
+        powered_off=False,
+        fence_command="",
+        dry_run=args.dry_run is not None,
+        timeout=0.0,
+        output=wanted_output(args),
+        colour=wants_colour(args),
+        cluster=cluster_options(args),
+    )

@@ -1,0 +1,126 @@
+"""What ``-o`` asked for: pages and lines as they come, data in one piece at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from kubectl_plugin.options import Output, Streams
+from podrules.cluster.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubectl_plugin.render.page import Page
+
+__all__ = ["Printer"]
+
+
+class Printer:
+    """Turns reports and pages into text on standard output."""
+
+    def __init__(self, output: Output, streams: Streams, *, colour: bool) -> None:
+        """Print nothing yet."""
+        self._output, self._streams, self._colour = output, streams, colour
+        self._reports: list[Struct] = []
+        self._names: list[str] = []
+        self._page_before = False
+
+    def add(self, report: Struct, names: Iterable[str] = (), pages: Callable[[], Iterable[Page]] = tuple) -> None:
+        """Take one answer.
+
+        Args:
+            report: It as data.
+            names: What ``-o name`` calls what it is about: ``pod/web-0``.
+            pages: Makes it in words; asked for where words are wanted.
+        """
+        if self._output.in_words:
+            for page in pages():
+                self.show(page)
+        else:
+            self._reports.append(report)
+            self._names += names
+
+    def show(self, page: Page) -> None:
+        """Print a page, where words are wanted."""
+        if not self._output.in_words:
+            return
+        gap = "\n" if self._page_before else ""
+        self._page_before = True
+        self._streams.out.write(gap + self._in_words(page))
+
+    def say(self, text: str) -> None:
+        """Print a line at once; on standard error where a program reads data on standard output."""
+        from kubectl_plugin.render.escape import escape
+
+        if not self._output.in_words:
+            self._streams.err.write(f"{escape(text)}\n")
+            self._streams.err.flush()
+            return
+        gap = "\n" if self._page_before else ""
+        self._page_before = False
+        if self._output.format == "markdown":
+            from kubectl_plugin.render.markdown import markdown_item
+
+            line = markdown_item(text)
+        else:
+            line = escape(text)
+        self._streams.out.write(f"{gap}{line}\n")
+        self._streams.out.flush()
+
+    def finish(self, *, as_list: bool = False) -> None:
+        """Print what was taken as data.
+
+        Args:
+            as_list: Whether it is a List also when it is one report.
+
+        Raises:
+            UsageError: the template does not go with the data.
+        """
+        if not self._output.in_words:
+            self._streams.out.write(self._as_data(as_list=as_list))
+
+    def _in_words(self, page: Page) -> str:
+        if self._output.format == "markdown":
+            from kubectl_plugin.render.markdown import render_markdown
+
+            return render_markdown(page)
+        from kubectl_plugin.render.text import render_page
+
+        return render_page(page, colour=self._colour)
+
+    def _as_data(self, *, as_list: bool) -> str:
+        from kubectl_plugin.render.escape import escape
+        from kubectl_plugin.render.structured import content, render_json, render_yaml
+
+        if self._output.format == "name":
+            return "".join(f"{escape(name)}\n" for name in self._names)
+        data = content(self._reports, as_list=as_list)
+        match self._output.format:
+            case "json":
+                return render_json(data)
+            case "yaml":
+                return render_yaml(data)
+        return self._by_template(data)
+
+    def _by_template(self, data: Any) -> str:
+        from kubectl_plugin.render.columns import Columns
+        from kubectl_plugin.render.escape import escape
+        from kubectl_plugin.render.jsonpath import JSONPathError
+        from kubectl_plugin.render.structured import render_json_list
+
+        template = self._output.template
+        if template is None:
+            raise UsageError(f"-o {self._output.format} without a template")
+        # Templates know what JSON has: of tuples it has lists.
+        data = msgspec.json.decode(msgspec.json.encode(data))
+        try:
+            if isinstance(template, Columns):
+                return template.render(data["items"] if data["kind"] == "List" else [data])
+            if self._output.format == "jsonpath-as-json":
+                return "".join(map(render_json_list, template.values(data)))
+            # A program gets texts as they are; a terminal must not be moved by them.
+            return template.render(data, escape if self._streams.out.isatty() else str)
+        except JSONPathError as error:
+            raise UsageError(f"-o {self._output.format}: {error}; -o json shows the data") from error

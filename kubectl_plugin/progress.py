@@ -1,0 +1,46 @@
+"""A line on the terminal while a large list is read: a person sees that something happens, a pipe gets nothing."""
+
+from __future__ import annotations
+
+import time
+from threading import Lock
+from typing import IO, Any, Final
+
+from podrules.cluster.kinds import Kind
+
+__all__ = ["ProgressLine"]
+
+_INTERVAL: Final = 0.2
+"""Seconds between two looks of the line."""
+_CLEAR: Final = "\r\x1b[K"
+
+
+class ProgressLine:
+    """One line, overwritten, and gone when everything has come. Several threads may call it."""
+
+    def __init__(self, terminal: IO[str]) -> None:
+        """Write nothing yet."""
+        self._terminal = terminal
+        self._counts: dict[str, int] = {}
+        self._written = 0.0
+        self._lock = Lock()
+
+    def read(self, kind: Kind[Any], count: int) -> None:
+        """See `podrules.cluster.large.Progress`."""
+        with self._lock:
+            self._counts[kind.plural] = count
+            now = time.monotonic()
+            if now - self._written >= _INTERVAL:
+                self._written = now
+                read = ", ".join(f"{number:,} {plural}" for plural, number in self._counts.items())
+                self._terminal.write(f"{_CLEAR}reading {read}")
+                self._terminal.flush()
+
+    def done(self, kind: Kind[Any]) -> None:
+        """Leave the terminal as it was, unless others still come."""
+        with self._lock:
+            self._counts.pop(kind.plural, None)
+            if self._written and not self._counts:
+                self._terminal.write(_CLEAR)
+                self._terminal.flush()
+                self._written = 0.0

@@ -1,0 +1,90 @@
+"""``-o custom-columns``: a line for each report, each cell found by a JSONPath of its own.
+
+Source: pkg/cmd/get/customcolumn.go of k8s.io/kubectl, pkg/printers/tabwriter.go of k8s.io/cli-runtime (the widths),
+both at v0.36.3. Text of the cluster is escaped here as everywhere in tables: a new line in it starts no line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.go_text import go_print
+from kubectl_plugin.render.jsonpath import JSONPathError, Template, parse
+
+__all__ = ["Columns", "columns_from_lines", "columns_from_spec"]
+
+_RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
+_PADDING: Final = 3
+_LEAST_WIDTH: Final = 6
+
+
+class Columns(NamedTuple):
+    """Headings, and where their values are."""
+
+    headings: tuple[str, ...]
+    paths: tuple[Template, ...]
+    shows_headings: bool = True
+
+    def render(self, items: Sequence[Any]) -> str:
+        """The headings, unless they are not wanted, and a line for each item.
+
+        Raises:
+            JSONPathError: a path does not go with an item.
+        """
+        rows = [self.headings] if self.shows_headings else []
+        rows += [tuple(_cell(path, item) for path in self.paths) for item in items]
+        widths = [max(_LEAST_WIDTH, _PADDING + max(map(len, column))) for column in zip(*rows, strict=True)]
+        return "".join(f"{_line(row, widths)}\n" for row in rows)
+
+
+def columns_from_spec(spec: str) -> Columns:
+    """``NAME:.name,CLASS:.qos.class``.
+
+    Raises:
+        JSONPathError: it cannot be read.
+    """
+    pairs = [part.partition(":") for part in spec.split(",")]
+    for heading, colon, _ in pairs:
+        if not colon:
+            raise JSONPathError(f"column {heading!r}: write HEADING:PATH, e.g. NAME:.name,CLASS:.qos.class")
+    return _columns([heading for heading, _, _ in pairs], [path for _, _, path in pairs])
+
+
+def columns_from_lines(text: str) -> Columns:
+    """A line of headings and a line of paths, with spaces between them.
+
+    Raises:
+        JSONPathError: it cannot be read.
+    """
+    headings, paths = [line.split() for line in [*text.splitlines(), "", ""][:2]]
+    if not headings or len(headings) != len(paths):
+        raise JSONPathError(
+            f"{len(headings)} headings in the first line and {len(paths)} paths in the second: write as many of each"
+        )
+    return _columns(headings, paths)
+
+
+def _columns(headings: Sequence[str], paths: Sequence[str]) -> Columns:
+    return Columns(tuple(headings), tuple(parse(_braced(path)) for path in paths))
+
+
+def _braced(path: str) -> str:
+    """``name``, ``.name``, ``{name}`` and ``{.name}`` are the same."""
+    if not path:
+        return ""
+    found = _RELAXED.fullmatch(path)
+    if found is None:
+        raise JSONPathError(f"{path!r}: a column is one path: name, .name, {{name}} or {{.name}}")
+    return f"{{.{found[1] or found[2]}}}"
+
+
+def _cell(path: Template, item: Any) -> str:
+    return ",".join(escape(go_print(value)) for value in path.find(item)) or "<none>"
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    *cells, last = row
+    return "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)) + last

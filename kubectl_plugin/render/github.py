@@ -1,0 +1,47 @@
+"""Findings as workflow commands of GitHub Actions, which shows them beside the changed lines.
+
+Source: docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts for what
+is escaped.
+"""
+
+from __future__ import annotations
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.reports.lint import LintReport
+
+__all__ = ["render_github"]
+
+
+def render_github(report: LintReport) -> str:
+    """A line for each finding that counts, each file that cannot be read and each ignore of no rule."""
+    lines = [_command("error", entry.problem, entry.file, title="cannot be read") for entry in report.unreadable]
+    lines += [
+        _command(
+            finding.level.value,
+            f"{finding.object.kind}/{finding.object.name} {finding.field}: {finding.message} {finding.remedy}",
+            finding.object.file,
+            line=finding.line,
+            col=finding.column,
+            title=finding.rule,
+        )
+        for finding in report.findings
+        if finding.ignored is None
+    ]
+    lines += [
+        _command("warning", f"There is no rule {entry.rule}.", entry.file, line=entry.line, title="ignore")
+        for entry in report.unknown_ignores
+    ]
+    return "".join(lines)
+
+
+def _command(level: str, message: str, file: str, **properties: object) -> str:
+    told = ",".join(f"{name}={_property(str(value))}" for name, value in {"file": file, **properties}.items())
+    return f"::{level} {told}::{_data(message)}\n"
+
+
+def _data(text: str) -> str:
+    return escape(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

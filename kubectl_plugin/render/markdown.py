@@ -1,0 +1,102 @@
+"""Pages as GitHub-flavoured Markdown, for tickets.
+
+Text of the cluster is untrusted: whatever it holds, it makes no heading, list, link, tag, cell, formula or mention.
+What could is written as an entity, or behind a backslash, so that it reads the same once it is rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.page import Page, Row, Section, Table
+
+__all__ = ["markdown_item", "render_markdown"]
+
+_SPECIAL: Final = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        "\\": "&#92;",
+        "|": "&#124;",
+        **{char: f"\\{char}" for char in "`*~[]$"},
+    }
+)
+_UNDERSCORE: Final = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+"""Within a word it means nothing."""
+_REFERENCE: Final = re.compile(r"(?<![\w&])([@#])(?=\w)")
+"""``@somebody`` would be told, ``#12`` be linked; what is a comment between them is seen by nobody."""
+_LINK: Final = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\bwww(?=\.)")
+_CLOSING: Final = re.compile(r"(?<=\s)#+$")
+"""At the end of a heading it would go."""
+_OPENING: Final = re.compile(r"\d*[-+=#.)]")
+"""What a line of a list or a heading begins with."""
+
+
+def render_markdown(page: Page) -> str:
+    """The whole page, ending in a new line. Every text in it is escaped here, and only here."""
+    blocks = [f"### {_text(page.title)}"]
+    if page.verdict:
+        first, *rest = page.verdict
+        blocks.append(" ".join([f"**{_text(first)}**", *map(_text, rest)]))
+    previous: Section | Table | None = None
+    for part in page.parts:
+        if isinstance(part, Table):
+            blocks.append(_table(part))
+        elif isinstance(previous, Section):
+            blocks[-1] += f"\n{_section(part)}"
+        else:
+            blocks.append(_section(part))
+        previous = part
+    if page.next_commands:
+        blocks.append(_commands(page.next_commands))
+    return "\n\n".join(blocks) + "\n"
+
+
+def markdown_item(text: str) -> str:
+    """A line of a list."""
+    return f"- {_text(text)}"
+
+
+def _section(section: Section) -> str:
+    lines = [_line(line) for line in section.lines if line]
+    label = f"- **{_text(section.label)}**"
+    if len(lines) == 1:
+        return f"{label}: {lines[0]}"
+    return "\n".join([label, *(f"  - {line}" for line in lines)])
+
+
+def _line(line: str | Row) -> str:
+    return " · ".join(_text(cell) for cell in line.cells if cell) if isinstance(line, Row) else _text(line)
+
+
+def _table(table: Table) -> str:
+    rules = ("---:" if column in table.right else "---" for column in range(len(table.headings)))
+    rows = [_cells(map(_text, table.headings)), _cells(rules), *(_cells(map(_text, row)) for row in table.rows)]
+    title = [f"**{_text(table.title)}**", ""] if table.title else []
+    return "\n".join([*title, *rows])
+
+
+def _cells(cells: Iterator[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _commands(commands: tuple[str, ...]) -> str:
+    """To be pasted: as they are, behind a fence that nothing in them closes."""
+    text = "\n".join(map(escape, commands))
+    fence = "`" * max([2, *(len(run) for run in re.findall("`+", text))]) + "`"
+    return f"{fence}sh\n{text}\n{fence}"
+
+
+def _text(text: str) -> str:
+    """A text that reads the same when it is rendered."""
+    plain = escape(text).strip().translate(_SPECIAL)
+    plain = _UNDERSCORE.sub(r"\\_", plain)
+    plain = _REFERENCE.sub(r"\1<!-- -->", plain)
+    plain = _LINK.sub(r"\g<0><!-- -->", plain)
+    plain = _CLOSING.sub(r"\\\g<0>", plain)
+    opening = _OPENING.match(plain)
+    return plain if opening is None else f"{opening[0][:-1]}\\{plain[opening.end() - 1 :]}"

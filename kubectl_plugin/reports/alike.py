@@ -1,0 +1,100 @@
+"""What pods ask for, computed once for pods that are alike: a large cluster has few kinds of pods and many of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from podrules.features import Features
+from podrules.model.pod import ContainerRef, Pod, PodQOSClass
+from podrules.model.quantity import ZERO
+from podrules.oom import OOMScoreAdj, container_oom_score_adj
+from podrules.qos import get_pod_qos
+from podrules.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
+
+__all__ = ["Alike", "Asked"]
+
+
+class Asked(Struct, frozen=True, rename="camel"):
+    """What the scheduler counts of a pod, and its class."""
+
+    qos_class: PodQOSClass
+    cpu: int
+    """Thousandths."""
+    memory: int
+    """Bytes."""
+    cpu_limit: int
+    """Thousandths; 0: none."""
+    memory_limit: int
+    """Bytes; 0: none."""
+
+
+class _Kind(Struct):
+    """Pods of one owner that agree in everything that is read here."""
+
+    sample: tuple[Any, ...]
+    asked: Asked
+    scores: dict[tuple[str, int], OOMScoreAdj | None]
+
+
+class Alike:
+    """Answers for one cluster."""
+
+    def __init__(self, features: Features) -> None:
+        """Know nothing yet."""
+        self._features = features
+        self._kinds: dict[tuple[str, str], list[_Kind]] = {}
+
+    def asked(self, pod: Pod) -> Asked:
+        """What a pod asks for."""
+        return self._kind(pod).asked
+
+    def score(self, pod: Pod, ref: ContainerRef, capacity: int) -> OOMScoreAdj | None:
+        """A container's oom_score_adj; see `container_oom_score_adj`."""
+        scores, key = self._kind(pod).scores, (ref.field, capacity)
+        if key not in scores:
+            scores[key] = container_oom_score_adj(pod, ref, capacity, features=self._features)
+        return scores[key]
+
+    def _kind(self, pod: Pod) -> _Kind:
+        owner = pod.metadata.controller
+        kinds = self._kinds.setdefault((pod.metadata.namespace, owner.uid if owner else pod.metadata.uid), [])
+        read = _read(pod)
+        # Equality settles it, and the owner only where to look: a pod that was changed is a kind of its own.
+        found = next((kind for kind in kinds if kind.sample == read), None)
+        if found is None:
+            found = _Kind(read, self._asked(pod), {})
+            kinds.append(found)
+        return found
+
+    def _asked(self, pod: Pod) -> Asked:
+        options = scheduler_options(self._features)
+        requests, limits = pod_requests(pod, options), pod_limits(pod, options)
+        return Asked(
+            get_pod_qos(pod, features=self._features),
+            requests.get(CPU, ZERO).milli_value,
+            requests.get(MEMORY, ZERO).value,
+            limits.get(CPU, ZERO).milli_value,
+            limits.get(MEMORY, ZERO).value,
+        )
+
+
+def _read(pod: Pod) -> tuple[Any, ...]:
+    """All that class, sums and oom_score_adj come from."""
+    spec, status = pod.spec, pod.status
+    return (
+        spec.containers,
+        spec.init_containers,
+        spec.resources,
+        spec.overhead,
+        spec.priority,
+        spec.priority_class_name,
+        pod.metadata.annotations,
+        status.qos_class,
+        status.resources,
+        status.allocated_resources,
+        tuple((one.name, one.resources, one.allocated_resources) for one in status.container_statuses),
+        tuple((one.name, one.resources, one.allocated_resources) for one in status.init_container_statuses),
+        tuple(entry for entry in status.conditions if entry.type.startswith("PodResize")),
+    )

@@ -1,0 +1,61 @@
+"""What is at stake when a pod is deleted without grace (F1-F4), and what became of its deletion (F2)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.steps import Outcome, Step
+from podrules.cluster.source import Unread
+from podrules.deletion import Members
+from podrules.features import REFERENCE_VERSION
+from podrules.reachability import NodeReach
+from podrules.safety import OwnerGuarantee
+from podrules.termination import StopPlan
+from podrules.volumes import WriterGuard
+
+__all__ = ["DeletionReport", "Stakes"]
+
+
+class Stakes(Struct, frozen=True, rename="camel"):
+    """What a force deletion risks."""
+
+    owner: OwnerGuarantee
+    members: Members | None
+    """Of its StatefulSet; None without one, or when it cannot be read."""
+    node: NodeReach
+    renewed: datetime | None
+    """The node's last heartbeat."""
+    volumes: tuple[WriterGuard, ...]
+    eviction_refused: str | None
+    """Why the API server would not evict it, in its words; a deletion does not ask. None: it would, or nobody knows."""
+    deleted: datetime | None
+    """When it was told to end, if it was."""
+    may_run_until: datetime | None
+    """Of one that is being deleted: when its kubelet kills what is left."""
+
+
+class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodDeletion"):
+    """One pod's deletion."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    namespace: str
+    uid: str
+    source: str
+    rules_version: str = REFERENCE_VERSION
+    server_version: str | None
+    forced: bool
+    """It removes the object of a pod that may still run."""
+    grace_of_its_own: bool
+    """Whether a deletion that asks for no period gives it some seconds."""
+    dry_run: bool
+    plan: StopPlan
+    stakes: Stakes | None
+    """None: it is not forced."""
+    steps: tuple[Step, ...]
+    outcome: Outcome
+    unread: tuple[Unread, ...]

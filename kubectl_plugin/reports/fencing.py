@@ -1,0 +1,39 @@
+"""A node that is declared out of service, or taken back (F6)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.steps import Outcome, Step
+from podrules.cluster.access import Access
+from podrules.cluster.source import Unread
+from podrules.features import REFERENCE_VERSION
+from podrules.fencing import FenceState, Left
+from podrules.partitions import NodeDown
+
+__all__ = ["FenceReport"]
+
+
+class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Fencing"):
+    """One node."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    undo: bool
+    """It is taken back into service."""
+    source: str
+    rules_version: str = REFERENCE_VERSION
+    server_version: str | None
+    dry_run: bool
+    state: FenceState
+    node: NodeDown | None
+    """None: it answers."""
+    left: Left
+    denied: tuple[Access, ...]
+    """What you may not do, of what this needs."""
+    steps: tuple[Step, ...]
+    outcome: Outcome
+    unread: tuple[Unread, ...]

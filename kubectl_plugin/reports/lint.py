@@ -1,0 +1,99 @@
+"""What was found in manifests."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from podrules.checks.rules import Level
+from podrules.features import REFERENCE_VERSION
+
+__all__ = ["IgnoredBy", "LintFinding", "LintObject", "LintReport", "UnknownIgnore", "UnreadableFile"]
+
+
+class LintObject(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An object that was checked."""
+
+    file: str
+    """As it was typed; ``standard input``."""
+    document: int
+    """Which of the file's, from 1."""
+    kind: str
+    namespace: str
+    name: str
+
+
+class IgnoredBy(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Why a finding does not count."""
+
+    by: Literal["comment", "annotation"]
+    reason: str
+
+
+class LintFinding(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A rule that an object does not keep."""
+
+    rule: str
+    level: Level
+    object: LintObject
+    line: int
+    """From 1; of the field, or of what is nearest above it where it is absent."""
+    column: int
+    """From 1."""
+    field: str
+    message: str
+    remedy: str
+    source: str
+    """Where Kubernetes says so: a path in k8s.io/kubernetes."""
+    term: str
+    """What ``kubectl qos why`` explains; empty: nothing fits."""
+    ignored: IgnoredBy | None
+
+
+class UnknownIgnore(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An ignore of a rule that there is not."""
+
+    file: str
+    line: int
+    rule: str
+    """Empty: it names none."""
+
+
+class UnreadableFile(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A file that could not be read to its end."""
+
+    file: str
+    problem: str
+
+
+class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="LintReport"):
+    """All that was found."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    rules_version: str = REFERENCE_VERSION
+    files: int
+    objects: tuple[LintObject, ...]
+    """What was checked."""
+    passed_over: int
+    """Objects of other kinds, and documents that are no API objects."""
+    findings: tuple[LintFinding, ...]
+    """In the order of files and lines."""
+    unknown_ignores: tuple[UnknownIgnore, ...]
+    unreadable: tuple[UnreadableFile, ...]
+
+    def counted(self, level: Level) -> int:
+        """Findings of a level that count."""
+        return sum(finding.level is level and finding.ignored is None for finding in self.findings)
+
+    @property
+    def ignored(self) -> int:
+        """Findings that do not count."""
+        return sum(finding.ignored is not None for finding in self.findings)
+
+    def failing(self, severity: Level) -> tuple[LintFinding, ...]:
+        """Findings that count and are as grave as a severity, or graver."""
+        return tuple(
+            finding for finding in self.findings if finding.ignored is None and finding.level.rank <= severity.rank
+        )

@@ -1,0 +1,355 @@
+"""A node under pressure, as data (Q3, Q6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.node import NodeReport
+from podrules.cluster.source import Unread
+from podrules.eviction.observations import PODS_CGROUP
+from podrules.eviction.ranking import Comparator, EvictionPlace
+from podrules.eviction.signals import Signal
+from podrules.features import REFERENCE_VERSION, Features
+from podrules.model.kubelet import PSIStats
+from podrules.model.node import Node
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.quantity import ZERO
+from podrules.pressure.node import EvictionOrder, Headroom, NodePressure, OOMOrder, OOMScope, ThresholdSource
+from podrules.pressure.oom_order import (
+    PAGE_SIZE,
+    OOMPlace,
+    OOMSeparator,
+    proc_oom_score,
+    proc_oom_score_before_5_9,
+)
+from podrules.pressure.usage import NodeUsage, UsageSource
+from podrules.qos import get_pod_qos
+from podrules.resources import MEMORY
+
+__all__ = [
+    "EvictionOrderReport",
+    "EvictionPlaceReport",
+    "MemoryReport",
+    "NodePressureReport",
+    "OOMOrderReport",
+    "OOMPlaceReport",
+    "OverLimitReport",
+    "ThresholdReport",
+    "eviction_place",
+    "node_pressure_report",
+    "oom_place",
+]
+
+
+class OOMPlaceReport(Struct, frozen=True, rename="camel"):
+    """One candidate of the kernel."""
+
+    rank: int
+    namespace: str
+    """Empty for the system's."""
+    pod: str
+    container: str
+    """For the system its cgroup: kubelet, runtime."""
+    qos_class: PodQOSClass | None
+    """None for the system's."""
+    oom_score_adj: int
+    rss: int | None
+    """Bytes; of the working set where only that is known; None: not measured."""
+    swap: int
+    """Bytes."""
+    usage_points: int
+    """Thousandths of the total."""
+    points: int
+    """Thousandths of the total and oom_score_adj together."""
+    badness_pages: int
+    """What the kernel compares, of pages of 4 KiB."""
+    decided_by: OOMSeparator | None
+    """What puts it before the next one; None: nothing, or it is the last."""
+    proc_oom_score: int | None
+    """What /proc/PID/oom_score would show of it as one process; None where not the whole machine is meant."""
+    proc_oom_score_before_5_9: int | None = None
+    """The same before Linux 5.9."""
+
+
+class OOMOrderReport(Struct, frozen=True, rename="camel"):
+    """The kernel's order when one thing runs out."""
+
+    scope: OOMScope
+    namespace: str
+    pod: str
+    container: str
+    memory: int
+    """Bytes of the machine, or of the cgroup's limit."""
+    memory_assumed: bool
+    swap: int
+    """Bytes that it may use besides."""
+    working_set: int | None
+    """Bytes in use; None: not measured."""
+    places: tuple[OOMPlaceReport, ...]
+
+
+class EvictionPlaceReport(Struct, frozen=True, rename="camel"):
+    """One pod of the kubelet's order."""
+
+    rank: int
+    """From 1; critical pods are counted, though they stay."""
+    namespace: str
+    pod: str
+    qos_class: PodQOSClass
+    """It decides nothing here."""
+    priority: int
+    measured: bool
+    usage: int
+    """Bytes, inodes or processes."""
+    request: int
+    """Of the same; inodes are set against bytes of ephemeral-storage, as the kubelet does."""
+    over_request: int
+    exceeds_request: bool
+    critical: bool
+    """The kubelet passes it over."""
+    decided_by: Comparator | None
+    """What puts it before the next one; None: nothing, or it is the last."""
+
+
+class EvictionOrderReport(Struct, frozen=True, rename="camel"):
+    """The kubelet's order for one signal."""
+
+    signal: Signal
+    places: tuple[EvictionPlaceReport, ...]
+
+
+class ThresholdReport(Struct, frozen=True, rename="camel"):
+    """One threshold and how far it is."""
+
+    signal: Signal
+    hard: bool
+    grace_period_seconds: float
+    """For how long it must be met; 0 for a hard one."""
+    quantity: str
+    """Less than this must be left."""
+    available: str
+    headroom: str
+    """What can still be used; negative when it is met."""
+    headroom_percent: int
+    """Of the capacity, rounded down."""
+    met: bool
+
+
+class OverLimitReport(Struct, frozen=True, rename="camel"):
+    """A pod over a storage limit of its own."""
+
+    namespace: str
+    pod: str
+    field: str
+    usage: int
+    limit: int
+    """Bytes, as usage."""
+    message: str
+
+
+class MemoryReport(Struct, frozen=True, rename="camel"):
+    """Memory of the node; bytes, None: not measured."""
+
+    capacity: int
+    working_set: int | None
+    pods_working_set: int | None
+    pods_limit: int | None
+    """Of the cgroup of all pods."""
+    system_working_set: int | None
+    """What is used outside of pods."""
+    system_reserved: int | None
+    """Capacity less the pods' limit: kubeReserved and systemReserved."""
+    psi: PSIStats | None
+    """Pressure stall information of the node; None: not served."""
+
+
+class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="NodePressure"):
+    """Who goes first on a node, and how far it is."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    source: str
+    rules_version: str = REFERENCE_VERSION
+    server_version: str | None
+    usage_source: UsageSource
+    threshold_source: ThresholdSource
+    threshold_problem: str
+    """Why the kubelet's own thresholds cannot be used; empty: they can, or could not be read."""
+    oom_group: bool | None
+    """Whether a whole container dies with its process; None: only on cgroup v2."""
+    image_fs: bool
+    """Whether images seem to have a disk of their own."""
+    max_pod_grace_period_seconds: int
+    """At soft thresholds."""
+    memory: MemoryReport
+    oom: tuple[OOMOrderReport, ...]
+    """Of the machine, of all pods, then of pods and containers, the fullest first."""
+    evictions: tuple[EvictionOrderReport, ...]
+    """By signals that are measured; without usage none."""
+    thresholds: tuple[ThresholdReport, ...]
+    over_limits: tuple[OverLimitReport, ...]
+    """They go in the kubelet's next pass."""
+    promised: NodeReport
+    unread: tuple[Unread, ...]
+
+    def oom_of(self, scope: OOMScope) -> OOMOrderReport | None:
+        """The first order of a scope."""
+        return next((order for order in self.oom if order.scope is scope), None)
+
+    def eviction_of(self, signal: Signal) -> EvictionOrderReport | None:
+        """The order for a signal."""
+        return next((order for order in self.evictions if order.signal is signal), None)
+
+
+def node_pressure_report(
+    node: Node,
+    pods: Sequence[Pod],
+    usage: NodeUsage,
+    pressure: NodePressure,
+    promised: NodeReport,
+    *,
+    features: Features,
+    unread: tuple[Unread, ...],
+) -> NodePressureReport:
+    """Put together what is known of one node."""
+    classes = {(pod.metadata.namespace, pod.metadata.name): get_pod_qos(pod, features=features) for pod in pods}
+    return NodePressureReport(
+        name=node.metadata.name,
+        source=promised.source,
+        server_version=promised.server_version,
+        usage_source=pressure.usage_source,
+        threshold_source=pressure.threshold_source,
+        threshold_problem=pressure.threshold_problem,
+        oom_group=pressure.oom_group,
+        image_fs=pressure.disks.image_fs,
+        max_pod_grace_period_seconds=pressure.max_pod_grace_period_seconds,
+        memory=_memory(node, usage, pressure),
+        oom=tuple(_oom(order, classes) for order in pressure.ooms),
+        evictions=tuple(_eviction(order, classes) for order in pressure.evictions),
+        thresholds=tuple(map(_threshold, pressure.headrooms)),
+        over_limits=tuple(
+            OverLimitReport(
+                over.pod.metadata.namespace,
+                over.pod.metadata.name,
+                over.limit.field,
+                over.limit.usage,
+                over.limit.limit,
+                over.limit.message,
+            )
+            for over in pressure.over_limits
+        ),
+        promised=promised,
+        unread=unread,
+    )
+
+
+_Classes = Mapping[tuple[str, str], PodQOSClass]
+
+
+def _memory(node: Node, usage: NodeUsage, pressure: NodePressure) -> MemoryReport:
+    measured = usage.summary.node
+    whole, pods = measured.memory, measured.system_container(PODS_CGROUP)
+    used = whole.working_set_bytes if whole else None
+    by_pods = pods.memory.working_set_bytes if pods and pods.memory else None
+    capacity = node.status.capacity.get(MEMORY, ZERO).value
+    limit = next((order.memory for order in pressure.ooms if order.scope is OOMScope.KUBEPODS), None)
+    return MemoryReport(
+        capacity=capacity,
+        working_set=used,
+        pods_working_set=by_pods,
+        pods_limit=limit,
+        system_working_set=None if used is None or by_pods is None else used - by_pods,
+        system_reserved=None if limit is None else capacity - limit,
+        psi=pressure.memory_psi,
+    )
+
+
+def _oom(order: OOMOrder, classes: _Classes) -> OOMOrderReport:
+    total = (order.memory + order.swap) // PAGE_SIZE
+    return OOMOrderReport(
+        scope=order.scope,
+        namespace=order.namespace,
+        pod=order.pod,
+        container=order.container,
+        memory=order.memory,
+        memory_assumed=order.memory_assumed,
+        swap=order.swap,
+        working_set=order.working_set,
+        places=tuple(
+            oom_place(rank, place, classes, total if order.scope is OOMScope.GLOBAL else None)
+            for rank, place in enumerate(order.places, start=1)
+        ),
+    )
+
+
+def oom_place(rank: int, place: OOMPlace, classes: _Classes, total_pages: int | None) -> OOMPlaceReport:
+    """One place.
+
+    Args:
+        rank: From 1.
+        place: The place.
+        classes: QoS classes by namespace and pod.
+        total_pages: Of the whole machine, when it is what runs out.
+    """
+    candidate = place.candidate
+    pages, adj = candidate.used // PAGE_SIZE, candidate.oom_score_adj
+    return OOMPlaceReport(
+        rank=rank,
+        namespace=candidate.namespace,
+        pod=candidate.pod,
+        container=candidate.container,
+        qos_class=classes.get((candidate.namespace, candidate.pod)),
+        oom_score_adj=adj,
+        rss=candidate.rss,
+        swap=candidate.swap,
+        usage_points=place.usage_points,
+        points=place.points,
+        badness_pages=place.badness,
+        decided_by=place.decided_by,
+        proc_oom_score=None if total_pages is None else proc_oom_score(pages, adj, total_pages),
+        proc_oom_score_before_5_9=None if total_pages is None else proc_oom_score_before_5_9(pages, adj, total_pages),
+    )
+
+
+def _eviction(order: EvictionOrder, classes: _Classes) -> EvictionOrderReport:
+    return EvictionOrderReport(
+        order.signal, tuple(eviction_place(rank, place, classes) for rank, place in enumerate(order.places, start=1))
+    )
+
+
+def eviction_place(rank: int, place: EvictionPlace, classes: _Classes) -> EvictionPlaceReport:
+    """One place; for the arguments see `oom_place`."""
+    ranked = place.ranked
+    meta = ranked.pod.metadata
+    return EvictionPlaceReport(
+        rank=rank,
+        namespace=meta.namespace,
+        pod=meta.name,
+        qos_class=classes[meta.namespace, meta.name],
+        priority=ranked.priority,
+        measured=ranked.measured,
+        usage=ranked.usage,
+        request=ranked.request,
+        over_request=ranked.over_request,
+        exceeds_request=ranked.exceeds,
+        critical=ranked.critical,
+        decided_by=place.decided_by,
+    )
+
+
+def _threshold(headroom: Headroom) -> ThresholdReport:
+    threshold, capacity = headroom.threshold, headroom.capacity.value
+    return ThresholdReport(
+        signal=threshold.signal,
+        hard=threshold.is_hard,
+        grace_period_seconds=threshold.grace_period.total_seconds(),
+        quantity=str(headroom.quantity),
+        available=str(headroom.available),
+        headroom=str(headroom.left),
+        headroom_percent=100 * headroom.left.value // capacity if capacity else 0,
+        met=headroom.met,
+    )

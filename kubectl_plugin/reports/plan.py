@@ -1,0 +1,61 @@
+"""A what-if placement of several pods, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from podrules.cluster.source import Unread
+from podrules.features import REFERENCE_VERSION
+from podrules.placement.planned import PlannedSpec, Unmoved
+
+__all__ = ["PlanReport", "Refused", "WhatIf"]
+
+
+class WhatIf(Struct, frozen=True, rename="camel"):
+    """What was changed in the cluster before."""
+
+    excluded_nodes: tuple[str, ...]
+    added_nodes: tuple[str, ...]
+    without_pods: tuple[str, ...]
+    drained: str
+    """The node; empty: none."""
+
+
+class Refused(Struct, frozen=True, rename="camel"):
+    """A spec that was not placed."""
+
+    name: str
+    namespace: str
+    reason: str
+
+
+class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):
+    """Where pods would go, one after the other."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    source: str
+    rules_version: str = REFERENCE_VERSION
+    server_version: str | None
+    verified: bool
+    """False: the server is not of the version that the rules were held against."""
+    what_if: WhatIf
+    nodes: int
+    """With what was added and without what was excluded."""
+    preemption: bool
+    specs: tuple[PlannedSpec, ...]
+    """In the order in which the scheduler would take them."""
+    refused: tuple[Refused, ...]
+    """Specs that the API server would refuse, or that have no known scheduler."""
+    unmoved: tuple[Unmoved, ...]
+    """Pods of a drained node that stay, or that nobody makes anew."""
+    unread: tuple[Unread, ...]
+
+    @property
+    def everything_fits(self) -> bool:
+        """Whether all that was asked for has a place."""
+        short = any(spec.wanted is not None and spec.placed < spec.wanted for spec in self.specs)
+        blocked = any(entry.reason == "PodDisruptionBudget" for entry in self.unmoved)
+        return not (short or blocked or self.refused)

@@ -1,0 +1,149 @@
+"""A pod's place when its node runs short, as data (Q3, Q6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+from kubectl_plugin.reports.node_pressure import (
+    EvictionPlaceReport,
+    OOMPlaceReport,
+    eviction_place,
+    oom_place,
+)
+from podrules.eviction.signals import Signal
+from podrules.features import Features
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.pressure.node import NodePressure, OOMScope
+from podrules.pressure.oom_order import PAGE_SIZE
+from podrules.pressure.place import EvictionStanding, OOMStanding, pod_standing
+from podrules.pressure.usage import UsageSource
+from podrules.priority import is_critical_pod
+from podrules.qos import get_pod_qos
+
+__all__ = [
+    "Assumption",
+    "EvictionStandingReport",
+    "OOMStandingReport",
+    "PodPressureReport",
+    "pod_pressure_report",
+]
+
+
+class Assumption(Enum):
+    """What the pod's usage is."""
+
+    MEASURED = "Measured"
+    REQUESTS = "Requests"
+    """It is still to come: it uses what it requests."""
+    LIMITS = "Limits"
+    """It is still to come: it uses all that it may."""
+
+
+class OOMStandingReport(Struct, frozen=True, rename="camel"):
+    """The place of the pod's container that goes first."""
+
+    scope: OOMScope
+    memory: int
+    """Bytes of what runs out: the machine, or a cgroup's limit."""
+    swap: int
+    working_set: int | None
+    """Bytes in use of it; None: not measured."""
+    container: str
+    """For scope Container: whose limit it is; else empty."""
+    of: int
+    """How many containers can be killed."""
+    place: OOMPlaceReport
+    before: OOMPlaceReport | None
+    """Who goes just before, and by what; None: nobody."""
+
+
+class EvictionStandingReport(Struct, frozen=True, rename="camel"):
+    """The pod's place for one signal."""
+
+    signal: Signal
+    of: int
+    """How many pods can be evicted."""
+    place: EvictionPlaceReport
+    """Its rank counts only pods that can be evicted."""
+    before: EvictionPlaceReport | None
+
+
+class PodPressureReport(Struct, frozen=True, rename="camel"):
+    """Both places of a pod on one node."""
+
+    node: str
+    assumption: Assumption
+    usage_source: UsageSource
+    critical: bool
+    """The kubelet never evicts it."""
+    oom: tuple[OOMStandingReport, ...]
+    evictions: tuple[EvictionStandingReport, ...]
+    """Without usage none."""
+
+    def oom_of(self, scope: OOMScope) -> OOMStandingReport | None:
+        """Its place in one scope."""
+        return next((standing for standing in self.oom if standing.scope is scope), None)
+
+    def eviction_of(self, signal: Signal) -> EvictionStandingReport | None:
+        """Its place for one signal."""
+        return next((standing for standing in self.evictions if standing.signal is signal), None)
+
+
+def pod_pressure_report(
+    pressure: NodePressure,
+    pod: Pod,
+    pods: Sequence[Pod],
+    assumption: Assumption,
+    *,
+    features: Features,
+) -> PodPressureReport:
+    """One pod's places.
+
+    Args:
+        pressure: Of its node, with the pod on it.
+        pod: The pod.
+        pods: All that are on the node, the pod among them.
+        assumption: What its usage is.
+        features: Gates of the cluster's version.
+    """
+    classes = {(one.metadata.namespace, one.metadata.name): get_pod_qos(one, features=features) for one in pods}
+    standing = pod_standing(pressure, pod)
+    return PodPressureReport(
+        node=pod.spec.node_name,
+        assumption=assumption,
+        usage_source=pressure.usage_source,
+        critical=is_critical_pod(pod),
+        oom=tuple(_oom(entry, classes) for entry in standing.ooms),
+        evictions=tuple(_eviction(entry, classes) for entry in standing.evictions),
+    )
+
+
+_Classes = Mapping[tuple[str, str], PodQOSClass]
+
+
+def _oom(standing: OOMStanding, classes: _Classes) -> OOMStandingReport:
+    order, before = standing.order, standing.before
+    pages = (order.memory + order.swap) // PAGE_SIZE if order.scope is OOMScope.GLOBAL else None
+    return OOMStandingReport(
+        scope=order.scope,
+        memory=order.memory,
+        swap=order.swap,
+        working_set=order.working_set,
+        container=order.container,
+        of=len(order.places),
+        place=oom_place(standing.rank, standing.place, classes, pages),
+        before=None if before is None else oom_place(standing.rank - 1, before, classes, pages),
+    )
+
+
+def _eviction(standing: EvictionStanding, classes: _Classes) -> EvictionStandingReport:
+    before = standing.before
+    return EvictionStandingReport(
+        signal=standing.signal,
+        of=standing.of,
+        place=eviction_place(standing.rank, standing.place, classes),
+        before=None if before is None else eviction_place(standing.rank - 1, before, classes),
+    )

@@ -1,0 +1,84 @@
+"""What a command that changes something did, step by step: told as it happens, and kept for its report."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import Enum
+
+from msgspec import Struct
+
+__all__ = ["Outcome", "Step", "StepKind"]
+
+
+class Outcome(Enum):
+    """What became of a change."""
+
+    NOT_CONFIRMED = "NotConfirmed"
+    """Nothing was changed: a confirmation is missing."""
+    NOT_POSSIBLE = "NotPossible"
+    """Nothing was changed: the object is not in a state for it."""
+    DRY_RUN = "DryRun"
+    DONE = "Done"
+    UNDER_WAY = "UnderWay"
+    """It was changed, and what follows from that is not over."""
+    FAILED = "Failed"
+    """The error says what was done."""
+    INTERRUPTED = "Interrupted"
+
+
+class StepKind(Enum):
+    """What happens, or is about to."""
+
+    DRY_RUN = "DryRun"
+    """The API server took what was asked and stored nothing."""
+    DELETING = "Deleting"
+    DELETED = "Deleted"
+    """The API server took it; the object stays for its grace period."""
+    DELETED_BEFORE = "DeletedBefore"
+    """It had been told to end already: its stop goes on as it was."""
+    CONFIRMING = "Confirming"
+    CONFIRMED = "Confirmed"
+    WARNING = "Warning"
+    """The API server's, or a webhook's."""
+    CONTAINER_ENDED = "ContainerEnded"
+    KEPT_BY_FINALIZERS = "KeptByFinalizers"
+    OVERDUE = "Overdue"
+    NODE_SILENT = "NodeSilent"
+    REPLACED = "Replaced"
+    """A pod of the same name is there, and is another."""
+    GONE = "Gone"
+    NO_ANSWER = "NoAnswer"
+    """For a moment; it is asked again."""
+    FENCE_COMMAND = "FenceCommand"
+    FENCE_COMMAND_DONE = "FenceCommandDone"
+    FENCE_COMMAND_FAILED = "FenceCommandFailed"
+    FENCE_COMMAND_LEFT_OUT = "FenceCommandLeftOut"
+    """A dry run does not run it."""
+    VOUCHED = "Vouched"
+    TAINTING = "Tainting"
+    TAINTED = "Tainted"
+    ALREADY_FENCED = "AlreadyFenced"
+    UNTAINTING = "Untainting"
+    UNTAINTED = "Untainted"
+    ALREADY_UNFENCED = "AlreadyUnfenced"
+    GOING_ON = "GoingOn"
+    """An earlier run has declared it out of service."""
+    WAITING = "Waiting"
+    POD_GONE = "PodGone"
+    DETACHED = "Detached"
+    ALL_GONE = "AllGone"
+    STAYING = "Staying"
+    NODE_BACK = "NodeBack"
+
+
+class Step(Struct, frozen=True, rename="camel"):
+    """One step."""
+
+    at: datetime
+    kind: StepKind
+    subject: str = ""
+    """What it is about: ``pod/db-1``, a container, a volume."""
+    detail: str = ""
+    """Whatever else the kind has to say: a node, a uid, somebody's words."""
+    number: int | None = None
+    """Seconds, an exit code, or how many."""

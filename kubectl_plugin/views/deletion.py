@@ -1,0 +1,135 @@
+"""A pod's deletion in words: what is at stake, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from kubectl_plugin.render.page import Page, Row, Section, Severity
+from kubectl_plugin.reports.deletion import DeletionReport, Stakes
+from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.safety_words import guard_words, owner_risk, reach_words
+from kubectl_plugin.views.words import clock, is_plain_name, listed
+from podrules.deletion import CONFIRMATION, Members
+from podrules.model.base import ObjectMeta
+from podrules.reachability import Reach
+from podrules.safety import Guarantee
+from podrules.volumes import WriterLock
+
+__all__ = ["stakes_page", "state_words"]
+
+_USUAL_GRACE = 30
+_QUIET = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS})
+
+
+def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
+    """What the force deletion of a pod risks, and what is safer."""
+    stakes = report.stakes
+    if stakes is None:
+        raise ValueError("only a force deletion has stakes")
+    sections = (
+        Section("Owner", (owner_risk(stakes.owner, report.name),)),
+        Section("Members", _member_lines(stakes.members)),
+        Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
+        Section("Volumes", tuple(Row((guard.volume, guard_words(guard))) for guard in stakes.volumes)),
+        Section("Budget", _budget_lines(stakes)),
+        Section("Stops", tuple(_stop_lines(report, stakes, now))),
+        unread_section(report.unread),
+    )
+    return Page(
+        title=f"pod/{report.name} in namespace {report.namespace}, on {stakes.node.name}",
+        verdict=(_verdict(report), *_worst(stakes, now)),
+        severity=Severity.TROUBLE,
+        parts=tuple(section for section in sections if section.lines),
+        next_commands=tuple(_next_commands(report, stakes)),
+    )
+
+
+def _verdict(report: DeletionReport) -> str:
+    match report.outcome:
+        case Outcome.NOT_CONFIRMED:
+            return "Not deleted: to delete it without grace, add --confirm."
+        case Outcome.DRY_RUN:
+            return "Dry run of a deletion without grace: nothing is stored."
+    return "Deleting it without grace, as you confirmed."
+
+
+def _worst(stakes: Stakes, now: datetime | None) -> Iterator[str]:
+    if stakes.node.reach in _QUIET:
+        yield f"{reach_words(stakes.node, None, now)}: nobody can tell from here whether it still runs."
+    open_volumes = [guard.volume for guard in stakes.volumes if guard.lock is WriterLock.NONE]
+    if open_volumes and stakes.owner.guarantee is not Guarantee.NOT_REPLACED:
+        volumes = "volume" if len(open_volumes) == 1 else "volumes"
+        yield f"Two may write to {volumes} {listed(open_volumes)}: nothing keeps a second writer off."
+
+
+def _member_lines(members: Members | None) -> tuple[str, ...]:
+    if members is None:
+        return ()
+    count = len(members.live)
+    live = f"{count} of {members.replicas} are Ready without it"
+    named = f" ({listed(members.live, most=4)})" if members.live else ""
+    held = "keeps" if count >= members.majority else "does not keep"
+    if members.replicas == 1:
+        return ("it is the only member: nothing of the StatefulSet runs without it",)
+    return (
+        f"{live}{named}",
+        f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it",
+    )
+
+
+def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
+    if stakes.eviction_refused is None:
+        return ()
+    return (f"an eviction would be refused: {stakes.eviction_refused}", "a deletion does not ask")
+
+
+def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
+    if stakes.deleted is not None:
+        yield f"told to end at {clock(stakes.deleted, now)}: deleting it again frees the name and stops nothing sooner"
+        until = stakes.may_run_until
+        if until is not None and stakes.node.reach is Reach.ANSWERS:
+            yield f"its processes may run until {clock(until, now)}"
+        return
+    kept = " once its finalizers are done" if not report.plan.object_removed_at_once else " at once"
+    yield f"the object is gone{kept}; processes get {report.plan.sigkill_latest} s more, if the kubelet answers"
+
+
+def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[str]:
+    if report.outcome is not Outcome.NOT_CONFIRMED:
+        return
+    if not all(map(is_plain_name, (report.name, report.namespace, stakes.node.name))):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    pod = f"pod/{report.name} -n {report.namespace}"
+    if stakes.node.reach in _QUIET:
+        yield f"kubectl qos fence node/{stakes.node.name}   # safer: once the machine is off"
+    elif stakes.deleted is None:
+        with_grace = "" if report.grace_of_its_own else f" --grace-period={_USUAL_GRACE}"
+        yield f"kubectl qos delete {pod}{with_grace}   # safer: with grace"
+    yield f"kubectl qos explain {pod}"
+    yield f"kubectl qos delete {pod} --grace-period=0 --confirm"
+
+
+def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str]:
+    """What has been done when a deletion did not come to its end, and how to go on.
+
+    Args:
+        pod: The pod.
+        steps: What was done so far.
+        sure: Whether the last request was answered.
+    """
+    told = {step.kind: step for step in steps}
+    named, place = f"pod/{pod.name}", f"-n {pod.namespace}"
+    if StepKind.DELETED in told:
+        yield f"{named} is deleted, and goes without further help once its processes are known to have stopped."
+        if StepKind.NODE_SILENT in told:
+            yield f"Once its machine is off for certain: kubectl qos fence node/{told[StepKind.NODE_SILENT].detail}"
+        yield f"To look: kubectl qos explain {named} {place}"
+    elif StepKind.DELETING in told and not sure:
+        yield f"Whether {named} was deleted is not known: there was no answer. Nothing else was changed."
+        yield f"To look: kubectl get {named} {place}; the same command goes on from there."
+    elif StepKind.CONFIRMED in told:
+        yield f"{named} carries the confirmation {CONFIRMATION}, and is not deleted."
+    else:
+        yield "Nothing was changed."

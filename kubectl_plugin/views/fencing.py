@@ -1,0 +1,158 @@
+"""Fencing a node, and taking it back, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.steps import Outcome, StepKind
+from kubectl_plugin.views.partitions import budgets_section, by_itself, pods_table
+from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.safety_words import reach_words
+from kubectl_plugin.views.steps import TAINT_TEXT
+from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
+from podrules.cluster.access import Access
+from podrules.fencing import FenceState
+
+__all__ = ["fence_page", "state_words", "unfence_page"]
+
+_MOST_NAMED = 6
+
+
+def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None) -> Page:
+    """What would go, what it needs, and whether it may be done."""
+    parts: list[Section | Table] = []
+    if report.denied:
+        parts.append(Section("You may not", tuple(map(_denied, report.denied))))
+    if report.node is not None and now is not None:
+        table = pods_table(report.node, now, priorities=True, nodes_own=False)
+        budgets = budgets_section(report.node)
+        parts += [table] if table.rows else []
+        parts += [Section("Goes", tuple(_goes(report))), *([budgets] if budgets.lines else [])]
+        # Once it is done, what would happen without it is of no interest.
+        if report.outcome is not Outcome.UNDER_WAY:
+            parts += [Section("By itself", tuple(by_itself(report.node, now)))]
+    if report.unread:
+        parts.append(unread_section(report.unread))
+    return Page(
+        title=f"node/{report.name}",
+        verdict=tuple(_verdict(report, fence_command, now)),
+        severity=Severity.TROUBLE,
+        parts=tuple(parts),
+        next_commands=tuple(_next_commands(report, fence_command)),
+    )
+
+
+def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
+    if report.node is not None and report.state is FenceState.POSSIBLE:
+        yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+    match report.state, report.outcome:
+        case FenceState.ANSWERS, _:
+            yield "Not fenced: it answers. What runs there would be asked to leave, and not waited for."
+        case FenceState.TOO_EARLY, _:
+            due = report.node.unknown_at if report.node is not None else None
+            when = f", by {clock(due, now)}" if due is not None else ""
+            yield f"Not fenced yet: it sends no heartbeats, but is not taken for lost{when}. It may still come back."
+        case FenceState.BACK, _:
+            yield "Not fenced: it is declared out of service already, and answers again."
+        case FenceState.FENCED, _:
+            yield "It is declared out of service."
+        case _, Outcome.NOT_CONFIRMED if fence_command:
+            yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
+        case _, Outcome.NOT_CONFIRMED:
+            yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+        case _, Outcome.FAILED:
+            yield "Not fenced: you may not do it. Nothing was changed."
+        case _, _ if report.dry_run:
+            yield "Dry run: nothing is stored."
+        case _:
+            yield "Fencing it, as you confirmed."
+
+
+def _goes(report: FenceReport) -> Iterator[str]:
+    left = report.left
+    yield f"taint {TAINT_TEXT}"
+    pods, volumes = left.pods, left.attachments
+    yield f"{counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "no pods"
+    yield f"{counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "no volumes"
+    if left.staying:
+        yield f"staying, for they tolerate the taint: {listed(left.staying, most=_MOST_NAMED)}"
+
+
+def _denied(access: Access) -> str:
+    named = f" {access.name}" if access.name else ""
+    return f"{access.verb} {access.resource}{named} (kubectl auth can-i {access.verb} {access.resource})"
+
+
+def _next_commands(report: FenceReport, fence_command: str) -> Iterator[str]:
+    if not is_plain_name(report.name):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    node = f"node/{report.name}"
+    match report.state:
+        case FenceState.ANSWERS:
+            yield f"kubectl drain {report.name} --ignore-daemonsets   # to empty it"
+        case FenceState.BACK:
+            yield f"kubectl qos unfence {node} --confirm"
+        case FenceState.TOO_EARLY | FenceState.FENCED:
+            yield f"kubectl qos fence {node}   # again, in a minute"
+        case _ if report.outcome is Outcome.NOT_CONFIRMED:
+            if fence_command:
+                yield f"kubectl qos fence {node} --confirm   # runs the fence command"
+            yield f"kubectl qos fence {node} --confirm-powered-off   # once you know that it is off"
+
+
+def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
+    """What would change, and what it means."""
+    fenced = report.state in {FenceState.FENCED, FenceState.BACK}
+    return Page(
+        title=f"node/{report.name}",
+        verdict=tuple(_unfence_verdict(report, now)),
+        severity=Severity.NOTICE if fenced else Severity.FINE,
+        parts=(),
+        next_commands=(f"kubectl qos unfence node/{report.name} --confirm",)
+        if fenced and is_plain_name(report.name)
+        else (),
+    )
+
+
+def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]:
+    since = report.node.out_of_service_at if report.node is not None else None
+    when = f" since {clock(since, now)}" if since is not None else ""
+    match report.state:
+        case FenceState.BACK:
+            yield f"Not taken back: add --confirm. It answers again, and is declared out of service{when}."
+        case FenceState.FENCED:
+            yield f"Not taken back: add --confirm. It is declared out of service{when}, and still does not answer."
+            if report.left.pods:
+                count = counted(len(report.left.pods), "pod")
+                yield f"Garbage collection would leave {count} Terminating that it removes now."
+        case _:
+            yield "Nothing to do: it is not declared out of service."
+
+
+def state_words(report: FenceReport, *, sure: bool) -> Iterator[str]:
+    """What has been done when it did not come to its end, and how to go on.
+
+    Args:
+        report: With the steps so far.
+        sure: Whether the last request was answered.
+    """
+    told = {step.kind for step in report.steps}
+    node, undo = f"node/{report.name}", f"kubectl qos unfence node/{report.name} --confirm"
+    if told & {StepKind.TAINTED, StepKind.GOING_ON}:
+        yield f"{node} is declared out of service; pods and volumes go without further help."
+        yield f"To go on: kubectl qos fence {node}. To undo, as far as nothing has gone yet: {undo}"
+    elif StepKind.UNTAINTED in told:
+        yield f"{node} is taken back."
+    elif told & {StepKind.TAINTING, StepKind.UNTAINTING} and not sure:
+        yield f"Whether the taint of {node} was changed is not known: there was no answer. Nothing else was changed."
+        yield f"To look: kubectl qos partitions. The same command goes on from where it is; {undo} undoes it."
+    elif StepKind.FENCE_COMMAND_DONE in told:
+        yield f"The fence command has run; {node} is not declared out of service. The same command runs both again."
+    elif StepKind.FENCE_COMMAND in told:
+        yield f"The fence command was broken off: whether the machine of {node} is off is not known."
+        yield "Nothing in the cluster was changed."
+    else:
+        yield "Nothing was changed."

@@ -1,0 +1,91 @@
+"""Findings in manifests, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.reports.lint import LintFinding, LintReport
+from kubectl_plugin.views.lint_words import WORDS, RuleWords
+from kubectl_plugin.views.words import counted, listed
+from podrules.checks.finding import Finding
+from podrules.checks.rules import RULES, Level
+
+__all__ = ["lint_page", "message_of", "rule_texts", "words_of_rule"]
+
+_SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
+_TERMS: Final = 3
+
+
+def words_of_rule(rule: str) -> RuleWords:
+    """What is said of a rule."""
+    return WORDS[rule]
+
+
+def message_of(finding: Finding) -> str:
+    """What is wrong here, in one sentence."""
+    words = WORDS[finding.rule]
+    return words.messages[finding.values.get("why", "")].format_map(finding.values)
+
+
+def rule_texts() -> dict[str, tuple[str, str]]:
+    """By rule: what it is about, and what to do."""
+    return {name: (WORDS[name].about, WORDS[name].remedy) for name in RULES}
+
+
+def lint_page(report: LintReport, severity: Level) -> Page:
+    """All findings for a person."""
+    shown = [finding for finding in report.findings if finding.ignored is None]
+    worst = min((finding.level for finding in shown), key=lambda level: level.rank, default=None)
+    terms = dict.fromkeys(finding.term for finding in shown if finding.term)
+    return Page(
+        title="kubectl qos lint",
+        verdict=tuple(_verdict(report, severity)),
+        severity=Severity.TROUBLE if report.unreadable else Severity.FINE if worst is None else _SEVERITIES[worst],
+        parts=(*_unread(report), *map(_section, shown), *_unknown_ignores(report)),
+        next_commands=tuple(f"kubectl qos why {_argument(term)}" for term in list(terms)[:_TERMS]),
+    )
+
+
+def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
+    numbers = [counted(report.counted(level), level.value) for level in Level if report.counted(level)]
+    found = listed(numbers) if numbers else "Nothing found"
+    scope = f"in {counted(len(report.objects), 'object')} of {counted(report.files, 'file')}"
+    failing = len(report.failing(severity))
+    if report.unreadable:
+        yield f"{counted(len(report.unreadable), 'file')} cannot be read. {found} {scope}."
+    else:
+        yield f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
+    if not report.objects:
+        yield "No object of a kind that is checked was there."
+    rest = []
+    if report.ignored:
+        rest.append(f"{report.ignored} ignored")
+    if report.passed_over:
+        rest.append(f"{counted(report.passed_over, 'object')} of other kinds passed over")
+    if rest:
+        yield f"{', '.join(rest)}."
+
+
+def _unread(report: LintReport) -> Iterator[Section]:
+    for entry in report.unreadable:
+        yield Section("not read", (entry.file, entry.problem))
+
+
+def _section(finding: LintFinding) -> Section:
+    place = f"{finding.object.file}:{finding.line}:{finding.column}"
+    owner = f"{finding.object.kind}/{finding.object.name}"
+    return Section(
+        finding.level.value, (place, finding.message, finding.remedy, f"{owner} {finding.field}", finding.rule)
+    )
+
+
+def _unknown_ignores(report: LintReport) -> Iterator[Section]:
+    for entry in report.unknown_ignores:
+        said = f"There is no rule {entry.rule}." if entry.rule else "It names no rule."
+        yield Section("ignore", (f"{entry.file}:{entry.line}", said))
+
+
+def _argument(term: str) -> str:
+    return f'"{term}"' if " " in term or "(" in term else term

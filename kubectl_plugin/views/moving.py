@@ -1,0 +1,50 @@
+"""A volume on its way from one node to another, in words: at which step it is, held by whom, since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.page import Row, Section
+from kubectl_plugin.views.words import clock, listed
+from podrules.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, WaitsFor
+
+__all__ = ["moving_section", "waiting_words"]
+
+_STEPS: Final = tuple(MoveStep)
+_MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
+_WAITS: Final = {
+    WaitsFor.SOMEBODY: "nobody has told {holders} on {node} to end",
+    WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
+    WaitsFor.SILENT_KUBELET: "{holders} on {node}, which does not answer: this waits without end",
+    WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
+    WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
+    WaitsFor.OWN_KUBELET: "the kubelet of {node} has to mount it and start the containers",
+}
+_UNMOUNT: Final = "the kubelet of {node} still has it mounted"
+_VERBS: Final = {MoveStep.DETACH: "detach", MoveStep.ATTACH: "attach"}
+
+
+def moving_section(positions: Iterable[VolumePosition], now: datetime | None) -> Section:
+    """``data  1 of 4, stop: db-1 on node-c3, which does not answer …``."""
+    rows = [
+        Row((entry.volume, f"step {_STEPS.index(entry.step) + 1} of 4, {waiting_words(entry, now)}"))
+        for entry in positions
+    ]
+    if not rows:
+        return Section("Volumes", ())
+    return Section("Volumes", (*rows, "steps: stop, detach, attach, start"))
+
+
+def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
+    """``detach: node-c3 does not answer: …, since 03:12:04 UTC``."""
+    text = _WAITS[entry.waits_for]
+    if entry.step is MoveStep.DETACH and entry.waits_for is WaitsFor.KUBELET:
+        text = _UNMOUNT
+    words = text.format(
+        node=entry.node, holders=listed(entry.held_by, most=3) or "its pod", verb=_VERBS.get(entry.step, "")
+    )
+    since = f", since {clock(entry.since, now)}" if entry.since is not None else ""
+    said = f"; it says: {entry.error}" if entry.error else ""
+    return f"{entry.step.value.lower()}: {words}{since}{said}"

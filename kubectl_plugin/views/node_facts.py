@@ -1,0 +1,105 @@
+"""The numbers behind a node's rejection, in words."""
+
+from __future__ import annotations
+
+from kubectl_plugin.views.words import listed, resource_amount
+from podrules.placement.displaced import PodReference
+from podrules.placement.outcome import (
+    ClaimMismatch,
+    DevicePool,
+    DiskInUse,
+    Fact,
+    InsufficientResource,
+    LabelMismatch,
+    MissingFeature,
+    PodAffinityConflict,
+    PortInUse,
+    RejectedNode,
+    TaintEffect,
+    TopologySkew,
+    VolumeLimit,
+)
+
+__all__ = ["fact_words"]
+
+_SHOWN_FACTS = 3
+
+
+def fact_words(node: RejectedNode) -> str:
+    """What a node has, beside what the pod wants."""
+    words = "; ".join(_words(fact) for fact in node.facts[:_SHOWN_FACTS])
+    if len(node.facts) > _SHOWN_FACTS:
+        words += f"; and {len(node.facts) - _SHOWN_FACTS} more"
+    if node.also:
+        words += f"{'; ' if words else ''}also fails {listed(node.also)}"
+    return words
+
+
+def _words(fact: Fact) -> str:
+    match fact:
+        case InsufficientResource():
+            return _resource(fact)
+        case TaintEffect():
+            return f"has {fact.key}{'=' if fact.value else ''}{fact.value}:{fact.effect}"
+        case LabelMismatch():
+            values = f" {', '.join(fact.values)}" if fact.values else ""
+            has = "lacks it" if fact.actual is None else f"has {fact.actual or 'an empty value'}"
+            return f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}"
+        case TopologySkew():
+            return _skew(fact)
+        case PodAffinityConflict():
+            return _affinity(fact)
+        case PortInUse():
+            return f"port {fact.port}/{fact.protocol} is {_pod(fact.by)}'s"
+        case DiskInUse():
+            return f"{fact.disk} is held by {listed([_pod(pod) for pod in fact.by], most=3) or 'another pod'}"
+        case ClaimMismatch():
+            return _claim(fact)
+        case VolumeLimit():
+            return f"{fact.driver}: {fact.attached} attached + {fact.added} > {fact.limit}"
+        case MissingFeature():
+            return f"does not declare {fact.feature}"
+        case DevicePool():
+            return f"pool {fact.pool}: {fact.in_use} of {fact.devices} devices in use"
+
+
+def _pod(pod: PodReference) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _resource(fact: InsufficientResource) -> str:
+    if fact.resource == "pods":
+        return f"has {fact.used} of {fact.allocatable} pods"
+    free = resource_amount(fact.resource, max(fact.allocatable - fact.used, 0), named=False)
+    asked = resource_amount(fact.resource, fact.requested, named=False)
+    whole = resource_amount(fact.resource, fact.allocatable, named=False)
+    return f"has {free} of {whole} {fact.resource} free, asked {asked}"
+
+
+def _skew(fact: TopologySkew) -> str:
+    if fact.domain is None:
+        return f"lacks label {fact.topology_key}"
+    own = " with this one" if fact.self_match else ""
+    return (
+        f"is in {fact.domain}, which has {fact.matching + fact.self_match}{own}; least {fact.minimum}: "
+        f"skew {fact.skew} > maxSkew {fact.max_skew} ({fact.topology_key})"
+    )
+
+
+def _affinity(fact: PodAffinityConflict) -> str:
+    where = f"{fact.topology_key}={fact.domain}"
+    if fact.domain is None:
+        return f"lacks label {fact.topology_key}"
+    if fact.rule == "affinity":
+        return f"no pod in {where} matches its affinity"
+    pods = "1 pod" if fact.count == 1 else f"{fact.count} pods"
+    if fact.rule == "antiAffinity":
+        return f"{pods} in {where} that its anti-affinity avoids"
+    return f"{pods} in {where} whose anti-affinity keeps it away"
+
+
+def _claim(fact: ClaimMismatch) -> str:
+    what = f"claim {fact.claim}" if fact.claim else f"volume {fact.volume}"
+    bound = f" (volume {fact.volume})" if fact.claim and fact.volume else ""
+    labels = "; ".join(f"{key} in {', '.join(values)}" for key, values in fact.labels.items())
+    return f"{what}{bound}: {labels or fact.reason}"

@@ -1,0 +1,406 @@
+"""A node under pressure in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.node_pressure import (
+    EvictionOrderReport,
+    NodePressureReport,
+    OOMOrderReport,
+    ThresholdReport,
+)
+from kubectl_plugin.views.node import promise_parts, state_sentences
+from kubectl_plugin.views.pressure import (
+    NEAR_LIMIT_PERCENT,
+    SIGNAL_NAMES,
+    candidate_name,
+    eviction_amount,
+    eviction_separator,
+    limit_percent,
+    oom_separator,
+    oom_terms,
+    over_words,
+)
+from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.words import duration, is_plain_name, memory
+from podrules.eviction.signals import INODES, PIDS, Signal
+from podrules.model.pod import PodQOSClass
+from podrules.model.quantity import Quantity
+from podrules.pressure.node import OOMScope, ThresholdSource
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["node_pressure_page"]
+
+_SHOWN: Final = 8
+"""Places of an order, unless all are asked for."""
+_NEAR_PERCENT: Final = 5
+"""Of the capacity: a threshold that is nearer is trouble to come."""
+_NEAR_SHOWN: Final = 3
+_NODES_PROXY: Final = "nodes/proxy"
+
+
+def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide: bool) -> Page:
+    """Who goes first, and how far it is; ``wide`` adds every place, every signal and limits of their own."""
+    sentences, severity = _verdict(report, now)
+    parts: list[Section | Table] = [*_oom_tables(report, wide=wide), *_eviction_tables(report, wide=wide)]
+    parts += _threshold_tables(report)
+    parts += _own_limits(report) if wide else [_near_own_limits(report)]
+    parts += _facts(report, wide=wide)
+    parts += promise_parts(report.promised, wide=wide)
+    if report.unread:
+        parts.append(Section("Unknown", (*map(unread_words, report.unread), *_permission(report))))
+    return Page(
+        title=f"node/{report.name}",
+        verdict=sentences,
+        severity=severity,
+        parts=tuple(part for part in parts if isinstance(part, Table) or part.lines),
+        next_commands=tuple(_next_commands(report, wide=wide)),
+    )
+
+
+def _verdict(report: NodePressureReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+    sentences, severity = state_sentences(report.promised, now)
+    if report.promised.pods is None:
+        return (*sentences, "Who goes first is unknown: its pods could not be read."), severity
+    met = [threshold for threshold in report.thresholds if threshold.met]
+    near = [threshold for threshold in report.thresholds if threshold.headroom_percent < _NEAR_PERCENT]
+    if met or report.over_limits:
+        severity = Severity.TROUBLE
+    elif near and severity is Severity.FINE:
+        severity = Severity.NOTICE
+    words = [*_evicting(report, met), *_first_to_go(report, under_pressure=bool(met)), *_headroom(report, met)]
+    return (*sentences, *words), severity
+
+
+def _evicting(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[str]:
+    if met:
+        first = min(met, key=lambda threshold: (not threshold.signal.is_memory, not threshold.hard))
+        going = _first_evicted(report, first.signal)
+        when = "now" if first.hard else f"once this has lasted {_seconds(first.grace_period_seconds)}"
+        who = f"the kubelet evicts {going} {when}" if going else "there is no pod that the kubelet may evict"
+        yield f"Under pressure: {_compared(first)}: {who}."
+    for over in report.over_limits:
+        used, limit = memory(over.usage), memory(over.limit)
+        yield f"{over.namespace}/{over.pod} is evicted now: {used} of local storage, limit {limit} ({over.field})."
+
+
+def _first_to_go(report: NodePressureReport, *, under_pressure: bool) -> Iterator[str]:
+    order = report.oom_of(OOMScope.GLOBAL)
+    if order is None or not order.places:
+        return
+    first = order.places[0]
+    killed = f"container {first.container} of {first.namespace}/{first.pod}" if first.pod else candidate_name(first)
+    if report.usage_source is UsageSource.NONE:
+        yield f"If memory runs out, the kernel goes by usage and oom_score_adj; the highest adj has {killed}."
+        yield "Usage is not known, so neither order is certain."
+        return
+    evicted = _first_evicted(report, Signal.MEMORY_AVAILABLE)
+    sentence = f"If memory runs out now, the kernel kills {killed} first"
+    if evicted and not under_pressure:
+        going = "that pod" if evicted == f"{first.namespace}/{first.pod}" else evicted
+        sentence += f"; if it comes slowly, the kubelet evicts {going} before that"
+    yield f"{sentence}."
+
+
+def _headroom(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[str]:
+    whose = {
+        ThresholdSource.KUBELET: "the kubelet's own configuration",
+        ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
+    }[report.threshold_source]
+    ahead = [threshold for threshold in report.thresholds if threshold not in met and threshold.signal.is_memory]
+    if ahead:
+        first = min(ahead, key=lambda threshold: Quantity.parse(threshold.headroom))
+        soft = "" if first.hard else f" for {_seconds(first.grace_period_seconds)}"
+        left, below = _amount(first.headroom, first.signal), _amount(first.quantity, first.signal)
+        yield f"Headroom: {left} until the first eviction ({first.signal.value} < {below}{soft}: {whose})."
+    elif not report.thresholds and report.usage_source is not UsageSource.NONE:
+        yield "No eviction threshold is set: the kubelet evicts nobody."
+
+
+def _first_evicted(report: NodePressureReport, signal: Signal) -> str:
+    order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
+    if order is None:
+        return ""
+    return next((f"{place.namespace}/{place.pod}" for place in order.places if not place.critical), "")
+
+
+def _compared(threshold: ThresholdReport) -> str:
+    available, below = _amount(threshold.available, threshold.signal), _amount(threshold.quantity, threshold.signal)
+    return f"{threshold.signal.value} is {available}, below {below}"
+
+
+def _oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
+    for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
+        order = report.oom_of(scope)
+        if order is not None and order.places:
+            yield _oom_table(report, order, wide=wide)
+
+
+def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool) -> Table:
+    total = memory(order.memory + order.swap)
+    assumed = ", which is assumed" if order.memory_assumed else ""
+    what = f"of the node's {total}" if order.scope is OOMScope.GLOBAL else f"of the {total} of all pods{assumed}"
+    unmeasured = report.usage_source is UsageSource.NONE
+    title = f"Kernel OOM order: 1000 x usage {what} + oom_score_adj"
+    if unmeasured:
+        title = "Kernel OOM order by oom_score_adj alone: usage is not known"
+    shown = order.places if wide else order.places[:_SHOWN]
+    last = len(order.places)
+    rows = [
+        (
+            str(place.rank),
+            oom_terms(place),
+            *(() if unmeasured else ("-" if place.rss is None else memory(place.rss + place.swap),)),
+            *((_proc(place.proc_oom_score),) if wide and order.scope is OOMScope.GLOBAL else ()),
+            candidate_name(place)
+            + (f", {place.qos_class.value}" if place.qos_class else "")
+            + (f": {oom_separator(place)}" if place.rank != last else ""),
+        )
+        for place in shown
+    ]
+    headings = (
+        "",
+        "adj" if unmeasured else "points = usage + adj",
+        *(() if unmeasured else ("used",)),
+        *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
+        "container, class: what puts it before the next one",
+    )
+    return Table(
+        title,
+        headings,
+        (*rows, *_rest(last - len(shown), len(headings))),
+        right=frozenset({0} if unmeasured else {0, 2}),
+    )
+
+
+def _proc(score: int | None) -> str:
+    return "" if score is None else str(score)
+
+
+def _eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
+    with_threshold = {threshold.signal for threshold in report.thresholds}
+    for order in report.evictions:
+        if order.signal is Signal.MEMORY_AVAILABLE or (wide and order.signal in with_threshold):
+            yield _eviction_table(order, wide=wide)
+
+
+def _eviction_table(order: EvictionOrderReport, *, wide: bool) -> Table:
+    signal = order.signal
+    by = "priority, processes" if signal.resource == PIDS else "over its request, priority, how much over"
+    candidates = [place for place in order.places if not place.critical]
+    shown = candidates if wide else candidates[:_SHOWN]
+    rows = [
+        (
+            str(number),
+            over_words(place, signal),
+            str(place.priority),
+            f"{place.namespace}/{place.pod}, {place.qos_class.value}"
+            + (f": {eviction_separator(place, signal)}" if number != len(candidates) else ""),
+        )
+        for number, place in enumerate(shown, start=1)
+    ]
+    spared = len(order.places) - len(candidates)
+    rest = [*_rest(len(candidates) - len(shown), 4)]
+    if spared:
+        rest.append(("", "", "", f"{spared} critical: never evicted"))
+    used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
+    headings = ("", used, "priority", "pod, class: what puts it before the next one")
+    title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
+    return Table(title, headings, (*rows, *rest), right=frozenset({0, 2}))
+
+
+def _rest(count: int, columns: int) -> Iterator[tuple[str, ...]]:
+    if count > 0:
+        yield (*[""] * (columns - 1), f"and {count} more (-o wide)")
+
+
+def _threshold_tables(report: NodePressureReport) -> Iterator[Table]:
+    if not report.thresholds:
+        return
+    rows = [
+        (
+            threshold.signal.value,
+            _amount(threshold.available, threshold.signal),
+            _amount(threshold.quantity, threshold.signal),
+            _amount(threshold.headroom, threshold.signal),
+            f"{threshold.headroom_percent}%",
+            "at once" if threshold.hard else f"after {_seconds(threshold.grace_period_seconds)}",
+        )
+        for threshold in report.thresholds
+        # Where images share the node's disk, these say nothing new.
+        if report.image_fs or not threshold.signal.value.startswith(("imagefs.", "containerfs."))
+    ]
+    yield Table(
+        "Eviction thresholds",
+        ("signal", "left", "evicts below", "headroom", "", "evicts"),
+        tuple(rows),
+        right=frozenset({1, 2, 3, 4}),
+    )
+
+
+def _own_limits(report: NodePressureReport) -> Iterator[Table]:
+    orders = [
+        order
+        for order in report.oom
+        if order.scope in {OOMScope.POD, OOMScope.CONTAINER} and order.working_set is not None
+    ]
+    # A pod of one container has the same limit twice.
+    single = {
+        (order.namespace, order.pod) for order in orders if order.scope is OOMScope.POD and len(order.places) == 1
+    }
+    rows = [
+        (
+            f"{limit_percent(order.working_set or 0, order.memory)}%",
+            memory(order.working_set or 0),
+            memory(order.memory),
+            "/".join(filter(None, (order.namespace, order.pod, order.container)))
+            + _first_of(order, several=len(order.places) > 1),
+        )
+        for order in orders
+        if not (order.scope is OOMScope.POD and (order.namespace, order.pod) in single)
+    ]
+    if rows:
+        yield Table(
+            "Limits of their own: what runs out there is killed whatever the node has left",
+            ("used", "", "limit", "container, or pod: who goes first in it"),
+            tuple(rows),
+            right=frozenset({0, 1, 2}),
+        )
+
+
+def _near_own_limits(report: NodePressureReport) -> Section:
+    """Containers that meet a limit of their own before the node runs out, the nearest first."""
+    near = sorted(
+        (
+            (limit_percent(order.working_set, order.memory), order)
+            for order in report.oom
+            if order.scope is OOMScope.CONTAINER and order.working_set is not None
+        ),
+        key=lambda found: -found[0],
+    )
+    lines = [
+        f"{order.namespace}/{order.pod} {order.container}: {percent}% of {memory(order.memory)}"
+        for percent, order in near
+        if percent >= NEAR_LIMIT_PERCENT
+    ]
+    if not lines:
+        return Section("Own limits", ())
+    shown = lines[:_NEAR_SHOWN]
+    more = [f"and {len(lines) - len(shown)} more (-o wide)"] if len(lines) > len(shown) else []
+    return Section("Own limits", (*shown, *more, "what meets its own limit is killed, whatever the node has left"))
+
+
+def _first_of(order: OOMOrderReport, *, several: bool) -> str:
+    return f": {order.places[0].container} ({oom_terms(order.places[0])})" if several else ""
+
+
+def _facts(report: NodePressureReport, *, wide: bool) -> Iterator[Section]:
+    yield Section("System", tuple(_system(report)))
+    yield Section("Stalls", tuple(_stalls(report)))
+    yield Section("Measured", tuple(_measured(report, wide=wide)))
+    yield Section("A kill", tuple(_kill(report, wide=wide)))
+    yield Section("An eviction", tuple(_eviction(report, wide=wide)))
+
+
+def _system(report: NodePressureReport) -> Iterator[str]:
+    own = report.memory
+    if own.system_working_set is None or own.system_reserved is None:
+        return
+    over = own.system_working_set > own.system_reserved
+    more = ": more than is reserved, which pods' room pays for" if over else ""
+    yield f"uses {memory(own.system_working_set)} of {memory(own.system_reserved)} reserved{more}"
+
+
+def _stalls(report: NodePressureReport) -> Iterator[str]:
+    psi = report.memory.psi
+    if psi is not None:
+        yield (
+            f"tasks waited for memory {psi.some.avg10:g}% of the last 10 s, {psi.some.avg60:g}% of the last minute, "
+            f"{psi.some.avg300:g}% of the last 5 (PSI)"
+        )
+
+
+def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
+    match report.usage_source:
+        case UsageSource.SUMMARY:
+            yield "by the kubelet (stats/summary): resident memory and swap of each container"
+            if wide:
+                yield (
+                    "the kernel counts processes: a container of several is smaller than it looks here; mapped files "
+                    "and shared memory, not measured, make it larger"
+                )
+        case UsageSource.METRICS:
+            yield (
+                "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
+                "measured"
+            )
+        case UsageSource.NONE:
+            yield "nothing: no usage could be read"
+
+
+def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+    match report.oom_group:
+        case True:
+            yield "takes the whole container (memory.oom.group)"
+        case False:
+            yield "takes one process: if PID 1 lives on and exits 0 later, the container still says OOMKilled"
+        case None:
+            yield "takes the whole container on cgroup v2 (unless singleProcessOOMKill), one process on v1"
+    if wide or _class_is_passed_over(report):
+        yield "usage and adj decide together, not the class"
+    if wide:
+        yield "a resize in place leaves adj as it was when the container started"
+        yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
+        yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
+
+
+def _class_is_passed_over(report: NodePressureReport) -> bool:
+    """Whether somebody goes before a BestEffort container, who would be the last to be expected."""
+    order = report.oom_of(OOMScope.GLOBAL)
+    classes = [place.qos_class for place in order.places if place.qos_class] if order is not None else []
+    return PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]
+
+
+def _eviction(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+    if report.usage_source is UsageSource.NONE:
+        yield "in which order is not known without usage: pods over their requests go first, then by priority"
+    if report.threshold_problem:
+        yield f"the kubelet's own thresholds cannot be read: {report.threshold_problem}"
+    if wide:
+        has_soft = any(not threshold.hard for threshold in report.thresholds)
+        soft = f"; at a soft threshold at most {report.max_pod_grace_period_seconds} s" if has_soft else ""
+        yield f"leaves a container 2 s to stop{soft}; one pod goes at a time, and the kubelet looks every 10 s"
+        yield "what grows faster than that meets the kernel first"
+        yield "a pod whose processes exit 0 when evicted ends Succeeded, and no reason is told"
+
+
+def _permission(report: NodePressureReport) -> Iterator[str]:
+    if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
+        yield (
+            "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
+            "strong permission, for it reaches the kubelet's exec as well"
+        )
+
+
+def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+    if not is_plain_name(report.name):
+        return
+    order = report.oom_of(OOMScope.GLOBAL)
+    first = order.places[0] if order is not None and order.places else None
+    if first is not None and first.pod and is_plain_name(first.pod) and is_plain_name(first.namespace):
+        yield f"kubectl qos explain pod/{first.pod} -n {first.namespace}"
+    if not wide:
+        yield f"kubectl qos node {report.name} -o wide"
+    yield f"kubectl get events -A --field-selector involvedObject.kind=Node,involvedObject.name={report.name}"
+
+
+def _amount(text: str, signal: Signal) -> str:
+    return eviction_amount(Quantity.parse(text).value, signal)
+
+
+def _seconds(seconds: float) -> str:
+    return duration(timedelta(seconds=seconds))

@@ -1,0 +1,238 @@
+"""Nodes that do not answer, in words: a page for each, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.safety_words import guard_words
+from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
+from podrules.attachment import FORCE_DETACH_AFTER
+from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
+from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
+from podrules.reachability import Reach
+from podrules.volumes import WriterLock
+
+__all__ = ["budgets_section", "by_itself", "partitions_pages", "pods_table"]
+
+_HEADINGS = ("NodeDown", "pod", "what hangs on it")
+_WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
+_MOST_BUDGETS = 6
+
+
+def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
+    """A page for each node, or one that says that all answer."""
+    if not report.nodes:
+        title = f"{report.nodes_total} nodes"
+        parts = (unread_section(report.unread),) if report.unread else ()
+        return (Page(title, ("All nodes answer.",), Severity.FINE, parts),)
+    pages = [_page(node, report, wide=wide) for node in report.nodes]
+    if report.unread:
+        last = pages[-1]
+        pages[-1] = Page(
+            last.title, last.verdict, last.severity, (*last.parts, unread_section(report.unread)), last.next_commands
+        )
+    return pages
+
+
+def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
+    now = report.at
+    sections = (
+        Section("Heartbeat", (_heartbeat(node, now),)),
+        Section("Zone", tuple(_zone(node.zone))),
+        Section("By itself", tuple(by_itself(node, now))),
+        *((budgets_section(node),) if wide else ()),
+    )
+    table = pods_table(node, now, priorities=wide, nodes_own=wide)
+    return Page(
+        title=f"node/{node.reach.name}",
+        verdict=tuple(_verdict(node, now)),
+        severity=Severity.TROUBLE,
+        parts=(*([table] if table.rows else []), *(section for section in sections if section.lines)),
+        next_commands=tuple(_next_commands(node)),
+    )
+
+
+def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
+    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    yield f"{_state(node, now)}: {counted(len(lost), 'pod')} hang{'s' if len(lost) == 1 else ''} on it."
+    if node.zone.cluster_down:
+        yield "No node of the cluster is Ready: it may be the control plane that is cut off, and not they."
+    match node.reach.reach:
+        case Reach.OUT_OF_SERVICE if node.ready == "True":
+            yield "It answers again: take it back, or its pods are kept away."
+        case Reach.OUT_OF_SERVICE if lost:
+            yield "They are removed, and its volumes detached, without waiting for the machine."
+        case Reach.OUT_OF_SERVICE:
+            yield "Nothing is left to go. Take it back once the machine is up."
+        case Reach.MISSED_HEARTBEATS:
+            yield "It may still come back by itself: nothing has been done about it yet."
+        case _:
+            yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
+
+
+def _state(node: NodeDown, now: datetime) -> str:
+    match node.reach.reach:
+        case Reach.OUT_OF_SERVICE:
+            since = f" since {clock(node.out_of_service_at, now)}" if node.out_of_service_at else ""
+            return f"Declared out of service{since}"
+        case Reach.MISSED_HEARTBEATS:
+            return "No heartbeats, not yet taken for lost"
+    since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
+    return f"Silent{since}"
+
+
+def _heartbeat(node: NodeDown, now: datetime) -> str:
+    if node.renewed is None:
+        return "the last one is unknown (no Lease in kube-node-lease)"
+    return f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
+
+
+def _zone(zone: ZoneHealth) -> Iterator[str]:
+    if zone.state is ZoneState.NORMAL and not zone.cluster_down:
+        return
+    named = zone.zone or "the cluster"
+    yield f"{named}: {zone.not_ready} of {counted(zone.nodes, 'node')} not Ready ({zone.state.value})"
+    if zone.cluster_down:
+        yield "no node of the cluster is Ready: taints are taken away, and nothing is evicted"
+    elif not zone.rate:
+        yield "taken for a fault of the network: no further node is tainted, and nothing of them evicted"
+
+
+def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
+    """What Kubernetes did and will do without anybody's help, and when."""
+    unknown = node.unknown_at
+    if unknown is not None:
+        yield Row((clock(unknown, now), _became_unknown(node, unknown)))
+    if node.tainted_at is not None:
+        yield Row((clock(node.tainted_at, now), f"it got the taint {UNREACHABLE}:NoExecute"))
+    elif unknown is not None and node.zone.rate:
+        yield Row((clock(unknown, now), f"it gets the taint {UNREACHABLE}:NoExecute"))
+    yield from _evictions(node, now)
+    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    if lost and node.reach.reach is not Reach.OUT_OF_SERVICE:
+        yield Row(("then", "Terminating without end: only the kubelet of this node could tell that they stopped"))
+    if node.attachments:
+        minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
+        count = counted(len(node.attachments), "volume")
+        if node.reach.reach is Reach.OUT_OF_SERVICE:
+            text = f"{count} detached without waiting, once the pod objects are gone"
+        else:
+            text = f"{count} detached by force {minutes} min after the pod objects are gone, not before"
+        yield Row(("volumes", text))
+
+
+def _became_unknown(node: NodeDown, unknown: datetime) -> str:
+    after = unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE
+    seconds = int(after.total_seconds())
+    if node.ready == "Unknown":
+        return f"Ready became Unknown, {seconds} s after the last heartbeat" if node.renewed else "Ready became Unknown"
+    return f"Ready becomes Unknown, {seconds} s after the last heartbeat (--node-monitor-grace-period)"
+
+
+def _evictions(node: NodeDown, now: datetime) -> Iterator[Row]:
+    deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
+    for when, group in groupby(deleted, key=lambda moment: clock(moment, now)):
+        yield Row((when, f"{counted(len(list(group)), 'pod')} told to end"))
+    waiting = [pod for pod in node.pods if pod.deleted is None]
+    coming = sorted(pod.eviction.at for pod in waiting if pod.eviction.at is not None)
+    for when, group in groupby(coming, key=lambda moment: clock(moment, now)):
+        yield Row((when, f"{counted(len(list(group)), 'pod')} will be told to end: the toleration is over"))
+    held = sum(pod.eviction.held_back for pod in waiting)
+    if held:
+        yield Row(("not now", f"{counted(held, 'pod')} would be told to end, were nodes of this zone tainted"))
+    forever = sum(pod.eviction.tolerated is None for pod in waiting)
+    if forever:
+        yield Row(("never", f"{counted(forever, 'pod')} told to end: the taint is tolerated without a time"))
+
+
+def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
+    """The pods that hang on a node, the worst first.
+
+    Args:
+        node: It.
+        now: When it was so.
+        priorities: With a column of them.
+        nodes_own: With the pods of the node alone.
+    """
+    own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
+    shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
+    since = node.renewed or node.reach.since
+    age = duration(now - since) if since is not None else "?"
+    rows = [
+        (age, f"{pod.namespace}/{pod.name}", *([str(pod.priority)] if priorities else []), _hangs(pod)) for pod in shown
+    ]
+    if own and not nodes_own:
+        more = f"and {counted(len(own), 'pod')}"
+        rows.append((age, more, *([""] if priorities else []), "of the node alone (DaemonSets, static pods)"))
+    return Table(
+        "",
+        _WITH_PRIORITIES if priorities else _HEADINGS,
+        tuple(rows),
+        right=frozenset({2}) if priorities else frozenset(),
+    )
+
+
+def budgets_section(node: NodeDown) -> Section:
+    """What the PodDisruptionBudgets of its pods have left elsewhere."""
+    lines = [
+        f"{entry.namespace}/{entry.name}: {entry.healthy} healthy elsewhere, {entry.needed} needed"
+        for entry in node.budgets
+    ]
+    rest = [f"and {len(lines) - _MOST_BUDGETS} more"] if len(lines) > _MOST_BUDGETS else []
+    told = ["nothing asks them when a node is lost or fenced"] if lines else []
+    return Section("Budgets", (*lines[:_MOST_BUDGETS], *rest, *told))
+
+
+def _hangs(pod: PodDown) -> str:
+    told = [
+        f"nothing keeps a second writer off volume {guard.volume} ({guard_words(guard).partition(':')[0]})"
+        for guard in pod.volumes
+        if guard.lock is WriterLock.NONE and pod.risk is Risk.TWO_WRITERS
+    ]
+    told = [*(_blocked(block, pod) for block in pod.blocks), *told]
+    if told:
+        return "; ".join(told)
+    match pod.risk:
+        case Risk.NOBODY_REPLACES:
+            return "nobody replaces it"
+        case Risk.NODES_OWN:
+            return "of the node alone"
+        case _ if pod.deleted is not None:
+            return f"{pod.owner.kind} {pod.owner.name} has another instead; this one may still run"
+    return f"{pod.owner.kind} {pod.owner.name} makes another once it is told to end"
+
+
+def _blocked(block: Block, pod: PodDown) -> str:
+    match block.kind:
+        case BlockKind.STATEFUL_SET:
+            more = ", and neither scales nor rolls out" if block.ordered else ""
+            return f"StatefulSet {block.name} makes no other {pod.name} before it is gone{more}"
+        case BlockKind.NAMESPACE:
+            return f"namespace {block.name} is being deleted and waits for it"
+    if block.waiting:
+        verb = "waits" if len(block.waiting) == 1 else "wait"
+        return f"{listed(block.waiting, most=3)} elsewhere {verb} for its volume {block.claim}"
+    return f"its volume {block.claim} stays attached here"
+
+
+def _next_commands(node: NodeDown) -> Iterator[str]:
+    name = node.reach.name
+    if not is_plain_name(name):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    match node.reach.reach:
+        case Reach.OUT_OF_SERVICE if node.ready != "True" and node.pods:
+            yield f"kubectl qos fence node/{name}   # goes on where it was"
+        case Reach.OUT_OF_SERVICE:
+            yield f"kubectl qos unfence node/{name}   # once the machine is back"
+        case Reach.MISSED_HEARTBEATS:
+            yield "kubectl qos partitions   # in a minute"
+        case _:
+            yield f"kubectl qos fence node/{name}   # what would go; changes nothing"
+    worst = next(iter(node.pods), None)
+    if worst is not None and is_plain_name(worst.name) and is_plain_name(worst.namespace):
+        yield f"kubectl qos explain pod/{worst.name} -n {worst.namespace}"

@@ -1,0 +1,210 @@
+"""Where the scheduler would put a pod, and why not elsewhere, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kubectl_plugin.render.page import Section, Table
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.changes import cheapest_ways, remedy_words
+from kubectl_plugin.views.node_facts import fact_words
+from kubectl_plugin.views.preemption import nominated_words, preemption_words, queue_words
+from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.words import listed
+from podrules.placement.outcome import (
+    ConstraintSpread,
+    CurrentNode,
+    NodeScore,
+    Outcome,
+    Placement,
+    RejectedGroup,
+    ToldBefore,
+)
+
+__all__ = ["placement_parts", "why_no_node"]
+
+_LABEL = "Placement"
+_SHOWN_GROUPS_IN_VERDICT = 3
+_SHOWN_BEST = 3
+_SHOWN_CHANGED = 4
+
+
+def why_no_node(placement: Placement) -> tuple[str, ...]:
+    """For a verdict: what keeps a pod from every node, and the cheapest way out."""
+    groups = placement.rejected
+    # One more group is as short as saying that there is one.
+    most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
+    phrases = [f"{group.count} {_phrase(group)}" for group in groups[:most]]
+    rest = sum(group.count for group in groups[most:])
+    if rest:
+        phrases.append(f"{rest} {'fails' if rest == 1 else 'fail'} otherwise")
+    sentences = [f"Of {placement.nodes} nodes, {listed(phrases)}."] if phrases else []
+    ways = cheapest_ways(placement)
+    if ways:
+        sentences.append(f"Cheapest way out: {', or '.join(ways)}.")
+    return tuple(sentences)
+
+
+def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> Iterator[Section | Table]:
+    """Nodes that fit with their scores, nodes that do not with reasons, numbers and remedies."""
+    placement = report.placement
+    if placement is None or (placement.outcome is Outcome.HELD and report.status and report.status.gates):
+        return  # The verdict names the gates already.
+    yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
+    if placement.scores:
+        yield _scores_table(placement)
+    if placement.rejected:
+        yield _rejected_table(placement, wide=wide)
+    broken = any(group.plugin == "PodTopologySpread" for group in placement.rejected)
+    if placement.spread and (wide or broken):
+        yield _spread_table(placement)
+
+
+def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wide: bool) -> Iterator[str]:
+    match placement.outcome:
+        case Outcome.HELD:
+            yield f"the scheduler does not look at it: {placement.reason}"
+        case Outcome.UNKNOWN:
+            yield from _unknown(report, placement)
+        case Outcome.UNSCHEDULABLE:
+            yield "on no node" if placement.rejected else f"on no node: {placement.message}"
+        case Outcome.FITS:
+            yield _likely(placement)
+    if placement.current is not None:
+        yield _current(placement.current)
+    if placement.nominated is not None:
+        yield from nominated_words(placement.nominated, now)
+    if placement.preemption is not None:
+        yield from preemption_words(placement.preemption, wide=wide)
+    if placement.queue is not None:
+        yield queue_words(placement.queue)
+    if placement.sampled is not None:
+        yield (
+            f"kube-scheduler stops after the first {placement.sampled} nodes that fit, in turn: it may choose one that "
+            "is not the best (percentageOfNodesToScore)"
+        )
+    if placement.told is not None:
+        yield from _told(placement, placement.told)
+    for plugin in placement.unknown_plugins:
+        yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
+    for url in placement.extenders:
+        yield f"the scheduler's extender {url} was not asked: it filters and scores too"
+    if not placement.verified:
+        yield f"verified on 1.36 only: this server is {report.server_version}"
+
+
+def _unknown(report: PodReport, placement: Placement) -> Iterator[str]:
+    yield f"unknown: {placement.reason}"
+    for entry in report.placement_unread:
+        yield unread_words(entry)
+
+
+def _likely(placement: Placement) -> str:
+    best = listed(placement.best, most=_SHOWN_BEST)
+    if placement.nominated is not None and placement.best == (placement.nominated.node,):
+        return f"on {best}, which is kept for it and fits"
+    score = placement.scores[0].total if placement.scores else 0
+    if len(placement.best) > 1:
+        return f"on one of {best}: {len(placement.best)} nodes share the highest score, {score}"
+    return f"on {best}, which scores highest: {score}"
+
+
+def _current(current: CurrentNode) -> str:
+    if not current.fits:
+        why = f"{current.plugin}: {', '.join(current.reasons)}" if current.plugin else ", ".join(current.reasons)
+        return f"{current.node}, where it runs, would not be chosen again: {why}"
+    if current.rank == 1:
+        return f"{current.node}, where it runs, is still the best: {current.total}"
+    better = (current.rank or 1) - 1
+    count = "1 node is" if better == 1 else f"{better} nodes are"
+    return f"{current.node}, where it runs, would score {current.total}: {count} better now, and nothing moves it there"
+
+
+def _told(placement: Placement, told: ToldBefore) -> Iterator[str]:
+    if told.agrees:
+        yield f"kube-scheduler said the same: {told.message}"
+        return
+    yield f"kube-scheduler said before: {told.message}"
+    if not told.changed:
+        return
+    changes = [f"{entry.now} {entry.reason} (was {entry.then})" for entry in told.changed]
+    now = "a node fits now; it looks again when something changes, and after a while" if placement.feasible else ""
+    yield f"since then: {now or listed(changes, most=_SHOWN_CHANGED)}"
+
+
+def _scores_table(placement: Placement) -> Table:
+    title = f"{placement.feasible} of {placement.nodes} nodes fit"
+    rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in placement.scores)
+    return Table(title, ("score", "node", "of which"), rows, right=frozenset({0}))
+
+
+def _by_plugin(entry: NodeScore) -> str:
+    return ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score)
+
+
+def _rejected_table(placement: Placement, *, wide: bool) -> Table:
+    count = placement.nodes - placement.feasible
+    rows: list[tuple[str, ...]] = []
+    for group in placement.rejected:
+        rows.append((str(group.count), group.plugin, _reason(group)))
+        if group.remedy is not None:
+            rows.append(("", "", f"would fit: {remedy_words(group.remedy, placement.spread)}"))
+        if wide:
+            rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
+    title = f"{count} of {placement.nodes} nodes do not fit" if placement.feasible else "Why no node fits"
+    return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
+
+
+def _reason(group: RejectedGroup) -> str:
+    reason = ", ".join(group.reasons)
+    nearest = group.nodes[0] if group.nodes else None
+    if nearest is None:
+        return reason
+    words = fact_words(nearest)
+    return f"{reason}: {nearest.node}{f' {words}' if words else ''}"
+
+
+def _spread_table(placement: Placement) -> Table:
+    rows = [row for entry in placement.spread for row in _spread_rows(entry)]
+    return Table(
+        "Topology spread, with the pod there", ("skew", "pods", "domain"), tuple(rows), right=frozenset({0, 1})
+    )
+
+
+def _spread_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
+    yield "", "", f"{entry.topology_key}, maxSkew {entry.max_skew}, least {entry.minimum} ({entry.field})"
+    for domain in entry.domains:
+        verdict = "fits" if domain.fits else f"more than maxSkew {entry.max_skew}"
+        yield str(domain.skew), str(domain.matching), f"{domain.value}: {verdict}"
+    for other in entry.conflicts_with:
+        yield "", "", f"conflicts with {other}: each leaves nodes, both together none"
+
+
+_PHRASES = {
+    "NodeUnschedulable": ("is cordoned", "are cordoned"),
+    "NodeName": ("is not the one it names", "are not the one it names"),
+    "TaintToleration": ("has a taint that it does not tolerate", "have taints that it does not tolerate"),
+    "NodeAffinity": ("does not match its node selector or affinity", "do not match its node selector or affinity"),
+    "NodePorts": ("has its host port in use", "have its host port in use"),
+    "PodTopologySpread": ("would break its topology spread", "would break its topology spread"),
+    "InterPodAffinity": ("is ruled out by pod affinity", "are ruled out by pod affinity"),
+    "VolumeRestrictions": ("has its disk in use", "have its disk in use"),
+    "VolumeBinding": ("cannot use its volumes", "cannot use its volumes"),
+    "VolumeZone": ("is outside its volume's zone", "are outside its volume's zone"),
+    "NodeVolumeLimits": ("can attach no more volumes", "can attach no more volumes"),
+    "DynamicResources": ("has no devices for it", "have no devices for it"),
+    "NodeDeclaredFeatures": ("lacks a kubelet feature", "lack a kubelet feature"),
+}
+"""What a plugin says of one node, and of several."""
+
+
+def _phrase(group: RejectedGroup) -> str:
+    one = group.count == 1
+    if group.plugin != "NodeResourcesFit":
+        usual = ("is rejected by " + group.plugin, "are rejected by " + group.plugin)
+        return _PHRASES.get(group.plugin, usual)[0 if one else 1]
+    lacking = [reason.removeprefix("Insufficient ") for reason in group.reasons if reason.startswith("Insufficient ")]
+    if not lacking:
+        return "has as many pods as it may" if one else "have as many pods as they may"
+    return f"{'lacks' if one else 'lack'} {listed(lacking)}"

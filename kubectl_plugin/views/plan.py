@@ -1,0 +1,203 @@
+"""A what-if placement in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.plan import PlanReport, WhatIf
+from kubectl_plugin.views.placement import why_no_node
+from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.words import listed
+from podrules.placement.planned import AchievedSpread, PlannedSpec
+
+__all__ = ["plan_page"]
+
+_SHOWN_NODES = 10
+_SHOWN_VICTIMS = 10
+_DRAIN_REASONS = {
+    "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
+    "StaticPod": "stays, a static pod: {detail}",
+    "NoController": "would be lost: {detail}",
+    "PodDisruptionBudget": "blocks the drain: {detail}",
+}
+
+
+def plan_page(report: PlanReport, *, wide: bool) -> Page:
+    """Everything about one plan; ``wide`` names every node and victim."""
+    sentences = tuple(_verdict(report))
+    return Page(
+        title=_title(report),
+        verdict=sentences,
+        severity=Severity.FINE if report.everything_fits else Severity.TROUBLE,
+        parts=tuple(_parts(report, wide=wide)),
+    )
+
+
+def _title(report: PlanReport) -> str:
+    changes = listed(list(_changes(report.what_if)))
+    return f"on {report.nodes} nodes{f', {changes}' if changes else ''}"
+
+
+def _changes(what_if: WhatIf) -> Iterator[str]:
+    if what_if.excluded_nodes:
+        yield f"without node {listed(what_if.excluded_nodes, most=3)}"
+    if what_if.added_nodes:
+        yield f"with {listed(what_if.added_nodes, most=3)} added"
+    if what_if.without_pods:
+        yield f"without pod {listed(what_if.without_pods, most=3)}"
+    if what_if.drained:
+        yield f"with {what_if.drained} drained"
+
+
+def _verdict(report: PlanReport) -> Iterator[str]:
+    for entry in report.refused:
+        yield f"{entry.name} is not placed: {entry.reason}."
+    short = [spec for spec in report.specs if spec.wanted is not None and spec.placed < spec.wanted]
+    blocked = sum(entry.reason == "PodDisruptionBudget" for entry in report.unmoved)
+    if blocked:
+        pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
+        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
+    for spec in short:
+        yield _short(spec)
+    for spec in report.specs:
+        if spec.wanted is None:
+            then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
+            yield f"{spec.placed} replicas of {spec.name} fit.{then}"
+    if report.specs and not short and all(spec.wanted is not None for spec in report.specs):
+        total = sum(spec.placed for spec in report.specs)
+        yield "It fits." if total == 1 else f"All {total} pods fit."
+    victims = sum(len(spec.victims) for spec in report.specs)
+    if victims:
+        if victims == 1:
+            yield "1 pod is preempted for it; if a controller makes a new one, that is not placed here."
+        else:
+            yield f"{victims} pods are preempted for it; new ones that controllers make are not placed here."
+
+
+def _short(spec: PlannedSpec) -> str:
+    missing = (spec.wanted or 0) - spec.placed
+    lead = f"{missing} of {spec.wanted} replicas of {spec.name} stay pending."
+    if spec.wanted == 1:
+        lead = f"{spec.name} stays pending."
+    return " ".join((lead, *(why_no_node(spec.stopped) if spec.stopped is not None else ())))
+
+
+def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
+    if report.specs:
+        yield _specs_table(report, wide=wide)
+    by_node = _by_node(report)
+    if any(spec.placed > 1 for spec in report.specs):
+        yield _nodes_table(by_node, report, wide=wide)
+    spread = tuple(
+        _spread_row(spec, entry)
+        for spec in report.specs
+        for entry in spec.spread
+        if wide or entry.when_unsatisfiable == "DoNotSchedule"
+    )
+    if spread:
+        yield Table("Topology spread then", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
+    if any(spec.victims for spec in report.specs):
+        yield _victims_table(report, wide=wide)
+    if report.unmoved:
+        yield _unmoved_table(report, wide=wide)
+    if not report.verified:
+        yield Section("Verified", (f"on 1.36 only: this server is {report.server_version}",))
+    if report.unread:
+        yield unread_section(report.unread)
+
+
+def _specs_table(report: PlanReport, *, wide: bool) -> Table:
+    rows = []
+    for spec in report.specs:
+        wanted = "" if spec.wanted is None else f" of {spec.wanted}"
+        row = (spec.name, f"{spec.placed}{wanted}", _where(spec))
+        rows.append((str(spec.priority), *row) if wide else row)
+    headings = ("spec", "placed", "where")
+    if wide:
+        return Table("", ("priority", *headings), tuple(rows), right=frozenset({0, 2}))
+    return Table("", headings, tuple(rows), right=frozenset({1}))
+
+
+def _where(spec: PlannedSpec) -> str:
+    if spec.placed == 1:
+        (node,) = spec.nodes
+        (zone,) = spec.zones
+        return f"{node} ({zone})" if zone else node
+    return _counts(spec.zones) or "-"
+
+
+def _counts(zones: Mapping[str, int]) -> str:
+    return ", ".join(f"{zone or 'no zone'} {count}" for zone, count in zones.items())
+
+
+def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for spec in report.specs:
+        for node, count in spec.nodes.items():
+            found.setdefault(node, {})[spec.name] = count
+    return found
+
+
+def _nodes_table(by_node: Mapping[str, Mapping[str, int]], report: PlanReport, *, wide: bool) -> Table:
+    order = sorted(by_node, key=lambda node: (-sum(by_node[node].values()), node))
+    shown = order if wide else order[:_SHOWN_NODES]
+    several = len(report.specs) > 1
+    rows = [
+        (
+            str(sum(by_node[node].values())),
+            node,
+            ", ".join(f"{spec} {count}" if count > 1 else spec for spec, count in by_node[node].items())
+            if several
+            else "",
+        )
+        for node in shown
+    ]
+    rest = order[len(shown) :]
+    if rest:
+        rows.append((str(sum(sum(by_node[node].values()) for node in rest)), f"{len(rest)} more nodes (-o wide)", ""))
+    headings = ("pods", "node", "of") if several else ("pods", "node")
+    return Table("", headings, tuple(row[: len(headings)] for row in rows), right=frozenset({0}))
+
+
+def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
+    counts = ", ".join(f"{domain.value} {domain.matching}" for domain in entry.domains[:_SHOWN_NODES])
+    rest = len(entry.domains) - _SHOWN_NODES
+    counts += f" and {rest} more" if rest > 0 else ""
+    return (
+        spec.name,
+        str(entry.skew),
+        f"{entry.topology_key}, maxSkew {entry.max_skew} {entry.when_unsatisfiable}: {counts}",
+    )
+
+
+def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
+    """Those first that keep the drain from ending or would be lost; DaemonSet pods, which never matter, as one."""
+    order = list(_DRAIN_REASONS)
+    entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
+    daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
+    rows = [
+        (f"{entry.pod.namespace}/{entry.pod.name}", _DRAIN_REASONS[entry.reason].format(detail=entry.detail))
+        for entry in entries
+        if wide or entry not in daemons
+    ]
+    if daemons and not wide:
+        rows.append((f"{len(daemons)} of DaemonSets", "a drain leaves them alone (-o wide)"))
+    return Table(f"Pods of {report.what_if.drained} that are not moved", ("pod", "why"), tuple(rows))
+
+
+def _victims_table(report: PlanReport, *, wide: bool) -> Table:
+    victims = [(spec, victim) for spec in report.specs for victim in spec.victims]
+    shown = victims if wide else victims[:_SHOWN_VICTIMS]
+    rows = [
+        (
+            str(victim.priority),
+            f"{victim.pod.namespace}/{victim.pod.name}",
+            f"on {victim.node}, for {spec.name}"
+            + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
+        )
+        for spec, victim in shown
+    ]
+    if len(victims) > len(shown):
+        rows.append(("", f"{len(victims) - len(shown)} more (-o wide)", ""))
+    return Table("Preempted", ("priority", "pod", "where and why"), tuple(rows), right=frozenset({0}))

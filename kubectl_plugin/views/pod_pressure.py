@@ -1,0 +1,114 @@
+"""A pod's place when its node runs short, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_plugin.render.page import Section
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_pressure import (
+    Assumption,
+    EvictionStandingReport,
+    OOMStandingReport,
+    PodPressureReport,
+)
+from kubectl_plugin.views.pressure import (
+    NEAR_LIMIT_PERCENT,
+    SIGNAL_NAMES,
+    candidate_name,
+    eviction_separator,
+    limit_percent,
+    oom_separator,
+    oom_terms,
+    over_words,
+)
+from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.words import memory, ordinal
+from podrules.eviction.signals import Signal
+from podrules.pressure.node import OOMScope
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["pressure_section"]
+
+_ASSUMED: Final = {
+    Assumption.REQUESTS: "using what it requests: ",
+    Assumption.LIMITS: "using all that it may: ",
+    Assumption.MEASURED: "",
+}
+
+
+def pressure_section(report: PodReport, *, wide: bool) -> Section:
+    """Its place in both orders; ``wide`` adds those of all pods' cgroup, of disks and process ids."""
+    lines = [line for entry in _distinct(report.pressure) for line in _lines(entry, wide=wide)]
+    if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
+        lines.append("a container has no memory limit: by using more it may come to be the first")
+    if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
+        lines.append("by working sets of the metrics API, which hold file cache too")
+    lines += [f"not known: {unread_words(entry)}" for entry in report.pressure_unread]
+    return Section("Pressure", tuple(lines))
+
+
+def _distinct(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
+    """Assumptions that come to the same are told once."""
+    first = entries[:1]
+    return [
+        *first,
+        *(entry for entry in entries[1:] if (entry.oom, entry.evictions) != (first[0].oom, first[0].evictions)),
+    ]
+
+
+def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
+    lead = _ASSUMED[entry.assumption]
+    for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
+        standing = entry.oom_of(scope)
+        if standing is not None:
+            yield lead + _oom(entry, standing)
+            lead = ""
+    for standing in entry.oom:
+        yield from _own_limit(entry, standing)
+    yield from _evictions(entry, wide=wide)
+
+
+def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
+    place = standing.place
+    what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
+    known = "" if place.rss is not None else " (by oom_score_adj alone, for usage is not known)"
+    text = (
+        f"{ordinal(place.rank)} of {standing.of} containers that the kernel kills if {what}{known}: "
+        f"{place.container}, {oom_terms(place)}"
+    )
+    if standing.before is not None:
+        before = standing.before
+        text += f"; after {candidate_name(before)} ({oom_terms(before)}: {oom_separator(before)})"
+    return text
+
+
+def _own_limit(entry: PodPressureReport, standing: OOMStandingReport) -> Iterator[str]:
+    if standing.scope not in {OOMScope.POD, OOMScope.CONTAINER} or entry.assumption is not Assumption.MEASURED:
+        return
+    percent = limit_percent(standing.working_set or 0, standing.memory)
+    if percent >= NEAR_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
+        used, limit = memory(standing.working_set or 0), memory(standing.memory)
+        yield f"container {standing.container} uses {used} of its own limit of {limit} ({percent}%): that ends it first"
+
+
+def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
+    if entry.critical:
+        yield "the kubelet never evicts it: it is critical"
+        return
+    for standing in entry.evictions:
+        if wide or standing.signal is Signal.MEMORY_AVAILABLE:
+            yield _eviction(standing)
+
+
+def _eviction(standing: EvictionStandingReport) -> str:
+    place, signal = standing.place, standing.signal
+    text = (
+        f"{ordinal(place.rank)} of {standing.of} pods that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
+        f"{over_words(place, signal)}, priority {place.priority}"
+    )
+    if standing.before is not None:
+        before = standing.before
+        text += f"; after {before.namespace}/{before.pod} ({eviction_separator(before, signal)})"
+    return text

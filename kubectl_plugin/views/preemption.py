@@ -1,0 +1,143 @@
+"""Who would have to go, who is going and who went for a pod, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from kubectl_plugin.views.words import clock, instant, listed
+from podrules.placement.displaced import (
+    GoingVictim,
+    NominatedNode,
+    PodReference,
+    Preempted,
+    PreemptedFor,
+    PreemptionPreview,
+    VictimPod,
+)
+from podrules.scheduler.queue import QueuePosition
+
+__all__ = ["nominated_words", "preempted_words", "preemption_words", "queue_words", "room_words"]
+
+_SHOWN = 3
+_CRITERIA = {
+    "fewestPDBViolations": "it violates the fewest PodDisruptionBudgets",
+    "lowestTopPriority": "its most important victim has the lowest priority",
+    "smallestPrioritySum": "its victims' priorities have the smallest sum",
+    "fewestVictims": "it has the fewest victims",
+    "latestStart": "its most important victims started last",
+    "first": "any of several that are equal",
+}
+_NEVER = "not eligible due to preemptionPolicy=Never."
+
+
+def room_words(preview: PreemptionPreview) -> str:
+    """For a verdict: that preemption makes room, and whom it costs."""
+    count = len(preview.victims)
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    node = preview.nodes[0]
+    return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s."
+
+
+def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
+    """Whom a pod would preempt, or why nobody."""
+    if preview.not_eligible:
+        reason = "preemptionPolicy Never" if preview.not_eligible == _NEVER else preview.not_eligible
+        yield f"preempts nobody: {reason}"
+    elif preview.nodes:
+        yield from _victims(preview, wide=wide)
+    elif preview.potential == 0:
+        yield "preempts nobody: removing pods helps on no node"
+    else:
+        looked = "1 node was" if preview.potential == 1 else f"{preview.potential} nodes were"
+        yield f"preempts nobody: {looked} looked at, none has room without its pods of lower priority"
+    if preview.elsewhere is not None:
+        elsewhere, own = _pods(preview.elsewhere.elsewhere), _pods(preview.elsewhere.on_node)
+        also = f", and {own} there" if own else ""
+        yield (
+            f"without {elsewhere} on other nodes{also} it would fit {preview.elsewhere.node}; the scheduler never "
+            "preempts across nodes: delete by hand what may go"
+        )
+
+
+def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
+    shown = preview.victims if wide else preview.victims[:_SHOWN]
+    names = [_victim(victim) for victim in shown]
+    rest = len(preview.victims) - len(shown)
+    names += [f"{rest} more"] if rest else []
+    yield f"would preempt {listed(names)} on {preview.nodes[0]}, then wait up to {preview.grace_seconds} s"
+    if preview.decided_by:
+        of = f"of {preview.candidates} nodes" if preview.candidates > 1 else ""
+        yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
+    if preview.sampled is not None:
+        yield f"kube-scheduler looks at {preview.sampled} candidates only, from a random node on: it may choose another"
+    for entry in preview.left_alone:
+        why = _CRITERIA.get(entry.why)
+        reason = f"{preview.nodes[0]} is better: {why}" if why else entry.why
+        pods = "1 pod" if entry.pods == 1 else f"{entry.pods} pods"
+        yield (
+            f"lower ones are left alone: {pods} on {entry.nodes} {'node' if entry.nodes == 1 else 'nodes'}, such as "
+            f"{_pod(entry.lowest)} ({entry.lowest_priority}): {reason}"
+        )
+
+
+def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
+    """What a nomination is worth now."""
+    yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
+    going = [_going(victim, now) for victim in nominated.victims]
+    if going:
+        yield f"waits for {listed(going, most=_SHOWN)} to be gone"
+    if nominated.rivals:
+        yield f"{_pods(nominated.rivals)} of higher priority may take the place"
+
+
+def _going(victim: GoingVictim, now: datetime | None) -> str:
+    due = instant(victim.gone_by)
+    return _pod(victim.pod) if due is None else f"{_pod(victim.pod)} (by {clock(due, now)})"
+
+
+def queue_words(queue: QueuePosition) -> str:
+    """Where it stands among those that wait."""
+    if queue.pending == 1:
+        return "queue: no other pod waits"
+    higher = f", {queue.higher_priority} of them by priority" if queue.higher_priority else ""
+    before = queue.position - 1
+    if not before:
+        return f"queue: first of {queue.pending} pending pods"
+    return f"queue: {before} of {queue.pending} pending pods {'is' if before == 1 else 'are'} before it{higher}"
+
+
+def preempted_words(preempted: Preempted, now: datetime | None) -> str:
+    """By whom a pod was preempted, and whether it was for nothing."""
+    when = instant(preempted.at)
+    at = f" at {clock(when, now)}" if when is not None else ""
+    if not preempted.uid:
+        return f"Preempted by the scheduler{at} for a pod of higher priority; the event that tells which is gone."
+    by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"
+    match preempted.became:
+        case PreemptedFor.TOOK_THE_PLACE:
+            return f"{by}, which runs on {preempted.node} now."
+        case PreemptedFor.RUNS_ELSEWHERE:
+            return f"{by}, for nothing: that one runs on {preempted.preemptor_node}."
+        case PreemptedFor.STILL_WAITS:
+            return f"{by}, which waits for {preempted.node} still."
+        case PreemptedFor.WAITS_ELSEWHERE:
+            place = f"for {preempted.preemptor_node}" if preempted.preemptor_node else "with no node in sight"
+            return f"{by}, for nothing so far: that one waits {place}."
+        case PreemptedFor.GONE:
+            return f"{by}, which is gone itself."
+        case PreemptedFor.UNKNOWN:
+            return f"{by}."
+
+
+def _victim(victim: VictimPod) -> str:
+    violates = f", violates {listed(victim.violates)}" if victim.violates else ""
+    return f"{_pod(victim.pod)} (priority {victim.priority}{violates})"
+
+
+def _pods(pods: Sequence[PodReference]) -> str:
+    return listed([_pod(pod) for pod in pods], most=_SHOWN)
+
+
+def _pod(pod: PodReference) -> str:
+    return f"{pod.namespace}/{pod.name}"

@@ -1,0 +1,110 @@
+"""Places in the kernel's and the kubelet's order in words, for a node's lists and for one pod."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.reports.node_pressure import EvictionPlaceReport, OOMPlaceReport
+from kubectl_plugin.views.words import memory
+from podrules.eviction.ranking import Comparator
+from podrules.eviction.signals import INODES, PIDS, Signal
+from podrules.pressure.oom_order import OOMSeparator
+
+__all__ = [
+    "NEAR_LIMIT_PERCENT",
+    "SIGNAL_NAMES",
+    "candidate_name",
+    "eviction_amount",
+    "eviction_separator",
+    "limit_percent",
+    "oom_separator",
+    "oom_terms",
+    "over_words",
+]
+
+NEAR_LIMIT_PERCENT: Final = 90
+"""Of a limit of a container's own: from there on that is what ends it."""
+SIGNAL_NAMES: Final = {
+    Signal.MEMORY_AVAILABLE: "memory",
+    Signal.ALLOCATABLE_MEMORY_AVAILABLE: "pods' memory",
+    Signal.NODE_FS_AVAILABLE: "the node's disk",
+    Signal.NODE_FS_INODES_FREE: "the node's inodes",
+    Signal.IMAGE_FS_AVAILABLE: "the images' disk",
+    Signal.IMAGE_FS_INODES_FREE: "the images' inodes",
+    Signal.CONTAINER_FS_AVAILABLE: "the containers' disk",
+    Signal.CONTAINER_FS_INODES_FREE: "the containers' inodes",
+    Signal.PID_AVAILABLE: "process ids",
+}
+
+_OOM: Final = {
+    OOMSeparator.ADJ: "higher adj",
+    OOMSeparator.USAGE: "larger",
+    OOMSeparator.BOTH: "larger, and higher adj",
+    OOMSeparator.ADJ_DESPITE_USAGE: "smaller, but higher adj",
+    OOMSeparator.USAGE_DESPITE_ADJ: "lower adj, but larger",
+}
+_EVICTION: Final = {
+    Comparator.NO_STATS: "not measured",
+    Comparator.EXCEEDS_REQUEST: "over its request",
+    Comparator.PRIORITY: "lower priority",
+    Comparator.USAGE_OVER_REQUEST: "more over its request",
+    Comparator.PROCESSES: "more processes",
+}
+
+
+def candidate_name(place: OOMPlaceReport) -> str:
+    """``shop/web-0 app``; the system's ``the kubelet``."""
+    if not place.pod:
+        return f"the {place.container}"
+    return f"{place.namespace}/{place.pod} {place.container}"
+
+
+def oom_terms(place: OOMPlaceReport) -> str:
+    """``1012 = 12 + 1000``; without a measurement the adj alone."""
+    if place.rss is None:
+        return str(place.oom_score_adj)
+    sign = "-" if place.oom_score_adj < 0 else "+"
+    return f"{place.points} = {place.usage_points} {sign} {abs(place.oom_score_adj)}"
+
+
+def oom_separator(place: OOMPlaceReport) -> str:
+    """What puts it before the next one."""
+    return _OOM[place.decided_by] if place.decided_by is not None else "equal"
+
+
+def eviction_separator(place: EvictionPlaceReport, signal: Signal) -> str:
+    """What puts it before the next one."""
+    if place.decided_by is None:
+        return "equal"
+    if place.decided_by is Comparator.USAGE_OVER_REQUEST and not place.exceeds_request:
+        return "nearer to its request"
+    if signal.resource == INODES and place.decided_by is Comparator.USAGE_OVER_REQUEST:
+        return "more inodes, less its request of bytes"
+    return _EVICTION[place.decided_by]
+
+
+def eviction_amount(number: int, signal: Signal) -> str:
+    """Bytes, inodes or processes."""
+    return str(number) if signal.resource in {INODES, PIDS} else memory(number)
+
+
+def limit_percent(used: int, limit: int) -> int:
+    """How much of a limit is used, rounded down."""
+    return 100 * used // limit
+
+
+def over_words(place: EvictionPlaceReport, signal: Signal) -> str:
+    """``410Mi over 2Gi``, ``102Mi under 512Mi``, ``9Mi, no request``, ``17 processes``."""
+    if not place.measured:
+        return "not measured"
+    used = eviction_amount(place.usage, signal)
+    if signal.resource == PIDS:
+        return f"{used} processes"
+    if signal.resource == INODES:
+        return f"{used} inodes"
+    if not place.request:
+        return f"{used}, no request"
+    if not place.over_request:
+        return f"{used}, as requested"
+    over = "over" if place.exceeds_request else "under"
+    return f"{memory(abs(place.over_request))} {over} {memory(place.request)}"

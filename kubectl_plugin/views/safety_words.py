@@ -1,0 +1,59 @@
+"""Words about what a force deletion risks, and about nodes that do not answer; several views share them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.views.words import clock, duration
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee, OwnerGuarantee
+from podrules.volumes import WriterGuard, WriterLock
+
+__all__ = ["guard_words", "owner_risk", "reach_words"]
+
+_RISK: Final = {
+    Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
+    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement while this one still runs: two copies for a while",
+    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node while this one still runs",
+    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again while this pod still does it",
+    Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only; deleting that stops nothing",
+    Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on after the object is gone",
+    Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
+}
+_LOCKS: Final = {
+    WriterLock.NOT_NEEDED: "made for several pods, or only read",
+    WriterLock.BACKEND: "the backend keeps a second writer off",
+    WriterLock.ATTACHMENT: "a second writer is kept off until it is detached from this node",
+    WriterLock.NONE: "nothing keeps a second writer off",
+    WriterLock.UNKNOWN: "whether anything keeps a second writer off is unknown",
+}
+_REACHES: Final = {
+    Reach.ANSWERS: "{name} answers",
+    Reach.SILENT: "{name} is silent{since}",
+    Reach.MISSED_HEARTBEATS: "{name} sends no heartbeats{since}",
+    Reach.OUT_OF_SERVICE: "{name} is declared out of service",
+    Reach.GONE: "{name} has no Node object any more",
+    Reach.UNKNOWN: "whether {name} answers is unknown",
+}
+
+
+def owner_risk(owner: OwnerGuarantee, name: str) -> str:
+    """What the owner does when the object is gone while processes run."""
+    return _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=name)
+
+
+def guard_words(guard: WriterGuard) -> str:
+    """``NFS, ReadWriteOnce: nothing keeps a second writer off``."""
+    what = ", ".join(filter(None, (guard.backend, *guard.access_modes)))
+    return f"{what}: {_LOCKS[guard.lock]}" if what else _LOCKS[guard.lock]
+
+
+def reach_words(node: NodeReach, renewed: datetime | None, now: datetime | None) -> str:
+    """``node-c3 is silent since 03:02:56 UTC; last heartbeat 03:02:04 UTC, 8m ago``."""
+    since = f" since {clock(node.since, now)}" if node.since is not None else ""
+    text = _REACHES[node.reach].format(name=node.name, since=since)
+    if renewed is None:
+        return text
+    ago = f", {duration(now - renewed)} ago" if now is not None else ""
+    return f"{text}; last heartbeat {clock(renewed, now)}{ago}"

@@ -1,0 +1,54 @@
+"""A snapshot that was written, in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.reports.snapshot import SnapshotReport
+from kubectl_plugin.views.words import clock, listed, memory
+
+__all__ = ["snapshot_page"]
+
+_FIRST = ("nodes", "pods")
+
+
+def snapshot_page(report: SnapshotReport) -> Page:
+    """What is in the file, and what is not."""
+    server = f" {report.server_version}" if report.server_version else ""
+    return Page(
+        title=f"{report.path}, of {report.source}{server} at {clock(report.captured_at, None)}",
+        verdict=tuple(_verdict(report)),
+        severity=Severity.FINE if _is_whole(report) else Severity.NOTICE,
+        parts=tuple(_parts(report)),
+        next_commands=(f"kubectl qos explain pod/NAME -n NAMESPACE --snapshot {shlex.quote(report.path)}",),
+    )
+
+
+def _verdict(report: SnapshotReport) -> Iterator[str]:
+    counts = {entry.resource: entry.count for entry in report.kinds if not entry.not_captured}
+    first = listed([f"{counts[resource]:,} {resource}" for resource in _FIRST if resource in counts])
+    others = sum(bool(count) for resource, count in counts.items() if resource not in _FIRST)
+    yield f"Captured {first or 'neither nodes nor pods'} and {others} other kinds in {memory(report.size)}B."
+    missing = [entry.resource for entry in report.kinds if entry.not_captured and entry.resource in _FIRST]
+    if missing:
+        yield f"Without {listed(missing)} no placement can be told from it."
+    if report.anonymised:
+        yield "Names were replaced; how many there are of everything can still be seen."
+
+
+def _parts(report: SnapshotReport) -> Iterator[Section]:
+    held = [f"{entry.resource} {entry.count:,}" for entry in report.kinds if entry.count]
+    none = [entry.resource for entry in report.kinds if not entry.count and not entry.not_captured]
+    if held:
+        yield Section("In it", (listed(held),))
+    if none:
+        yield Section("There are no", (listed(none),))
+    missing = tuple(f"{entry.resource}: {entry.not_captured}" for entry in report.kinds if entry.not_captured)
+    if missing:
+        yield Section("Not captured", missing)
+
+
+def _is_whole(report: SnapshotReport) -> bool:
+    return not any(entry.not_captured for entry in report.kinds if entry.resource in _FIRST)

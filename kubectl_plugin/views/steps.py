@@ -1,0 +1,95 @@
+"""Steps in words: one line each, with the time at which it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kubectl_plugin.reports.steps import Step, StepKind
+from kubectl_plugin.views.words import counted, listed
+from podrules.fencing import TAINT
+
+__all__ = ["TAINT_TEXT", "step_line", "step_words"]
+
+TAINT_TEXT: Final = f"{TAINT.key}={TAINT.value}:{TAINT.effect}"
+
+
+def step_line(step: Step) -> str:
+    """``03:12:04 UTC  deleting pod/db-1 …``."""
+    return f"{step.at:%H:%M:%S} UTC  {step_words(step)}"
+
+
+def step_words(step: Step) -> str:
+    """The step without its time."""
+    return _WORDS[step.kind](step)
+
+
+def _deleting(step: Step) -> str:
+    how = "without grace" if step.number == 0 else f"with {step.number} s"
+    return f"deleting {step.subject} {how}, if its uid is still {step.detail}"
+
+
+def _deleted(step: Step) -> str:
+    if not step.detail:
+        return f"{step.subject} is deleted"
+    return (
+        f"{step.subject} is deleted: the kubelet of {step.detail} stops it, SIGKILL after {step.number} s at the latest"
+    )
+
+
+def _ended(step: Step) -> str:
+    reason = f" ({step.detail})" if step.detail else ""
+    return f"container {step.subject} ended with exit code {step.number}{reason}"
+
+
+_WORDS: Final[dict[StepKind, Callable[[Step], str]]] = {
+    StepKind.DRY_RUN: lambda step: f"dry run: the API server would do it; {step.subject} is as it was",
+    StepKind.DELETING: _deleting,
+    StepKind.DELETED: _deleted,
+    StepKind.DELETED_BEFORE: lambda step: f"{step.subject} had been told to end before: that stop goes on as it was",
+    StepKind.CONFIRMING: lambda step: f"the namespace wants it confirmed: annotating {step.subject} {step.detail}",
+    StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",
+    StepKind.WARNING: lambda step: f"Warning: {step.detail}",
+    StepKind.CONTAINER_ENDED: _ended,
+    StepKind.KEPT_BY_FINALIZERS: lambda step: (
+        f"nothing of {step.subject} runs any more; finalizer {step.detail} keeps the object"
+    ),
+    StepKind.OVERDUE: lambda step: (
+        f"its grace period is over, and the kubelet of {step.detail} has not confirmed that it stopped"
+    ),
+    StepKind.NODE_SILENT: lambda step: (
+        f"{step.detail} does not answer: {step.subject} stays Terminating, nobody confirms that it stopped"
+    ),
+    StepKind.REPLACED: lambda step: f"a new {step.subject} is there, uid {step.detail}",
+    StepKind.GONE: lambda step: f"{step.subject} is gone",
+    StepKind.NO_ANSWER: lambda step: f"no answer for the moment, asking again: {step.detail}",
+    StepKind.FENCE_COMMAND: lambda step: f"running the fence command, {step.number} s at most: {step.detail}",
+    StepKind.FENCE_COMMAND_DONE: lambda _: "the fence command ended with exit code 0",
+    StepKind.FENCE_COMMAND_FAILED: lambda step: (
+        f"the fence command failed, nothing in the cluster is changed: {step.detail}"
+    ),
+    StepKind.FENCE_COMMAND_LEFT_OUT: lambda step: f"dry run: the fence command is not run: {step.detail}",
+    StepKind.VOUCHED: lambda step: f"you vouch that the machine of {step.subject} is off (--confirm-powered-off)",
+    StepKind.TAINTING: lambda step: (
+        f"tainting {step.subject} {TAINT_TEXT}, if nobody changed it since resourceVersion {step.detail}"
+    ),
+    StepKind.TAINTED: lambda step: f"{step.subject} is declared out of service",
+    StepKind.ALREADY_FENCED: lambda step: (
+        f"{step.subject} was declared out of service by somebody else, in this moment"
+    ),
+    StepKind.ALREADY_UNFENCED: lambda step: f"{step.subject} was taken back by somebody else, in this moment",
+    StepKind.GOING_ON: lambda step: f"{step.subject} is declared out of service already: going on from there",
+    StepKind.UNTAINTING: lambda step: (
+        f"removing taint {TAINT.key} from {step.subject}, if nobody changed it since resourceVersion {step.detail}"
+    ),
+    StepKind.UNTAINTED: lambda step: f"{step.subject} is no longer declared out of service",
+    StepKind.WAITING: lambda step: (
+        f"waiting for {listed(step.detail.split(', '), most=3) or 'no pod'} and "
+        f"{counted(step.number or 0, 'volume')} to go; garbage collection looks every 20 s"
+    ),
+    StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
+    StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",
+    StepKind.ALL_GONE: lambda step: f"nothing is left to go from {step.subject}",
+    StepKind.STAYING: lambda step: f"staying, for they tolerate the taint: {step.detail}",
+    StepKind.NODE_BACK: lambda step: f"{step.subject} answers again: its own kubelet ends what is being deleted there",
+}

@@ -1,0 +1,67 @@
+"""A term, or a text of Kubernetes, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.reports.term import ExplainedText, TermReport
+from kubectl_plugin.views.words import counted, listed, quoted
+
+__all__ = ["glossary_page", "term_pages", "unknown_text"]
+
+_SHOWN: Final = 120
+"""Characters of a text that is told again."""
+
+
+def term_pages(report: TermReport) -> Iterator[Page]:
+    """A page for each entry."""
+    for explained in report.explained:
+        entry = explained.entry
+        yield Page(
+            title=_title(explained),
+            verdict=(entry.means,),
+            severity=Severity.FINE,
+            parts=tuple(_parts(entry)),
+            next_commands=entry.commands,
+        )
+
+
+def glossary_page() -> Page:
+    """All terms, by topic."""
+    count = sum(map(len, CATALOGUE.values()))
+    return Page(
+        title="kubectl qos why TERM",
+        verdict=(f"{count} terms and texts are explained; a scheduler's whole message is taken apart.",),
+        severity=Severity.FINE,
+        parts=tuple(
+            Section(topic.value, ("", *(entry.name for entry in entries))) for topic, entries in CATALOGUE.items()
+        ),
+        next_commands=('kubectl qos why "Insufficient memory"',),
+    )
+
+
+def unknown_text(asked: str, near: Sequence[str]) -> str:
+    """For standard error, when nothing is known."""
+    said = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}..."
+    hint = f"similar: {listed(near)}" if near else "`kubectl qos why` lists what is"
+    return f"error: nothing is known of {escape(quoted(said))}; {hint}\n"
+
+
+def _title(explained: ExplainedText) -> str:
+    if explained.nodes is None:
+        return explained.entry.name
+    return f"{explained.text} (on {counted(explained.nodes, 'node')})"
+
+
+def _parts(entry: Entry) -> Iterator[Section]:
+    for label, lines in (("Rule", entry.rule), ("What helps", entry.do)):
+        if lines:
+            yield Section(label, lines)
+    yield Section("Written in", entry.source)
+    if entry.see:
+        yield Section("See also", (listed(entry.see),))

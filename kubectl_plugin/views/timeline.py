@@ -1,0 +1,371 @@
+"""A pod's timelines in words: for each way a table of what happens when, and a drawn bar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.timeline_bar import bar_table
+from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.words import clock, is_plain_name
+from podrules.timeline.events import (
+    Event,
+    Note,
+    PodTimeline,
+    Reminder,
+    Rule,
+    Standing,
+    Way,
+    WayTimeline,
+    What,
+)
+
+__all__ = ["timeline_page"]
+
+_TITLES: Final = {
+    Way.DELETE: "kubectl delete, or a controller; seconds from the DELETE",
+    Way.DRAIN: "kubectl drain; seconds from the eviction",
+    Way.PREEMPT: "the scheduler makes room; seconds from the DELETE",
+    Way.EVICT_HARD: "a hard threshold is met; seconds from the kubelet's choice",
+    Way.EVICT_SOFT: "a soft threshold is met; seconds from the kubelet's choice",
+    Way.PROBE: "seconds from when the container hangs (startup probe: from its start)",
+    Way.SHUTDOWN: "its machine is shut down in order; seconds from the shutdown",
+    Way.NODE_LOST: "its node stops answering; seconds from the last heartbeat",
+}
+_STANDINGS: Final = {
+    Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
+    Standing.FINISHED: "nothing of it runs any more (status.phase)",
+    Standing.STOPPING: "it is being deleted already; nothing shortens that",
+    Standing.HIGHEST: "nobody has a higher priority (spec.priority)",
+    Standing.SILENT: "its kubelet, which would have to do it, does not answer",
+    Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
+    Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
+    Standing.PASSED_OVER: "kubectl drain leaves pods of DaemonSets and static pods alone",
+}
+"""Why a way is not open."""
+_LONGEST_PATH: Final = 44
+_UNKNOWN_RULES: Final = frozenset({Rule.OWNER_DECIDES, Rule.NOT_BY_KUBELET, Rule.VOLUME_UNKNOWN})
+
+
+def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
+    """The timelines alone: the way that matters now first; ``title`` instead of the pod's own name."""
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    node = report.status.node if report.status else None
+    parts: list[Section | Table] = []
+    shown: list[WayTimeline] = []
+    same: list[Row] = []
+    for entry in (way for way in told.ways if way.events):
+        like = next((other for other in shown if _alike(entry, other)), None)
+        if like is not None:
+            condition = _condition(entry)
+            same.append(Row((entry.way.value, f"as {like.way.value}{f'; {condition}' if condition else ''}")))
+        else:
+            shown.append(entry)
+            parts += _way_parts(entry, told.began if entry is told.ways[0] else None, now)
+    closed = [Row((entry.way.value, _STANDINGS[entry.standing])) for entry in told.ways if not entry.events]
+    if same:
+        parts.append(Section("The same", tuple(same)))
+    if closed:
+        parts.append(Section("Cannot be", tuple(closed)))
+    if not told.budgets_known:
+        parts.append(Section("Unknown", ("whether a PodDisruptionBudget refuses a drain",)))
+    if report.unread:
+        parts.append(Section("Unread", tuple(map(unread_words, report.unread))))
+    return Page(
+        title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
+        verdict=_verdict(told, now),
+        severity=Severity.TROUBLE if told.silent else Severity.FINE,
+        parts=tuple(parts),
+        next_commands=tuple(_next_commands(report, told)),
+    )
+
+
+def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
+    """Whether the same happens at the same times, for whatever reason."""
+
+    def told(one: WayTimeline) -> list[tuple[object, ...]]:
+        return [(event.what, event.subject, event.earliest, event.latest) for event in one.events]
+
+    return told(entry) == told(other)
+
+
+def _refusal(told: WayTimeline) -> str:
+    """What has to be so for a way to be open; empty when it is."""
+    if told.standing is Standing.HELD:
+        return f"refused now: {told.reason}"
+    if told.standing is Standing.NEEDS_FORCE:
+        return "only with --force, for it has no controller"
+    return ""
+
+
+def _condition(told: WayTimeline) -> str:
+    """The same, or why it is as short as it is."""
+    if any(note.reminder is Reminder.NO_MAX_GRACE for note in told.notes):
+        return "its own grace period counts once evictionMaxPodGracePeriod is set"
+    return _refusal(told)
+
+
+def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
+    """What the first way comes to, in one sentence, after what keeps it from being so."""
+    first = told.ways[0]
+    if not first.events:
+        return (f"{first.way.value} cannot be: {_STANDINGS[first.standing]}.",)
+    lead = _LEADS[first.way]
+    if told.began is not None:
+        verb = "Last heartbeat" if first.way is Way.NODE_LOST else "Being deleted since"
+        lead = f"{verb} {clock(told.began, now)}"
+    if any(event.rule is Rule.MIRROR for event in first.events):
+        return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
+    words = (_decisive(first, what, told.began, now) for what in _DECISIVE[first.way])
+    sentence = f"{', '.join(filter(None, words))}."
+    refusal = _refusal(first)
+    if refusal:
+        return f"{refusal[:1].upper()}{refusal[1:]}.", f"Once it is taken: {sentence}"
+    return (f"{lead}: {sentence}",)
+
+
+_LEADS: Final = {
+    Way.DELETE: "Deleted now",
+    Way.DRAIN: "Drained now",
+    Way.PREEMPT: "Preempted now",
+    Way.EVICT_SOFT: "Evicted softly",
+    Way.EVICT_HARD: "Evicted now",
+    Way.PROBE: "When a probe fails",
+    Way.SHUTDOWN: "When its machine is shut down",
+    Way.NODE_LOST: "When its node stops answering",
+}
+_STOPS: Final = (What.SIGTERM, What.SIGKILL, What.OBJECT_GONE, What.REPLACED)
+_DECISIVE: Final = {
+    Way.DELETE: _STOPS,
+    Way.DRAIN: _STOPS,
+    Way.PREEMPT: _STOPS,
+    Way.EVICT_SOFT: _STOPS,
+    Way.EVICT_HARD: _STOPS,
+    Way.PROBE: (What.PROBE_FAILED, What.SIGKILL, What.RESTARTED),
+    Way.SHUTDOWN: _STOPS,
+    Way.NODE_LOST: (What.DELETED, What.OBJECT_GONE, What.REPLACED),
+}
+_SHORT: Final = {
+    What.DELETED: "deleted",
+    What.PROBE_FAILED: "found",
+    What.SIGTERM: "SIGTERM",
+    What.SIGKILL: "SIGKILL",
+    What.OBJECT_GONE: "object gone",
+    What.REPLACED: "another pod",
+    What.RESTARTED: "restarted",
+}
+
+
+def _decisive(told: WayTimeline, what: What, began: datetime | None, now: datetime | None) -> str:
+    """``SIGKILL at 30 s``: the last of its kind."""
+    found = [event for event in told.events if event.what is what]
+    if not found:
+        return ""
+    event = found[-1]
+    name = _SHORT[what]
+    if event.earliest is None:
+        return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
+    if event.latest is None:
+        return f"{name} after {event.earliest} s or more"
+    word = "at" if event.earliest == event.latest else "by"
+    if began is not None:
+        return f"{name} {word} {clock(began + timedelta(seconds=event.latest), now)}"
+    return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
+
+
+def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
+    title = f"{told.way.value}: {_TITLES[told.way]}"
+    if began is None:
+        plain = tuple((_seconds(event), *_words(event)) for event in told.events)
+        yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
+    else:
+        rows = [(_seconds(event), _time(event, began, now), *_words(event)) for event in told.events]
+        passed = sum(1 for event in told.events if _passed(event, began, now))
+        if now is not None:
+            rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
+        yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
+    bar = bar_table(told)
+    if bar is not None:
+        yield bar
+    refusal = _refusal(told)
+    notes = [*([refusal] if refusal else []), *(_NOTES[note.reminder](note) for note in told.notes)]
+    if notes:
+        yield Section("Mind", tuple(notes))
+
+
+def _words(event: Event) -> tuple[str, str]:
+    return _WHAT[event.what](event), _WHY[event.rule](event)
+
+
+def _seconds(event: Event) -> str:
+    """``30``, ``0-30``, ``5 on``, ``never``."""
+    if event.earliest is None:
+        return "unknown" if event.rule in _UNKNOWN_RULES else "never"
+    if event.latest is None:
+        return f"{event.earliest} on"
+    return str(event.earliest) if event.earliest == event.latest else f"{event.earliest}-{event.latest}"
+
+
+def _time(event: Event, began: datetime, now: datetime | None) -> str:
+    """The time of day of the latest second."""
+    if event.latest is None:
+        return ""
+    return clock(began + timedelta(seconds=event.latest), now).removesuffix(" UTC")
+
+
+def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
+    return now is not None and event.latest is not None and began + timedelta(seconds=event.latest) <= now
+
+
+def _path(field: str) -> str:
+    """A path, without its container where it would be too long for a line: the container is named beside it."""
+    return field if len(field) <= _LONGEST_PATH else re.sub(r"^spec\.(?:initC|c)ontainers\[[0-9]+\]\.", "", field)
+
+
+def _container(word: str) -> Callable[[Event], str]:
+    return lambda event: f"{word} {event.subject}".rstrip()
+
+
+_WHAT: Final[dict[What, Callable[[Event], str]]] = {
+    What.LAST_HEARTBEAT: lambda _: "last heartbeat",
+    What.NODE_UNKNOWN: lambda _: "Ready Unknown",
+    What.TAINTED: lambda _: "node tainted",
+    What.DELETED: lambda _: "deleted",
+    What.PROBE_FAILED: _container("failure found"),
+    What.PRE_STOP: _container("preStop"),
+    What.SIGTERM: lambda event: f"{event.signal or 'SIGTERM'} {event.subject}".rstrip(),
+    What.SIGKILL: _container("SIGKILL"),
+    What.KILL_TIMEOUT: lambda _: "kill time-out",
+    What.PROCESSES_ENDED: lambda _: "all ended",
+    What.RESTARTED: _container("restart"),
+    What.FAILED: lambda _: "phase Failed",
+    What.MACHINE_OFF: lambda _: "machine goes off",
+    What.OBJECT_GONE: lambda _: "object gone",
+    What.REPLACED: lambda _: "another pod",
+    What.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule is Rule.NOT_LOCKED else 'free'}",
+}
+
+
+def _start(event: Event) -> str:
+    match event.what:
+        case What.DELETED:
+            return "its deletionTimestamp is set"
+        case What.LAST_HEARTBEAT:
+            return event.field
+        case What.PRE_STOP:
+            return _path(event.field)
+        case _:
+            return "at once"
+
+
+def _named(words: str) -> Callable[[Event], str]:
+    """Words with the number and the path of what decided."""
+    return lambda event: words.format(seconds=event.seconds, field=_path(event.field), subject=event.subject)
+
+
+def _kill(event: Event) -> str:
+    grace = (
+        "a hard threshold gives no grace"
+        if event.field == "evictionHard"
+        else f"{_path(event.field)} {event.seconds} s"
+    )
+    if event.rule is Rule.MINIMUM_GRACE_PERIOD:
+        return f"if it still runs: {grace}; at least 2 s after SIGTERM"
+    return f"if it still runs: {grace}"
+
+
+def _grace_zero(event: Event) -> str:
+    if event.field:
+        return f"with the DELETE: nothing of it runs ({event.field})"
+    return "with the DELETE: its grace period is 0"
+
+
+_WHY: Final[dict[Rule, Callable[[Event], str]]] = {
+    Rule.START: _start,
+    Rule.AFTER_PRE_STOP: _named("after {field}"),
+    Rule.SIDECAR_TURN: _named("after the containers before it ended, or when the grace period is over ({field})"),
+    Rule.GRACE_PERIOD: _kill,
+    Rule.MINIMUM_GRACE_PERIOD: _kill,
+    Rule.SHORTENED: _named(
+        "if it still runs: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
+    ),
+    Rule.KILL_TIMEOUT: _named("the kubelet waits no longer: 1.5 x grace, at least 10 s; it may evict another pod"),
+    Rule.STOPPED: _named("first when all obey SIGTERM at once"),
+    Rule.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
+    Rule.GRACE_ZERO: _grace_zero,
+    Rule.FINALIZERS: _named("finalizer {subject} keeps it until its owner removes it ({field})"),
+    Rule.TOLD_BEFORE: _named("it was told before its node went silent; whether it ended, nobody knows"),
+    Rule.DELETED_BEFORE: _named("it is already ({field})"),
+    Rule.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
+    Rule.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
+    Rule.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
+    Rule.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
+    Rule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine's init system decides"),
+    Rule.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
+    Rule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
+    Rule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
+    Rule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
+    Rule.TOLERATED_FOR_EVER: _named("it tolerates the taint without end {field}"),
+    Rule.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
+    Rule.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
+    Rule.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
+    Rule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
+    Rule.MIRROR: _named("a mirror of a static pod: the kubelet makes it anew, its processes run on"),
+    Rule.INACTIVE: _named("{subject}: such a pod counts no more, whatever still runs of it"),
+    Rule.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
+    Rule.SURGE: _named("{subject} makes it beside the old one ({field})"),
+    Rule.JOB_TERMINATING_OR_FAILED: _named(
+        "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
+    ),
+    Rule.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
+    Rule.NOT_REPLACED: _named("nobody makes another: it has no controller"),
+    Rule.OWNER_DECIDES: _named("{subject} decides, whose rules are not known here"),
+    Rule.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
+    Rule.FORCE_DETACH: _named(
+        "the pod's object holds it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
+    ),
+    Rule.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
+    Rule.VOLUME_UNKNOWN: _named("whether it has to be detached first could not be read"),
+}
+
+
+_NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
+    Reminder.SECOND_DELETE: lambda note: (
+        "a second, shorter or forced delete removes the object sooner, not the processes: they may live until "
+        f"{note.seconds} s, though the object is gone"
+    ),
+    Reminder.EXITS_ZERO: lambda _: "when every process exits 0 the phase is Succeeded, with no reason",
+    Reminder.JOB_COUNTS_SUCCESS: lambda _: "when every process exits 0 the Job counts the pod as done, and makes none",
+    Reminder.BACK_OFF: lambda note: (
+        f"the first two restarts are at once; a later one within {note.seconds} s of the last (doubled each time, "
+        "up to 300 s) waits that long"
+    ),
+    Reminder.NO_MAX_GRACE: lambda _: (
+        "evictionMaxPodGracePeriod is 0 (default): as short as a hard one; the pod's own period counts once it is set"
+    ),
+    Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is not known: its defaults are assumed",
+    Reminder.THEN_NODE_LOST: lambda _: "once the machine is off, its node is lost: see node-lost",
+    Reminder.NODE_RETURNS: lambda _: (
+        "the node answers again: before the deletion the pod stays; after it its kubelet stops it then"
+    ),
+    Reminder.NODE_DELETED: lambda note: f"the Node is deleted: the object is gone within {note.seconds} s",
+    Reminder.OUT_OF_SERVICE: lambda note: (
+        f"taint node.kubernetes.io/out-of-service: object gone within {note.seconds} s, volumes detached at once"
+    ),
+    Reminder.MOST_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
+    Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",
+    Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not come back by itself",
+}
+
+
+def _next_commands(report: PodReport, told: PodTimeline) -> Iterator[str]:
+    if report.status is None or not all(map(is_plain_name, (report.name, report.namespace))):
+        return
+    flag = f" -n {report.namespace}" if report.namespace else ""
+    if told.silent:
+        yield "kubectl qos partitions"
+    yield f"kubectl qos explain pod/{report.name}{flag}"

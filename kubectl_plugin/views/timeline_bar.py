@@ -1,0 +1,95 @@
+"""A timeline as a drawing of plain characters: a lane for each container, the object, the next pod and each volume.
+
+It shows the slowest course: hooks and processes take all the time they get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.page import Table
+from podrules.timeline.events import Event, WayTimeline, What
+
+__all__ = ["bar_table"]
+
+_WIDTH: Final = 60
+_LABEL: Final = 18
+_HOOK, _WAITS, _RUNS, _STOPS, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"
+_LEGEND: Final = {
+    _HOOK: "p preStop",
+    _WAITS: "w waits",
+    _RUNS: "= there",
+    _STOPS: "- after SIGTERM",
+    _KILL: "K SIGKILL",
+    _OPEN: "> no end",
+}
+
+
+def bar_table(told: WayTimeline) -> Table | None:
+    """The drawing; None when everything is at once or never."""
+    end = max((event.latest or event.earliest or 0 for event in told.events), default=0)
+    if end <= 0:
+        return None
+    lanes = [(label, text.rstrip()) for label, text in _lanes(told, end) if text.strip()]
+    scale = f"0{f'{end} s':>{_WIDTH - 1}}"
+    used = {sign for _, text in lanes for sign in text}
+    legend = ", ".join(words for sign, words in _LEGEND.items() if sign in used)
+    rows = (*((_fit(label), text) for label, text in lanes), ("", legend))
+    return Table("", ("", scale), rows)
+
+
+def _lanes(told: WayTimeline, end: int) -> Iterator[tuple[str, str]]:
+    containers = dict.fromkeys(event.subject for event in told.events if event.what is What.SIGKILL)
+    for name in containers:
+        yield name, _container([event for event in told.events if event.subject == name], end)
+    gone = next((event for event in told.events if event.what is What.OBJECT_GONE), None)
+    if gone is not None:
+        yield "object", _until(gone, end)
+    for event in told.events:
+        if event.what is What.REPLACED and event.earliest is not None:
+            start = event.latest if event.latest is not None else event.earliest
+            yield "another pod", _drawn([(start, end, _RUNS)], end)
+        elif event.what is What.VOLUME_FREE and event.earliest != 0:
+            yield f"{event.subject} held", _until(event, end)
+
+
+def _container(events: list[Event], end: int) -> str:
+    """One container: it runs, its hook, SIGTERM, SIGKILL."""
+    by_what = {event.what: event for event in events}
+    killed = by_what[What.SIGKILL]
+    hook, found = by_what.get(What.PRE_STOP), by_what.get(What.PROBE_FAILED)
+    told = by_what[What.SIGTERM].latest or 0
+    kill = killed.latest or 0
+    begins = (found.latest if found is not None else hook.latest if hook is not None else None) or 0
+    waits = _HOOK if hook is not None else _WAITS if told > begins else _RUNS
+    spans = [(0, begins, _RUNS), (begins, told, waits), (told, kill, _STOPS)]
+    drawn = list(_drawn(spans, end))
+    drawn[_column(kill, end)] = _KILL
+    return "".join(drawn)
+
+
+def _until(event: Event, end: int) -> str:
+    """Something that is there until then, or without end."""
+    if event.latest is not None:
+        return _drawn([(0, event.latest, _RUNS)], end)
+    return _drawn([(0, end, _RUNS)], end)[:-1] + _OPEN
+
+
+def _drawn(spans: list[tuple[int, int, str]], end: int) -> str:
+    line = [" "] * _WIDTH
+    for start, stop, sign in spans:
+        first, last = _column(start, end), _column(stop, end)
+        if stop > start:
+            line[first : last + 1] = sign * (last + 1 - first)
+    return "".join(line)
+
+
+def _column(second: int, end: int) -> int:
+    return min(second * (_WIDTH - 1) // end, _WIDTH - 1)
+
+
+def _fit(label: str) -> str:
+    text = escape(label)
+    return text if len(text) <= _LABEL else f"{text[: _LABEL - 2]}.."
