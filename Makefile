@@ -6,6 +6,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
+VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
+IMAGE ?= kubectl-qos/qos-webhook:$(VERSION)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +33,10 @@ $(VENV)/.webhook: requirements/webhook.txt | $(VENV)/.plugin
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q webhook
 	@touch $@
 
+$(VENV)/.fuzz: requirements/fuzz.txt | $(VENV)/.dev
+	$(PIP) install --require-hashes -r requirements/fuzz.txt
+	@touch $@
+
 demo: $(VENV)/.plugin $(VENV)/.webhook ## explain pods and a node of the built-in demo cluster; ask the webhook
 	@$(DEMO) -n shop pod/checkout-mv9cgvs6p-x2x7p pod/db-1 pod/catalog-8wstmlzv2-9jd4z
 	@echo; $(DEMO) -n monitoring pod/log-agent-vqkbz
@@ -39,7 +45,14 @@ demo: $(VENV)/.plugin $(VENV)/.webhook ## explain pods and a node of the built-i
 	@echo; $(BIN)/python -m webhook.demo
 
 test: $(VENV)/.dev lint ## all tests; with CI=true those on the real control plane must run
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(or $(JOBS),2) --dist loadfile --no-loadscope-reorder
+
+chaos: $(VENV)/.dev ## PODS (5000) created on a real API server under each fault of the webhook: none may be lost
+	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --durations=0 tests/webhook/faults
+
+fuzz: $(VENV)/.fuzz ## reviews spoilt for SECONDS (60), chosen by the lines that they reach; stops at what makes a handler fail
+	mkdir -p build
+	cd build && PYTHONPATH=.. ../$(BIN)/python -m tests.webhook.fuzz -max_total_time=$(or $(SECONDS),60)
 
 lint: $(VENV)/.dev ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -53,12 +66,30 @@ parity: $(VENV)/.dev ## upstream's own code on N new random cases a suite, SEED 
 rows: $(VENV)/.dev ## rows of the specification and their tests
 	$(BIN)/python tests/rows.py
 
-bench: $(VENV)/.dev ## start-up and answer times, reviews of the webhook; as ratios to python, kubectl and a Go webhook
-	$(BIN)/python -m tests.bench.bench
+bench: $(VENV)/.dev ## start-up and answer times, the webhook; ratios to python, kubectl and a Go webhook; PART=plugin|webhook
+	$(BIN)/python -m tests.bench.bench $(PART)
+
+scale: $(VENV)/.dev ## questions to large clusters beside kubectl: NODES="500 1000 5000" PODS= ROUNDS= FORMATS=1; slow once
+	$(BIN)/python -m tests.scale.run $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS)) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FORMATS),--formats)
+
+report-scale: $(VENV)/.dev ## the page of NODES (5000) and PODS (150000): size, time to make it, to open it, to search
+	mkdir -p build
+	$(BIN)/python -m tests.report.large $(or $(NODES),5000) $(or $(PODS),150000) build/large.html
 
 docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON Schemas
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py \
-	  tests/webhook/test_recorded.py tests/charts/test_readme.py
+	  tests/kubectl_plugin/test_lint.py \
+	  tests/kubectl_plugin/test_schema.py tests/kubectl_plugin/test_safety_commands.py \
+	  tests/e2e/test_partitions.py \
+	  tests/webhook/test_recorded.py tests/webhook/test_examples.py tests/charts/test_readme.py \
+	  tests/charts/test_golden.py tests/charts/test_policies.py tests/charts/test_policies_page.py
+
+man: $(VENV)/.plugin ## manual pages of all commands, to dist/man; `man -l dist/man/kubectl-qos.1`
+	$(BIN)/python -m kubectl_plugin.manual dist/man
+
+real-node: $(VENV)/.dev ## a real kubelet and runtime beside what we say of their pods; FULL=1 how they end; root
+	$(BIN)/python -m tests.real_node
 
 lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(PIP) install uv
@@ -66,12 +97,33 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra webhook -o requirements/webhook.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
-	  --extra incluster --extra dra --extra webhook --group build --group test --group lint -o requirements/dev.txt
+	  --extra webhook --no-emit-package numpy --no-emit-package protobuf -o requirements/image.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 --group image -o requirements/image-build.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 --group fuzz -o requirements/fuzz.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
+	  --extra incluster --extra dra --extra webhook --group build --group release --group docs --group test --group lint -o requirements/dev.txt
 
 ci-tools: ## what the full suite needs beyond Python (Debian, root): Go, and the control plane built with it
 	.ci/tools
 
+image: ## the webhook's image with buildah; IMAGE=, BASE=, and PIP_INDEX_URL where the index is not the public one
+	buildah build --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) \
+	  $(if $(PIP_INDEX_URL),--build-arg PIP_INDEX_URL=$(PIP_INDEX_URL)) \
+	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) .
+
+sbom: ## what is in the image, as CycloneDX, to dist/; after make image
+	mkdir -p dist
+	container=$$(buildah from --pull-never $(IMAGE)) && trap "buildah rm $$container >/dev/null" EXIT \
+	  && cp "$$(buildah mount $$container)/opt/qos-webhook/sbom.cdx.json" dist/qos-webhook-$(VERSION).cdx.json
+
+dist: $(VENV)/.dev ## a release in dist/: wheel, one executable file, Krew manifest, chart (helm); ALL=1 for other systems too
+	$(BIN)/python -m release.build $(if $(ALL),--all-platforms) $(if $(URL),--url $(URL))
+
+site: $(VENV)/.dev ## the documentation as a site, to dist/site
+	$(BIN)/python -m release.reference docs/reference
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs dist/site
+
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: help demo test lint parity rows bench docs lock ci-tools clean
+.PHONY: report-scale help demo test chaos fuzz lint parity rows bench scale docs man real-node lock ci-tools image sbom dist site clean

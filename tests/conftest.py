@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Generated examples are the same in every CI run, so that a red run is about the change and not about luck.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("here", deadline=None)
+# How fast a machine makes them is not what a test is about.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "here")
 
 
@@ -20,3 +23,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.items():
         terminalreporter.write_line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """XDG_RUNTIME_DIR of a plugin: its path is short, for sockets whose path would be too long are put elsewhere."""
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Logs that hold half a character, as hostile names do, are escaped: no report could be sent with one."""
+    report = yield
+    report.sections = [
+        (name, content.encode("utf-8", "backslashreplace").decode("utf-8")) for name, content in report.sections
+    ]
+    return report

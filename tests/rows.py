@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -14,28 +14,37 @@ ROWS = TESTS.parent / "docs" / "rows.md"
 def rows() -> dict[str, tuple[str, str]]:
     """By id: what the row knows, and whether it is built."""
     found = re.findall(
-        r"^\| ([A-Z][0-9]+) \| (.+?) \| (built|planned) \|$", ROWS.read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| ([A-Z][0-9]*) \| (.+?) \| (built|planned) \|$", ROWS.read_text(encoding="utf-8"), re.MULTILINE
     )
     return {row: (what, state) for row, what, state in found}
 
 
+def places_by_row() -> dict[str, Counter[str]]:
+    """How many test functions are named after each row, by the folder of tests in which they are."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for path in TESTS.rglob("test_*.py"):
+        place = path.relative_to(TESTS).parts[0]
+        for row in re.findall(r"^\s*def test_([A-Z][0-9]*)_", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found[row][place] += 1
+    return found
+
+
 def count_by_row() -> Counter[str]:
     """How many test functions are named after each row."""
-    named: Counter[str] = Counter()
-    for path in TESTS.rglob("test_*.py"):
-        named.update(re.findall(r"^\s*def test_([A-Z][0-9]+)_", path.read_text(encoding="utf-8"), re.MULTILINE))
-    return named
+    return Counter({row: places.total() for row, places in places_by_row().items()})
 
 
 def main() -> int:
     """Print the table; 1 when a row that is built has no test."""
+    places = places_by_row()
     named = count_by_row()
     missing = []
     for row, (what, state) in rows().items():
         count = named[row]
         if state == "built" and not count:
             missing.append(row)
-        print(f"{row:<4}{state:<9}{count or '-':>4} tests  {what}")
+        where = ", ".join(f"{place} {number}" for place, number in places[row].most_common())
+        print(f"{row:<4}{state:<9}{count or '-':>4} tests  {what}{f' ({where})' if where else ''}")
     unknown = sorted(set(named) - set(rows()))
     if missing:
         print(f"built without a test: {', '.join(missing)}", file=sys.stderr)

@@ -6,6 +6,7 @@ Absolute figures are printed for orientation. Exits 1 when a bar is missed.
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -16,9 +17,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.bench.place import measure_place
 from tests.bench.placement import measure_placement
 from tests.bench.webhook import measure_webhook
-from tests.controlplane.binaries import CONTROL_PLANE, Unavailable, find_binaries
+from tests.bench.webhook_caches import measure_caches
+from tests.bench.webhook_pods import measure_creation
+from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, find_binaries
 from tests.controlplane.control_plane import ControlPlane
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -27,6 +31,8 @@ HELP_BAR: Final = 8.0
 """CPU time of ``kubectl-qos --help`` over that of ``python3 -c pass``."""
 EXPLAIN_BAR: Final = 4.0
 """Wall time of ``kubectl qos explain pod/x`` over that of ``kubectl get pod x -o yaml``."""
+COMPLETION_BAR: Final = 3.5
+"""Wall time of a pod's name completed behind ``kubectl qos explain`` over that behind ``kubectl get``."""
 NAMESPACE: Final = "bench"
 
 
@@ -38,29 +44,53 @@ class Cost(NamedTuple):
 
 
 def main() -> int:
-    """Measure everything and print it."""
+    """Measure what is asked for and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("part", nargs="?", choices=("plugin", "webhook"), help="one of the two; both")
+    part = parser.parse_args().part
     found = find_binaries(CONTROL_PLANE)
     if isinstance(found, Unavailable):
         print(found.reason, file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, ControlPlane(found) as control_plane:
+    ok = True
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        if part != "webhook":
+            ok &= _plugin(found, Path(folder))
+        if part != "plugin":
+            ok &= _webhook(found, Path(folder))
+    return 0 if ok else 1
+
+
+def _plugin(binaries: Binaries, folder: Path) -> bool:
+    ok = True
+    with ControlPlane(binaries) as control_plane:
         _fill(control_plane)
-        installed = _installed(Path(folder))
+        installed = _installed(folder)
         development = Path(sys.executable).parent
-        ok = True
         for title, scripts in (("as installed from the wheel", installed), ("development tree", development)):
             print(f"\n{title}")
             environment = control_plane.kubectl_environment()
             environment["PATH"] = f"{scripts}:{environment['PATH']}"
             ok &= _start(scripts, environment)
             ok &= _answer(environment)
+            ok &= _completion(environment)
         print("\ntransports: the four requests of an explained pod, from the start of Python")
         _transports(development, control_plane)
         print("\nplacement of a pod on large clusters")
         measure_placement()
-        print("\nthe webhook beside a Go webhook on controller-runtime")
-        ok &= measure_webhook(control_plane, Path(folder))
-    return 0 if ok else 1
+        print("\nreplicas placed one after the other")
+        ok &= measure_place(binaries, installed)
+    return ok
+
+
+def _webhook(binaries: Binaries, folder: Path) -> bool:
+    print("\nthe webhook beside a Go webhook on controller-runtime")
+    with ControlPlane(binaries) as control_plane:
+        ok = measure_webhook(control_plane, folder)
+    print("\npods created while the API server asks the webhook, the Go webhook, and nobody")
+    ok &= measure_creation(binaries, folder)
+    print("\nthe webhook's caches of a large cluster")
+    return ok & measure_caches(binaries, folder)
 
 
 def _fill(control_plane: ControlPlane) -> None:
@@ -105,6 +135,12 @@ def _answer(environment: Mapping[str, str]) -> bool:
     return _report("kubectl qos explain pod/x", "kubectl get pod x -o yaml", "wall", ours, peers, bar=EXPLAIN_BAR)
 
 
+def _completion(environment: Mapping[str, str]) -> bool:
+    asked = ["kubectl", "__complete", "qos", "explain", "-n", NAMESPACE, "pod/"]
+    ours, peers = _paired(asked, ["kubectl", "__complete", "get", "pod", "-n", NAMESPACE, ""], environment)
+    return _report("kubectl qos explain pod/<Tab>", "kubectl get pod <Tab>", "wall", ours, peers, bar=COMPLETION_BAR)
+
+
 def _transports(scripts: Path, control_plane: ControlPlane) -> None:
     environment = control_plane.kubectl_environment()
     paths = ["/version", f"/api/v1/namespaces/{NAMESPACE}/pods/web", "/api/v1/nodes/bench-node", "/api/v1/nodes"]
@@ -134,12 +170,17 @@ def _paired(ours: Sequence[str], peer: Sequence[str], environment: Mapping[str, 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> Cost:
     started = time.perf_counter()
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=said) as process,
+    ):
         _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-    wall = time.perf_counter() - started
+        said.seek(0)
+        problem = said.read().decode(errors="replace")
     if process.returncode != 0:
-        raise SystemExit(f"{command} failed with exit code {process.returncode}")
+        raise SystemExit(f"{command} failed with exit code {process.returncode}: {problem}")
     return Cost(wall, usage.ru_utime + usage.ru_stime)
 
 

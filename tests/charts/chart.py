@@ -13,13 +13,17 @@ import yaml
 
 from tests.controlplane.client import Object
 
-__all__ = ["CHART", "FULL_VALUES", "Chart", "HelmError", "of_kind", "only_in"]
+__all__ = ["CHART", "CLIENTS", "FULL_VALUES", "PRODUCTION", "Chart", "HelmError", "of_kind", "only_in"]
 
 CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
 
 FULL_VALUES: Mapping[str, Any] = {
+    "mode": "both",
     "fullnameOverride": "harbour",
+    "commonLabels": {"cost-centre": "42", "app.kubernetes.io/instance": "not-taken"},
+    "commonAnnotations": {"example.com/owner": "platform"},
     "replicas": 3,
+    "autoscaling": {"enabled": True, "minReplicas": 3, "maxReplicas": 9, "averageCPU": "250m"},
     "image": {"repository": "registry.example.com/qos", "tag": "1.2.3", "pullPolicy": "Always"},
     "imagePullSecrets": [{"name": "registry"}],
     "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": 1, "memory": "256Mi"}},
@@ -45,7 +49,24 @@ FULL_VALUES: Mapping[str, Any] = {
     "podAnnotations": {"example.com/scrape": "false"},
     "podLabels": {"team": "platform", "app.kubernetes.io/name": "not-taken"},
     "serviceAccount": {"name": "porter", "annotations": {"example.com/role": "porter"}},
+    "extraEnv": [
+        {"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"},
+        {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    ],
+    "logFormat": "json",
+    "auditInterval": "10m",
+    "preStopSeconds": 3,
     "drainSeconds": 30,
+    "networkPolicy": {
+        "from": [{"ipBlock": {"cidr": "10.0.0.0/28"}}],
+        "metricsFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
+        "apiServer": {"cidrs": ["10.0.0.0/28", "fd00::/64"], "ports": [16443]},
+        "dns": [],
+    },
+    "metrics": {
+        "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "prometheus"}},
+        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus", "cost-centre": "7"}},
+    },
     "webhook": {
         "url": "https://qos.example.com:8443/",
         "failurePolicy": "Fail",
@@ -54,6 +75,11 @@ FULL_VALUES: Mapping[str, Any] = {
         "namespaceMatchExpressions": [{"key": "qos", "operator": "NotIn", "values": ["off"]}],
     },
     "certificate": {"lifetime": "12h"},
+    "forceDeletion": {
+        "mode": "confirm",
+        "namespaces": {"shop": "deny", "kube-system": "deny"},
+        "exemptUsers": ["fencer", 'system:serviceaccount:ops:"fencer"'],
+    },
     "clusterDefaultConstraints": {
         "schedulerConfiguration": {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -75,10 +101,31 @@ FULL_VALUES: Mapping[str, Any] = {
                 }
             ],
         },
+        "namespaces": {
+            "shop": [{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 2}],
+            "team-*": [],
+        },
+        "leaveOutTemplateHash": True,
         "writeSystemDefaults": True,
     },
+    "priorityClasses": {
+        "defaults": {"shop": "shop-low", "*": "shop-high"},
+        "allowed": {"shop": ["shop-low", "shop-high"], "team-*": ["*"], "batch": []},
+        "disallowed": "warn",
+        "templates": "deny",
+    },
+    "lint": {"spreadSelectors": False, "topologyKeys": True},
+    "warnings": "verbose",
 }
 """As many values as can be given at once, each other than its default."""
+
+CLIENTS: Mapping[str, Any] = {
+    "clientAuthentication": {"configMap": "apiserver-authorities", "names": ["kube-apiserver", 'the "second"']}
+}
+"""Only the API server may send reviews: there is no file of authorities here, so these are not among all values."""
+
+PRODUCTION: Mapping[str, Any] = yaml.safe_load((CHART / "examples" / "production.yaml").read_text(encoding="utf-8"))
+"""The chart's example."""
 
 
 class HelmError(RuntimeError):
@@ -117,7 +164,7 @@ class Chart:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         if done.returncode != 0:
             raise HelmError(done.stderr + done.stdout)
@@ -136,8 +183,16 @@ class Chart:
     def objects(
         self, values: Mapping[str, Any] | None = None, *, release: str = "qos-webhook", namespace: str = "qos-system"
     ) -> list[Object]:
-        """The objects of the manifest."""
-        return list(yaml.safe_load_all(self.rendered(values, release=release, namespace=namespace)))
+        """The objects of the manifest, without what ``helm test`` runs."""
+        return list(yaml.safe_load_all(self.rendered(values, "--skip-tests", release=release, namespace=namespace)))
+
+    def test_pod(
+        self, values: Mapping[str, Any] | None = None, *, release: str = "qos-webhook", namespace: str = "qos-system"
+    ) -> Object:
+        """What ``helm test`` runs."""
+        template = ("--show-only", "templates/tests/review.yaml")
+        (pod,) = yaml.safe_load_all(self.rendered(values, *template, release=release, namespace=namespace))
+        return dict(pod)
 
 
 def of_kind(kind: str, objects: Iterable[Object]) -> list[Object]:

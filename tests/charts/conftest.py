@@ -9,15 +9,38 @@ import pytest
 
 from tests.charts.chart import Chart
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.fixtures import control_plane, control_plane_binaries, helm, make_node, namespace
+from tests.controlplane.custom_kinds import PROMETHEUS_OPERATOR
+from tests.controlplane.fixtures import (
+    control_plane,
+    control_plane_binaries,
+    helm,
+    make_node,
+    namespace,
+    require_kinds,
+)
 
-__all__ = ["chart", "control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "release_namespace"]
+__all__ = [
+    "chart",
+    "control_plane",
+    "control_plane_binaries",
+    "helm",
+    "make_node",
+    "monitoring_kinds",
+    "namespace",
+    "release_namespace",
+]
 
 
 @pytest.fixture(scope="session")
 def chart(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Chart:
     """The chart qos-webhook, rendered and installed by the real helm."""
     return Chart(helm, tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="session")
+def monitoring_kinds(control_plane: ControlPlane) -> None:
+    """The API server knows ServiceMonitor and PrometheusRule from then on."""
+    require_kinds(control_plane, PROMETHEUS_OPERATOR)
 
 
 @pytest.fixture

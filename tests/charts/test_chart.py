@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,7 +13,8 @@ from podrules import __version__
 from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
-from webhook.settings import KeptCertificate, ObjectRef
+from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
+from webhook.settings import ForceDeletion, ForceDeletionMode, KeptCertificate, LogFormat, ObjectRef, Options, Verdict
 
 VALUES = [pytest.param(None, id="defaults"), pytest.param(FULL_VALUES, id="all values")]
 CLUSTER_WIDE = {
@@ -20,6 +22,10 @@ CLUSTER_WIDE = {
     "ClusterRoleBinding",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 }
 
 
@@ -75,14 +81,36 @@ def test_an_upgrade_renders_what_an_install_does(chart: Chart) -> None:
 
 
 def test_no_hooks_and_no_look_ups(chart: Chart) -> None:
-    templates = "".join(file.read_text(encoding="utf-8") for file in (CHART / "templates").iterdir())
-    assert "helm.sh/hook" not in chart.rendered(FULL_VALUES)
+    files = (file for file in (CHART / "templates").rglob("*") if file.is_file())
+    templates = "".join(file.read_text(encoding="utf-8") for file in files)
+    assert "helm.sh/hook" not in chart.rendered(FULL_VALUES, "--skip-tests")
     assert not [word for word in ("lookup", "genCA", "genSigned", "rand", "now", "uuid") if f"{word} " in templates]
 
 
 def test_version_is_the_programs() -> None:
     metadata = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     assert metadata["appVersion"] == __version__
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_nothing_is_null(chart: Chart, values: Mapping[str, Any] | None) -> None:
+    # What the API server drops, a GitOps tool misses for ever.
+    def nulls(value: Any, path: str) -> Iterator[str]:
+        inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, entry in inside:
+            yield from [f"{path}.{key}"] if entry is None else nulls(entry, f"{path}.{key}")
+
+    for entry in [*chart.objects(values), chart.test_pod(values)]:
+        assert not list(nulls(entry, entry["kind"]))
+
+
+def test_labels_and_annotations_of_every_object(chart: Chart) -> None:
+    for entry in [*chart.objects(FULL_VALUES), chart.test_pod(FULL_VALUES)]:
+        metadata = entry["metadata"]
+        own = entry["kind"] == "PrometheusRule"
+        assert metadata["labels"]["cost-centre"] == ("7" if own else "42"), entry
+        assert metadata["labels"]["app.kubernetes.io/instance"] == "qos-webhook"
+        assert metadata["annotations"]["example.com/owner"] == "platform", entry
 
 
 def test_two_releases_share_no_name(chart: Chart) -> None:
@@ -146,17 +174,27 @@ def test_arguments_by_default(chart: Chart) -> None:
     assert pod_spec(objects)["containers"][0]["command"] == ["qos-webhook"]
     assert arguments(objects) == [
         "--address=0.0.0.0:8443",
-        "--drain=10s",
+        "--metrics-address=0.0.0.0:9090",
+        "--log-format=text",
+        "--audit=1h",
+        "--drain=5s",
         "--tls-secret=qos-system/qos-webhook-tls",
         "--tls-name=qos-webhook.qos-system.svc",
         "--tls-lifetime=90d",
         "--webhook-configuration=qos-webhook.qos-system",
+        "--force-delete-mode=warn",
+        "--disallowed-class=deny",
+        "--template-class=warn",
+        "--lint-spread-selectors",
+        "--warnings=usual",
     ]
+    assert parse_settings(arguments(objects)).options == Options()
 
 
 def test_program_takes_the_arguments(chart: Chart) -> None:
     settings = parse_settings(arguments(chart.objects(FULL_VALUES)))
     assert settings.drain == 30
+    assert (settings.log_format, settings.audit) == (LogFormat.JSON, 600)
     assert settings.certificate == KeptCertificate(
         secret=ObjectRef("qos-system", "harbour-tls"),
         names=("harbour.qos-system.svc", "qos.example.com"),
@@ -165,6 +203,40 @@ def test_program_takes_the_arguments(chart: Chart) -> None:
     )
     assert settings.scheduler_config == ObjectRef("qos-system", "harbour-scheduler")
     assert settings.write_system_defaults
+    assert settings.force_deletion == ForceDeletion(
+        mode=ForceDeletionMode.CONFIRM,
+        namespaces={
+            "qos-system": ForceDeletionMode.WARN,
+            "kube-system": ForceDeletionMode.DENY,
+            "kube-public": ForceDeletionMode.WARN,
+            "shop": ForceDeletionMode.DENY,
+        },
+        exempt_users=frozenset({"fencer", 'system:serviceaccount:ops:"fencer"'}),
+    )
+
+
+def test_program_takes_what_it_is_told_of_new_pods(chart: Chart) -> None:
+    constraints = FULL_VALUES["clusterDefaultConstraints"]["namespaces"]["shop"]
+    assert parse_settings(arguments(chart.objects(FULL_VALUES))).options == Options(
+        rules=NamespaceRules(
+            {
+                "*": NamespaceRule(default_class="shop-high"),
+                "shop": NamespaceRule(
+                    default_class="shop-low",
+                    allowed_classes=("shop-low", "shop-high"),
+                    constraints=read_constraints(json.dumps(constraints)),
+                ),
+                "batch": NamespaceRule(allowed_classes=()),
+                "team-*": NamespaceRule(allowed_classes=("*",), constraints=()),
+            }
+        ),
+        disallowed_class=Verdict.WARN,
+        template_class=Verdict.DENY,
+        verbose=True,
+        leave_out_template_hash=True,
+        lint_selectors=False,
+        lint_topology_keys=True,
+    )
 
 
 def test_image(chart: Chart) -> None:
@@ -179,8 +251,15 @@ def test_image(chart: Chart) -> None:
 
 
 def test_pods_have_time_to_end(chart: Chart) -> None:
+    spec = pod_spec(chart.objects({"preStopSeconds": 3, "drainSeconds": 7}))
+    assert spec["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 3}}}
     # webhook.server: 20 s after the drain for requests under way.
-    assert pod_spec(chart.objects({"drainSeconds": 7}))["terminationGracePeriodSeconds"] >= 7 + 20 + 1
+    assert spec["terminationGracePeriodSeconds"] >= 3 + 7 + 20 + 1
+
+
+def test_no_wait_before_the_end(chart: Chart) -> None:
+    # Before 1.33 the API server refuses a sleep of 0 s.
+    assert "lifecycle" not in pod_spec(chart.objects({"preStopSeconds": 0}))["containers"][0]
 
 
 def test_no_pod_goes_before_its_successor(chart: Chart) -> None:
@@ -188,9 +267,18 @@ def test_no_pod_goes_before_its_successor(chart: Chart) -> None:
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
 
 
-@pytest.mark.parametrize(("replicas", "budgets"), [(1, 0), (2, 1), (3, 1)])
-def test_disruption_budget_for_more_than_one(chart: Chart, replicas: int, budgets: int) -> None:
-    objects = chart.objects({"replicas": replicas})
+@pytest.mark.parametrize(
+    ("values", "budgets"),
+    [
+        ({"replicas": 1}, 0),
+        ({"replicas": 2}, 1),
+        ({"replicas": 3}, 1),
+        ({"replicas": 1, "autoscaling": {"enabled": True, "minReplicas": 2}}, 1),
+        ({"replicas": 2, "autoscaling": {"enabled": True, "minReplicas": 1}}, 0),
+    ],
+)
+def test_disruption_budget_for_more_than_one(chart: Chart, values: Mapping[str, Any], budgets: int) -> None:
+    objects = chart.objects(values)
     (deployment,) = of_kind("Deployment", objects)
     found = of_kind("PodDisruptionBudget", objects)
     assert [entry["spec"]["selector"] for entry in found] == [deployment["spec"]["selector"]] * budgets
@@ -201,7 +289,11 @@ def test_labels_of_the_pods(chart: Chart) -> None:
     (deployment,), (service,) = of_kind("Deployment", objects), of_kind("Service", objects)
     selected = deployment["spec"]["selector"]["matchLabels"]
     assert service["spec"]["selector"] == selected
-    assert deployment["spec"]["template"]["metadata"]["labels"] == {**selected, "team": "platform"}
+    assert deployment["spec"]["template"]["metadata"]["labels"] == {
+        **selected,
+        "team": "platform",
+        "cost-centre": "42",
+    }
 
 
 def test_pods_spread_themselves(chart: Chart) -> None:
@@ -267,6 +359,8 @@ def test_what_the_webhook_is_asked(chart: Chart) -> None:
         "pods.mutate.kubectl-qos.io": {("", "pods", "CREATE")},
         "pods.validate.kubectl-qos.io": {("", "pods", "CREATE")},
         "force-delete.kubectl-qos.io": {("", "pods", "DELETE")},
+        "evictions.kubectl-qos.io": {("", "pods/eviction", "CREATE")},
+        "nodes.kubectl-qos.io": {("", "nodes", "DELETE")},
         "workloads.kubectl-qos.io": {
             *(
                 ("apps", kind, how)
@@ -274,6 +368,7 @@ def test_what_the_webhook_is_asked(chart: Chart) -> None:
                 for how in written
             ),
             *(("batch", kind, how) for kind in ("jobs", "cronjobs") for how in written),
+            *(("", "replicationcontrollers", how) for how in written),
         },
     }
     (mutating,) = of_kind("MutatingWebhookConfiguration", objects)
@@ -302,13 +397,15 @@ def test_how_it_is_asked(chart: Chart) -> None:
 
 
 def test_values_of_the_webhook(chart: Chart) -> None:
-    for entry in webhooks(chart.objects(FULL_VALUES)).values():
+    for name, entry in webhooks(chart.objects(FULL_VALUES)).items():
         assert entry["clientConfig"].keys() == {"url"}
         assert entry["clientConfig"]["url"] in {
             "https://qos.example.com:8443/mutate",
             "https://qos.example.com:8443/validate",
         }
-        assert (entry["failurePolicy"], entry["timeoutSeconds"]) == ("Fail", 1)
+        # Nodes can be deleted whatever happens.
+        policy = "Ignore" if name == "nodes.kubectl-qos.io" else "Fail"
+        assert (entry["failurePolicy"], entry["timeoutSeconds"]) == (policy, 1)
         excluded, more = entry["namespaceSelector"]["matchExpressions"]
         assert excluded["values"] == ["qos-system", "kube-system", "kube-public"]
         assert more == {"key": "qos", "operator": "NotIn", "values": ["off"]}
@@ -316,8 +413,9 @@ def test_values_of_the_webhook(chart: Chart) -> None:
 
 def test_service_leads_to_the_pods(chart: Chart) -> None:
     (service,) = of_kind("Service", chart.objects())
-    (port,) = service["spec"]["ports"]
+    port, metrics = service["spec"]["ports"]
     assert (port["port"], port["targetPort"]) == (443, "https")
+    assert metrics["targetPort"] == "metrics"
 
 
 # The scheduler's configuration
@@ -348,10 +446,40 @@ def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, refer
         ("webhook.failPolicy", "Fail", "at '/webhook': additional properties 'failPolicy' not allowed"),
         ("replicas", "2", "at '/replicas': got string, want integer"),
         ("drainSeconds", "10s", "at '/drainSeconds': got string, want integer"),
+        ("commonLabels", {"team": "a b"}, "at '/commonLabels/team': 'a b' does not match"),
+        ("autoscaling.averageCPU", "half", "at '/autoscaling/averageCPU': 'half' does not match"),
+        ("extraEnv", [{"value": "x"}], "at '/extraEnv/0': missing property 'name'"),
+        ("networkPolicy.from", [{}], "at '/networkPolicy/from/0': minProperties: got 0, want 1"),
+        ("networkPolicy.apiServer", {"cidrs": ["10.0.0.1"]}, "at '/networkPolicy/apiServer/cidrs/0': '10.0.0.1' does"),
+        ("networkPolicy.apiServer", {"ports": []}, "at '/networkPolicy/apiServer/ports': minItems: got 0, want 1"),
+        ("metrics.serviceMonitor", {"interval": "often"}, "at '/metrics/serviceMonitor/interval': 'often' does not"),
         ("webhook.failurePolicy", "ignore", "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
         ("webhook.url", "http://qos.example.com", "at '/webhook/url': 'http://qos.example.com' does not match"),
         ("webhook.timeoutSeconds", 31, "at '/webhook/timeoutSeconds': maximum: got 31, want 30"),
+        ("clientAuthentication.configMap", "Own", "at '/clientAuthentication/configMap': 'Own' does not match"),
+        ("clientAuthentication.names", [""], "at '/clientAuthentication/names/0': minLength: got 0, want 1"),
         ("certificate.lifetime", "3 months", "at '/certificate/lifetime': '3 months' does not match"),
+        ("forceDeletion.mode", "Deny", "at '/forceDeletion/mode': value must be one of 'warn', 'confirm', 'deny'"),
+        (
+            "forceDeletion.namespaces",
+            {"shop": "no"},
+            "at '/forceDeletion/namespaces/shop': value must be one of 'warn', 'confirm', 'deny'",
+        ),
+        (
+            "priorityClasses.defaults",
+            {"Shop": "low"},
+            "at '/priorityClasses/defaults': additional properties 'Shop' not",
+        ),
+        ("priorityClasses.defaults", {"shop": ""}, "at '/priorityClasses/defaults/shop': '' does not match"),
+        ("priorityClasses.allowed", {"shop": "low"}, "at '/priorityClasses/allowed/shop': got string, want array"),
+        ("priorityClasses.allowed", {"shop": ["hi*"]}, "at '/priorityClasses/allowed/shop/0'"),
+        ("priorityClasses.templates", "Deny", "at '/priorityClasses/templates': value must be one of 'warn', 'deny'"),
+        ("warnings", "all", "at '/warnings': value must be one of 'usual', 'verbose'"),
+        (
+            "clusterDefaultConstraints.namespaces",
+            {"shop": [{"maxSkew": 1, "topologyKey": "rack"}]},
+            "at '/clusterDefaultConstraints/namespaces/shop/0': missing property 'whenUnsatisfiable'",
+        ),
         ("podLabels", {"team": 1}, "at '/podLabels/team': got number, want string"),
         (
             "clusterDefaultConstraints.schedulerConfiguration",
@@ -393,6 +521,26 @@ def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
             {"webhook": {"url": "http://qos.example.com"}},
             'webhook.url: "http://qos.example.com" cannot be called by the API server: write https://HOST',
             id="not https",
+        ),
+        pytest.param(
+            {"autoscaling": {"enabled": True, "minReplicas": 5, "maxReplicas": 4}},
+            "autoscaling.maxReplicas: 4 is less than autoscaling.minReplicas, 5: make it at least as many",
+            id="fewer than the least",
+        ),
+        pytest.param(
+            {"metrics": {"enabled": False, "serviceMonitor": {"enabled": True}}},
+            "metrics.serviceMonitor.enabled: there is nothing to read while metrics.enabled is false: set it to true",
+            id="nothing to read",
+        ),
+        pytest.param(
+            {"metrics": {"enabled": False, "prometheusRule": {"enabled": True}}},
+            "metrics.prometheusRule.enabled: there is nothing to go by while metrics.enabled is false: set it to true",
+            id="nothing to go by",
+        ),
+        pytest.param(
+            {"clientAuthentication": {"names": ["kube-apiserver"]}},
+            "clientAuthentication.configMap: names are of certificates: name the ConfigMap with the authorities",
+            id="names of nobody's certificates",
         ),
     ],
 )

@@ -9,12 +9,13 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.charts.chart import CHART, FULL_VALUES, Chart, of_kind, only_in
+from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, PRODUCTION, Chart, of_kind, only_in
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, start_on_free_port, stop_all
@@ -91,11 +92,17 @@ def applied(control_plane: ControlPlane, objects: Sequence[Object], watched: str
     "values",
     [
         pytest.param({}, id="defaults"),
+        pytest.param(PRODUCTION, id="the example"),
         pytest.param({**FULL_VALUES, "priorityClassName": "system-cluster-critical"}, id="all values"),
+        pytest.param(CLIENTS, id="client certificates"),
     ],
 )
 def test_api_server_takes_every_object(
-    control_plane: ControlPlane, chart: Chart, release_namespace: str, values: Mapping[str, Any]
+    control_plane: ControlPlane,
+    chart: Chart,
+    monitoring_kinds: None,
+    release_namespace: str,
+    values: Mapping[str, Any],
 ) -> None:
     manifest = chart.rendered(values, namespace=release_namespace)
     done = control_plane.kubectl(
@@ -250,6 +257,62 @@ def test_last_deletion_by_a_kubelet_is_not(control_plane: ControlPlane, unanswer
     assert not control_plane.api.list_items("v1", "Pod", namespace)
 
 
+def eviction_refusal(control_plane: ControlPlane, pod: Object, **options: Any) -> str:
+    """Why the API server would refuse to evict this with these deleteOptions; empty when it would not."""
+    meta = pod["metadata"]
+    path = control_plane.api.path("v1", "Pod", meta["namespace"], meta["name"], "eviction")
+    named = {"name": meta["name"], "namespace": meta["namespace"]}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": named}
+    try:
+        control_plane.api.request("POST", path, eviction | options, query={"dryRun": "All"})
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+def test_F1_eviction_is_asked_about_when_it_has_no_grace(
+    control_plane: ControlPlane, unanswered: None, bound_pod: Object
+) -> None:
+    said = eviction_refusal(control_plane, bound_pod, deleteOptions={"gracePeriodSeconds": 0})
+    assert "evictions.kubectl-qos.io" in said
+    assert eviction_refusal(control_plane, bound_pod) == ""
+    assert eviction_refusal(control_plane, bound_pod, deleteOptions={}) == ""
+    assert eviction_refusal(control_plane, bound_pod, deleteOptions={"gracePeriodSeconds": 1}) == ""
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_F2_finished_pod_is_not_asked_about(
+    control_plane: ControlPlane, unanswered: None, bound_pod: Object, phase: str
+) -> None:
+    control_plane.set_pod_status(bound_pod, {"phase": phase})
+    assert deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0) == ""
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "system:kube-controller-manager",
+        "system:serviceaccount:kube-system:pod-garbage-collector",
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:serviceaccount:kube-system:namespace-controller",
+    ],
+)
+def test_F2_controllers_are_not_asked_about(
+    control_plane: ControlPlane, unanswered: None, bound_pod: Object, user: str
+) -> None:
+    line = ("delete", "pod", "web", "-n", bound_pod["metadata"]["namespace"], "--grace-period=0", "--force")
+    done = control_plane.kubectl(*line, f"--as={user}", "--as-group=system:masters", check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_F1_node_can_be_deleted_whether_the_webhook_answers_or_not(
+    control_plane: ControlPlane, unanswered: None, bound_pod: Object
+) -> None:
+    node = bound_pod["spec"]["nodeName"]
+    control_plane.kubectl("delete", "node", node, "--as=jane", "--as-group=system:masters")
+    assert not control_plane.api.list_items("v1", "Node", fieldSelector=f"metadata.name={node}")
+
+
 def test_mirror_pod_is_not_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
     namespace, node = bound_pod["metadata"]["namespace"], bound_pod["spec"]["nodeName"]
     plain = make_pod(namespace, "static", nodeName=node)
@@ -297,6 +360,16 @@ def running(
     log = tmp_path / "log"
     unchecked = ssl._create_unverified_context()  # noqa: S323  # as the kubelet's probes
     rendered: list[Object] = []
+    asked_about = [
+        (make_pod(namespace, "probe"), "pods.mutate.kubectl-qos.io"),
+        (make_deployment(namespace), "workloads.kubectl-qos.io"),
+    ]
+
+    def is_refused(entry: Object, by: str) -> bool:
+        return by in creation_refusal(control_plane, entry)
+
+    def is_admitted(entry: Object) -> bool:
+        return not creation_refusal(control_plane, entry)
 
     def arguments(port: int) -> list[str | Path]:
         values = {
@@ -315,12 +388,16 @@ def running(
             entry for entry in chart.objects(values, namespace=release_namespace) if entry["kind"] != "Deployment"
         ]
         control_plane.apply(rendered)
+        # Nobody answers yet, so it can be seen that the API server asks.
+        for entry, webhook in asked_about:
+            control_plane.wait_for(partial(is_refused, entry, by=webhook), f"{webhook} is asked")
         (deployment,) = of_kind("Deployment", chart.objects(values, namespace=release_namespace))
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
         program = Path(sys.executable).parent / container["command"][0]
-        return [program, *container["args"], f"--address=127.0.0.1:{port}", f"--kubeconfig={kubeconfig}"]
+        own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{free_port()}")
+        return [program, *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
     def ready(port: int) -> bool:
         try:
@@ -331,8 +408,10 @@ def running(
 
     # What is rendered for a port is in the list by the end of the block.
     with applied(control_plane, rendered, namespace):
-        process, _ = start_on_free_port(arguments, ready, log=log, timeout=40)
+        process, _ = start_on_free_port(arguments, ready, log=log, timeout=120)
         try:
+            for entry, webhook in asked_about:
+                control_plane.wait_for(partial(is_admitted, entry), f"the answers of {webhook} are trusted")
             yield Running(rendered, log)
         finally:
             stop_all([process], timeout=2)

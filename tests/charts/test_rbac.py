@@ -27,7 +27,8 @@ class Grant(NamedTuple):
 
 
 ALWAYS = {
-    Grant("", "namespaces", (), CACHED),
+    Grant("", "namespaces", (), READ),
+    Grant("", "pods", (), ("get", "list")),
     Grant("", "services", (), CACHED),
     Grant("", "nodes", (), READ),
     Grant("", "replicationcontrollers", (), READ),
@@ -44,6 +45,8 @@ ALWAYS = {
     Grant("kube-node-lease", "leases.coordination.k8s.io", (), ("get",)),
     Grant("qos-system", "secrets", ("qos-webhook-tls",), (*READ, "patch")),
     Grant("qos-system", "secrets", (), ("create",)),
+    Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-tls",), ("get", "patch")),
+    Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,7 @@ def documented() -> dict[str, str]:
     return found
 
 
+@functools.cache
 def values() -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     return loaded

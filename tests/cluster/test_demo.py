@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
 from time import perf_counter
@@ -161,12 +162,16 @@ def test_counts() -> None:
 
 
 def test_it_is_built_in_a_moment() -> None:
-    took = []
-    for _ in range(5):
+    """No slower than its JSON would be written and read, twice: every command with --demo waits for it."""
+
+    def seconds(work: Callable[[], object]) -> float:
         start = perf_counter()
-        demo_objects()
-        took.append(perf_counter() - start)
-    assert min(took) < 0.02
+        work()
+        return perf_counter() - start
+
+    pairs = [(seconds(demo_objects), seconds(lambda: json.loads(json.dumps(everything())))) for _ in range(5)]
+    built, written = map(min, zip(*pairs, strict=True))
+    assert built < 2 * written
 
 
 def test_names_and_uids_are_unique_and_valid() -> None:
@@ -440,7 +445,7 @@ def test_trouble_nightly_index_was_preempted() -> None:
         for one in kind("Event")
         if one["reason"] == "Preempted" and one["involvedObject"]["uid"] == pod["metadata"]["uid"]
     ]
-    preemptor = next(one for one in pods("shop/search") if one["metadata"]["uid"] == event["related"]["uid"])
+    preemptor = next(one for one in pods("shop/search") if one["metadata"]["uid"] in event["message"])
     assert event["message"] == f"Preempted by pod {preemptor['metadata']['uid']} on node node-b1"
     assert preemptor["spec"]["nodeName"] == pod["spec"]["nodeName"]
     assert preemptor["spec"]["priority"] > pod["spec"]["priority"]

@@ -99,6 +99,21 @@ def test_aliases_may_not_explode() -> None:
         list(read_documents("-", io.StringIO("\n".join(lines))))
 
 
+def test_merge_keys_may_not_explode() -> None:
+    lines = ["apiVersion: v1", "kind: Pod", "a0: &a0 {x: 1}"]
+    lines += [f"a{level}: &a{level} {{<<: [*a{level - 1}, *a{level - 1}]}}" for level in range(1, 60)]
+    with pytest.raises(ManifestError, match="its merge keys write out more than"):
+        list(read_documents("-", io.StringIO("\n".join(lines))))
+
+
+def test_merge_keys_are_written_out() -> None:
+    text = "apiVersion: v1\nkind: Pod\nbase: &base {a: 1, b: 2}\nspec: {<<: *base, b: 3}\n"
+    (document,) = read_documents("-", io.StringIO(text))
+    assert document.content["spec"] == {"a": 1, "b": 3}
+    with pytest.raises(ManifestError, match="its merge keys write out more than"):
+        list(read_documents("-", io.StringIO("apiVersion: v1\nkind: Pod\nspec: &s {<<: *s}\n")))
+
+
 def test_a_value_inside_itself_is_refused() -> None:
     with pytest.raises(ManifestError, match="its aliases expand to more than"):
         list(read_documents("-", io.StringIO("apiVersion: v1\nkind: Pod\nspec: &s {again: *s}\n")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podrules.cluster.device_kinds import RESOURCE_CLAIMS
 from podrules.cluster.errors import BadObject, NotFound
 from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, NODES, PODS, find_kind
 from podrules.cluster.memory import MemorySource
@@ -28,6 +29,27 @@ def test_pods_of_a_node() -> None:
     assert [pod.metadata.name for pod in source.list(PODS, field_selector="spec.nodeName=n2")] == ["b"]
 
 
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("", ["a", "b", "c"]),
+        ("spec.nodeName=n1", ["a"]),
+        ("spec.nodeName==n1", ["a"]),
+        ("spec.nodeName!=n1", ["b", "c"]),
+        ("spec.nodeName=", ["c"]),
+        ("spec.nodeName!=,metadata.name!=b", ["a"]),
+        ("status.phase!=Succeeded,status.phase!=Failed", ["a", "c"]),
+        ("status.phase=Failed", ["b"]),
+        ("status.phase=", ["a", "c"]),
+        ("spec.nodeName.more=n1", []),
+    ],
+)
+def test_pods_by_field(selector: str, names: list[str]) -> None:
+    failed = _pod("b", "x", "n2") | {"status": {"phase": "Failed"}}
+    source = MemorySource([_pod("a", "x", "n1"), failed, _pod("c", "x")], description="test")
+    assert [pod.metadata.name for pod in source.list(PODS, field_selector=selector)] == names
+
+
 def test_pods_by_label() -> None:
     labelled = _pod("a", "x") | {"metadata": {"name": "a", "namespace": "x", "labels": {"app": "a"}}}
     source = MemorySource([labelled, _pod("b", "x")], description="test")
@@ -39,6 +61,12 @@ def test_other_groups_and_broken_objects_are_passed_over() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Pod", "metadata": {"name": "a"}}
     source = MemorySource([other, {"apiVersion": "v1", "kind": "Pod", "metadata": None}], description="test")
     assert list(source.list(PODS)) == []
+
+
+def test_kinds_that_users_do_not_name() -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "a"}}
+    source = MemorySource([claim, claim | {"apiVersion": "resource.k8s.io/v1beta1"}], description="test", namespace="x")
+    assert source.list(RESOURCE_CLAIMS, "x") == [source.get(RESOURCE_CLAIMS, "a", "x")]
 
 
 def test_not_found_suggests_near_names_of_the_same_namespace() -> None:

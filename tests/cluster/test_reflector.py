@@ -30,7 +30,7 @@ pytestmark = pytest.mark.controlplane
 
 EVENTS = Kind("Event", "events", (), "", "v1", namespaced=True, model=KubeObject)
 """What the API server keeps no watch cache of: these lists and watches reach etcd."""
-_TIMEOUT = 15.0
+_TIMEOUT = 60.0
 
 
 class _Cached(CachedObject, frozen=True):
@@ -54,7 +54,7 @@ def connect() -> Iterator[Callable[[Path], ClientTransport]]:
     made: list[ClientTransport] = []
 
     def transport(kubeconfig: Path) -> ClientTransport:
-        made.append(ClientTransport(kubeconfig=str(kubeconfig), request_timeout=10))
+        made.append(ClientTransport(kubeconfig=str(kubeconfig), request_timeout=60))
         return made[-1]
 
     yield transport
@@ -208,7 +208,7 @@ def test_bookmarks_move_the_version_on(
     before = dict(reflector.in_namespace(namespace))
     with _noise(control_plane, f"noise-{namespace}"):
         # The API server sends a bookmark shortly before it ends a watch; of so short a watch now and then none.
-        reached = next(seen for _ in range(5) for seen in reflector._watch(version))
+        reached = next(seen for _ in range(20) for seen in reflector._watch(version))
     assert int(reached) > int(version)
     assert reflector.in_namespace(namespace) == before
 
@@ -269,19 +269,22 @@ class _Line:
         self.port = int(self._listener.getsockname()[1])
         self._ends: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self._up = threading.Event()
+        self._up = False
+        self._lock = threading.Lock()
+        """A connection is either there to be cut or is not made."""
 
     def open(self) -> None:
         """Connect whoever comes."""
-        self._up.set()
+        self._up = True
         if not self._threads:
             self._listener.listen()
             self._run(self._accept)
 
     def cut(self) -> None:
         """Break off every connection, and each that is opened from now on."""
-        self._up.clear()
-        ends, self._ends = self._ends, []
+        with self._lock:
+            self._up = False
+            ends, self._ends = self._ends, []
         for end in ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -305,11 +308,12 @@ class _Line:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                if not self._up.is_set():
-                    near.close()
-                    continue
-                far = socket.create_connection(("127.0.0.1", self._upstream))
-                self._ends += [near, far]
+                with self._lock:
+                    if not self._up:
+                        near.close()
+                        continue
+                    far = socket.create_connection(("127.0.0.1", self._upstream))
+                    self._ends += [near, far]
                 self._run(self._copy, near, far)
                 self._run(self._copy, far, near)
 

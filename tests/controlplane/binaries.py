@@ -44,6 +44,7 @@ __all__ = [
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 ALL = (*CONTROL_PLANE, "helm")
+"""What the suite runs. The kubelet is built when it is named: only `make real-node` needs it."""
 
 _TOOLS = Path(__file__).parent / "tools"
 _PREBUILD = "python -m tests.controlplane.binaries"
@@ -69,7 +70,10 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Module:
-    """One Go module of ours under ``tools/``; helm has its own because it needs other versions of the same modules."""
+    """One Go module of ours under ``tools/``.
+
+    helm has its own because it needs other versions of the same modules, the kubelet because few build it.
+    """
 
     folder: str
     versioned_by: str
@@ -133,6 +137,12 @@ _MODULES = (
             "etcd": "go.etcd.io/etcd/server/v3",
             **{name: f"k8s.io/kubernetes/cmd/{name}" for name in CONTROL_PLANE if name != "etcd"},
         },
+        stamp=_kubernetes_stamp,
+    ),
+    _Module(
+        folder="kubelet",
+        versioned_by="k8s.io/kubernetes",
+        packages={"kubelet": "k8s.io/kubernetes/cmd/kubelet"},
         stamp=_kubernetes_stamp,
     ),
     _Module(
@@ -306,10 +316,13 @@ def _locked(cache: Path, progress: Callable[[str], None]) -> Iterator[None]:
 def main() -> int:
     """Builds what is missing and says where everything is."""
     parser = argparse.ArgumentParser(prog=_PREBUILD, description="Build the control plane that the tests run.")
-    parser.add_argument("names", nargs="*", metavar="PROGRAM", help=f"any of {', '.join(ALL)}; all when none is given")
+    known = [name for module in _MODULES for name in module.packages]
+    parser.add_argument(
+        "names", nargs="*", metavar="PROGRAM", help=f"any of {', '.join(known)}; all but kubelet when none is given"
+    )
     names = parser.parse_args().names or list(ALL)
-    if unknown := [name for name in names if name not in ALL]:
-        parser.error(f"unknown program {', '.join(unknown)}; choose from {', '.join(ALL)}")
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"unknown program {', '.join(unknown)}; choose from {', '.join(known)}")
     started = time.monotonic()
     outcome = build_binaries(names, progress=lambda line: print(line, flush=True))
     if isinstance(outcome, Unavailable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import ssl
 import threading
 import time
@@ -22,6 +23,8 @@ _MERGE_PATCH = "application/merge-patch+json"
 _APPLY_PATCH = "application/apply-patch+yaml"
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _FIELD_MANAGER = "tests"
+# As kubectl prints it.
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 # A request may wait for an admission webhook, which gets 30 s at most.
 _TIMEOUT_SECONDS = 40
 # The API server closes a connection that was idle for 90 s; a request must not meet that moment.
@@ -119,13 +122,13 @@ class ApiClient:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | bytes | None = None,
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
         query: Mapping[str, str] | None = None,
     ) -> Object:
-        """Sends one request.
+        """Sends one request; a body of bytes as it is, else in JSON.
 
         Returns:
             The answer's JSON; ``{}`` when the answer is not JSON.
@@ -136,7 +139,8 @@ class ApiClient:
         """
         target = f"{path}?{urlencode(query)}" if query else path
         headers = {"Accept": accept, "Content-Type": content_type}
-        code, answer = self._exchange(method, target, json.dumps(body) if body is not None else None, headers)
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        code, answer = self._exchange(method, target, sent, headers)
         try:
             parsed = json.loads(answer)
         except ValueError:
@@ -145,17 +149,26 @@ class ApiClient:
             raise ApiError(code, parsed)
         return dict(parsed)
 
+    @property
+    def warnings(self) -> list[str]:
+        """What the answer to this thread's last request warned of."""
+        found = (_WARNING.fullmatch(header) for header in self._local.warnings)
+        return [re.sub(r"\\(.)", r"\1", match[1]) for match in found if match]
+
     def close(self) -> None:
         """Closes this thread's connection; the next request opens another."""
         connection = getattr(self._local, "connection", None)
         if connection is not None:
             connection.close()
 
-    def _exchange(self, method: str, target: str, body: str | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def _exchange(
+        self, method: str, target: str, body: str | bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
         connection = self._connection()
         try:
             connection.request(method, target, body, dict(headers))
             response = connection.getresponse()
+            self._local.warnings = response.headers.get_all("Warning", [])
             return response.status, response.read()
         except (http.client.HTTPException, OSError) as error:
             connection.close()

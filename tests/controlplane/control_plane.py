@@ -5,12 +5,15 @@ There are no kubelets: a test writes nodes and pod statuses through the API, as 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -27,9 +30,11 @@ __all__ = ["ControlPlane"]
 
 T = TypeVar("T")
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+"""What the API server makes by itself, some time after it says that it is ready."""
 # etcd wants a host and a port also in a socket's address; the file has this name, in the folder that etcd runs in.
 _ETCD_SOCKET = "etcd:0"
 _PEER_SOCKET = "peer:0"
@@ -49,8 +54,10 @@ class ControlPlane:
         scheduler: bool = True,
         controllers: bool = True,
         apiserver_args: Sequence[str] = (),
+        etcd_args: Sequence[str] = (),
         scheduler_config: Mapping[str, Any] | None = None,
         controller_manager_args: Sequence[str] = (),
+        ready_seconds: float = _READY_SECONDS,
     ) -> None:
         """Describes the control plane; nothing runs yet.
 
@@ -59,16 +66,20 @@ class ControlPlane:
             scheduler: Whether pods are scheduled; if not, ``bind`` does it.
             controllers: Whether workloads make pods, garbage is collected, and so on.
             apiserver_args: More arguments, which win over the ones given here.
+            etcd_args: As ``apiserver_args``.
             scheduler_config: Fields of KubeSchedulerConfiguration, such as ``percentageOfNodesToScore`` or
                 ``profiles``.
             controller_manager_args: As ``apiserver_args``.
+            ready_seconds: Within which each program has to be ready.
         """
         self._binaries = binaries
         self._with_scheduler = scheduler
         self._with_controllers = controllers
         self._apiserver_args = tuple(apiserver_args)
+        self._etcd_args = tuple(etcd_args)
         self._scheduler_config = dict(scheduler_config or {})
         self._controller_manager_args = tuple(controller_manager_args)
+        self._ready_seconds = ready_seconds
         self._processes: list[Process] = []
         self._authority = Authority()
 
@@ -103,6 +114,8 @@ class ControlPlane:
                 self._start_controller_manager()
             if self._with_scheduler:
                 self._start_scheduler()
+            for name in _NAMESPACES:
+                self.wait_for(partial(self._has_namespace, name), f"namespace {name}")
             self._allow_pods_in("default")
         except BaseException:
             self.stop()
@@ -116,6 +129,36 @@ class ControlPlane:
         if hasattr(self, "api"):
             self.api.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def restart_apiserver(self) -> None:
+        """Stops the API server and starts it again on its port; whoever watches has to begin anew."""
+        with self.apiserver_stopped():
+            pass
+
+    @contextlib.contextmanager
+    def apiserver_stopped(self) -> Iterator[None]:
+        """The API server has ended until the block ends; it is then started again on its port."""
+        index = next(index for index, process in enumerate(self._processes) if process.name == "kube-apiserver")
+        stop_all([self._processes[index]], timeout=_STOP_SECONDS)
+        # Its connection has ended with the API server.
+        self.api.close()
+        yield
+        port = int(self.server.rpartition(":")[2])
+        arguments: Sequence[str | Path] = (self._binaries["kube-apiserver"], *self._apiserver_arguments(port))
+        process = Process(arguments, log=self.folder / "kube-apiserver.log")
+        self._processes[index] = process
+        ready = self._readiness("/readyz")
+        process.wait_until(lambda: ready(port), timeout=self._ready_seconds)
+
+    @contextlib.contextmanager
+    def paused(self, program: str) -> Iterator[None]:
+        """A program stands still, with its connections open, until the block ends."""
+        pid = self.pids[program]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     @property
     def pids(self) -> Mapping[str, int]:
@@ -154,8 +197,24 @@ class ControlPlane:
     # Objects
 
     def apply(self, objects: Sequence[Mapping[str, Any]]) -> list[Object]:
-        """Creates or updates objects in their order, one request each, and returns them as stored."""
-        return self.api.apply(objects)
+        """Creates or updates objects in their order, one request each, and returns them as stored.
+
+        What comes after a PriorityClass may name it: admission reads classes from a watch, a little later.
+        """
+        stored = []
+        for obj in objects:
+            stored += self.api.apply([obj])
+            if obj["kind"] == "PriorityClass":
+                self._await_class(stored[-1])
+        return stored
+
+    @contextlib.contextmanager
+    def holding(self, objects: Sequence[Mapping[str, Any]]) -> Iterator[None]:
+        """Has objects, as `apply` makes them, until the block ends."""
+        self.apply(objects)
+        yield
+        for obj in objects:
+            self.api.delete(obj)
 
     def create_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
         """Creates a namespace in which pods can be created at once."""
@@ -258,7 +317,7 @@ class ControlPlane:
         }
         return {**os.environ, **own}
 
-    def wait_for(self, condition: Callable[[], T | None], what: str, *, timeout: float = 30) -> T:
+    def wait_for(self, condition: Callable[[], T | None], what: str, *, timeout: float = 90) -> T:
         """Waits until ``condition`` is truthy and returns its value.
 
         Args:
@@ -292,7 +351,7 @@ class ControlPlane:
             (self.folder / f"{name}.key").write_bytes(credential.key)
 
     def _start_etcd(self) -> None:
-        arguments = (
+        arguments: Sequence[str | Path] = (
             self._binaries["etcd"],
             "--name=test",
             f"--data-dir={self.folder / 'etcd'}",
@@ -304,10 +363,11 @@ class ControlPlane:
             f"--initial-cluster=test=unix://{_PEER_SOCKET}",
             "--unsafe-no-fsync",
             "--log-level=warn",
+            *self._etcd_args,
         )
         process = Process(arguments, log=self.folder / "etcd.log")
         self._processes.append(process)
-        process.wait_until((self.folder / _ETCD_SOCKET).is_socket, timeout=_READY_SECONDS)
+        process.wait_until((self.folder / _ETCD_SOCKET).is_socket, timeout=self._ready_seconds)
 
     def _start_apiserver(self) -> None:
         port = self._start_server("kube-apiserver", self._apiserver_arguments, self._readiness("/readyz"))
@@ -394,7 +454,7 @@ class ControlPlane:
             lambda port: (self._binaries[name], *arguments(port)),
             ready,
             log=self.folder / f"{name}.log",
-            timeout=_READY_SECONDS,
+            timeout=self._ready_seconds,
         )
         self._processes.append(process)
         return port
@@ -428,6 +488,27 @@ class ControlPlane:
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
+
+    def _has_namespace(self, name: str) -> bool:
+        return bool(self.api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={name}"))
+
+    def _await_class(self, stored: Object) -> None:
+        """Pods that name a class are refused until priority admission has seen it, and not one deleted before it."""
+        name, value = stored["metadata"]["name"], stored["value"]
+        pod = {
+            "metadata": {"name": "asks"},
+            "spec": {"containers": [{"name": "app", "image": "app"}], "priorityClassName": name},
+        }
+
+        def known() -> bool:
+            try:
+                made = self.api.request("POST", self.api.path("v1", "Pod", "default"), pod, query={"dryRun": "All"})
+            except ApiError as error:
+                return f"no PriorityClass with name {name} was found" not in str(error)
+            # Without that admission there is no priority to wait for.
+            return bool(made["spec"].get("priority", value) == value)
+
+        self.wait_for(known, f"admission knows PriorityClass {name}")
 
     def _remove_not_ready_taint(self, node: Object) -> Object:
         """Does what the node lifecycle controller does for a ready node, now, and also when it does not run."""

@@ -9,16 +9,26 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, find_binaries
-from tests.controlplane.client import Object
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.custom_kinds import CustomKinds
 
-__all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "require_binaries"]
+__all__ = [
+    "control_plane",
+    "control_plane_binaries",
+    "helm",
+    "make_node",
+    "namespace",
+    "require_binaries",
+    "require_kinds",
+]
 
 _RUNNING = pytest.StashKey[ControlPlane]()
 # One sequence for the process: names in the shared control plane never meet again.
@@ -29,10 +39,37 @@ def require_binaries(names: Sequence[str]) -> Binaries:
     """Finds programs, or ends the test: skipped on a person's machine, failed in CI, where they must be."""
     found = find_binaries(names)
     if isinstance(found, Unavailable):
-        if os.environ.get("CI") == "true":
-            pytest.fail(found.reason, pytrace=False)
-        pytest.skip(found.reason)
+        _end_without(found)
     return found
+
+
+def require_kinds(control_plane: ControlPlane, kinds: CustomKinds) -> None:
+    """Lets the API server know kinds of another project from then on, or ends the test as above."""
+    found = kinds.find()
+    if isinstance(found, Unavailable):
+        _end_without(found)
+    names = control_plane.kubectl("apply", "--server-side", "-o", "name", *(f"--filename={file}" for file in found))
+    for line in names.stdout.split():
+        name = line.partition("/")[2]
+        control_plane.wait_for(partial(_is_served, control_plane, name), f"{name} is served")
+
+
+def _is_served(control_plane: ControlPlane, name: str) -> bool:
+    """Whether each version of a kind can be found and listed, which it can a little after it is established."""
+    spec = control_plane.api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)["spec"]
+    try:
+        for version in spec["versions"]:
+            if version["served"]:
+                control_plane.api.list_items(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+    except (ApiError, LookupError):
+        return False
+    return True
+
+
+def _end_without(missing: Unavailable) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(missing.reason, pytrace=False)
+    pytest.skip(missing.reason)
 
 
 @pytest.fixture(scope="session")

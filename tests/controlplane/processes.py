@@ -20,6 +20,8 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _ATTEMPTS = 5
 _POLL_SECONDS = 0.02
+_PORT_TAKEN = "address already in use"
+"""As Go says it; Python begins it with a capital."""
 
 
 class ProcessError(RuntimeError):
@@ -154,7 +156,7 @@ def _start_on(
         process.wait_until(lambda: ready(port), timeout=timeout)
     except BaseException as error:
         process.wait_ended(timeout=0)
-        if isinstance(error, ProcessError) and "address already in use" in process.log_tail(lines=40):
+        if isinstance(error, ProcessError) and _PORT_TAKEN in process.log_tail(lines=40).lower():
             raise _PortTakenError(str(error)) from error
         raise
     return process, port

@@ -166,11 +166,11 @@ def test_missing_programs_end_a_test_with_the_reason(
 
 def test_command_line_knows_its_programs(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("binaries.py"), "kubelet"],
+        [sys.executable, Path(__file__).with_name("binaries.py"), "kube-proxy"],
         capture_output=True,
         text=True,
         check=False,
     )
 
     assert done.returncode == 2
-    assert "unknown program kubelet; choose from etcd, kube-apiserver" in done.stderr
+    assert "unknown program kube-proxy; choose from etcd, kube-apiserver" in done.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,6 @@ import yaml
 
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, make_node, namespace
-from tests.controlplane.processes import free_port
 from tests.e2e.plugin import Plugin
 
 __all__ = ["control_plane", "control_plane_binaries", "make_node", "namespace", "qos", "unreachable"]
@@ -22,10 +23,13 @@ def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def unreachable(control_plane: ControlPlane, tmp_path: Path) -> Path:
+def unreachable(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
     """The administrator's kubeconfig, with a loopback port at which nobody listens."""
     config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
-    config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{free_port()}"
     file = tmp_path / "unreachable.kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    return file
+    # Held, so that no other program comes to listen there.
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{held.getsockname()[1]}"
+        file.write_text(yaml.safe_dump(config))
+        yield file

@@ -12,11 +12,9 @@ from typing import Any, Final
 from tests.controlplane.client import Object
 from tests.e2e.objects import container, make_class
 
-__all__ = ["LAST", "NAMESPACES", "NODES", "make_nodes", "make_placed_pod", "make_surroundings"]
+__all__ = ["NAMESPACES", "NODES", "make_nodes", "make_placed_pod", "make_surroundings"]
 
 NODES: Final = 300
-LAST: Final = {"example.com/last": "true"}
-"""The label of a node that is created after all others."""
 NAMESPACES: Final[Mapping[str, Mapping[str, str]]] = {
     "shop": {"team": "web", "stage": "live"},
     "data": {"team": "storage", "stage": "live"},

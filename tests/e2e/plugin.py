@@ -30,12 +30,13 @@ class Ran(NamedTuple):
 
 
 class Plugin:
-    """``kubectl qos explain …`` against one control plane; after every run nothing of it may be left."""
+    """``kubectl qos COMMAND …`` against one control plane; after every run nothing of it may be left."""
 
-    def __init__(self, control_plane: ControlPlane, runtime: Path) -> None:
+    def __init__(self, control_plane: ControlPlane, runtime: Path, *, command: str = "explain") -> None:
         """Take a folder of our own for what runs leave: the plugin's sockets go there."""
         self.control_plane = control_plane
         self.runtime = runtime
+        self.command = command
 
     def environment(self, kubeconfig: Path | None = None) -> dict[str, str]:
         """Finds the real kubectl and the plugin; nothing of the person's own terminal counts."""
@@ -51,15 +52,17 @@ class Plugin:
         kubeconfig: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Ran:
-        """``kubectl qos explain ARGUMENTS``."""
+        """``kubectl qos COMMAND ARGUMENTS``."""
         done = self.control_plane.kubectl(
             "qos",
-            "explain",
+            self.command,
             *arguments,
             input=stdin,
             kubeconfig=kubeconfig,
             check=False,
             env={**self.environment(kubeconfig), **(env or {})},
+            # Some follow what garbage collection does every 20 s.
+            timeout=120,
         )
         assert not list(self.runtime.iterdir()), "a folder with a socket is left"
         assert not proxies_of(self.runtime), "a kubectl proxy is left"
@@ -89,7 +92,7 @@ class Plugin:
         kubectl = shutil.which("kubectl", path=whole["PATH"])
         assert kubectl
         return subprocess.Popen(
-            [kubectl, "qos", "explain", *map(str, arguments)],
+            [kubectl, "qos", self.command, *map(str, arguments)],
             env=whole,
             stderr=subprocess.PIPE,
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "start_new_session": True, **options},

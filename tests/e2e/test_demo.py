@@ -60,6 +60,9 @@ def created(control_plane_binaries: Binaries) -> Iterator[Created]:
                 continue
             if shown["kind"] == "Namespace":
                 alone.apply([service_account(shown["metadata"]["name"])])
+            if shown["kind"] == "PriorityClass":
+                # That returns when admission has seen it.
+                alone.apply([as_written(shown)])
             if shown["kind"] == "Pod":
                 pods.append((shown, stored))
         yield Created(alone, pods, refused, len(objects))

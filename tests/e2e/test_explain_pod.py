@@ -13,6 +13,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_class, make_pod, node_name, on
 from tests.e2e.plugin import Plugin, flat
+from tests.e2e.scheduling import await_node
 
 pytestmark = pytest.mark.controlplane
 
@@ -143,7 +144,8 @@ def test_pending_pod_quotes_the_scheduler(
     control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node(capacity={"memory": "1Gi"}, labels={"zone": "a"})
-    make_node(labels={"zone": "b"}, taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}])
+    last = make_node(labels={"zone": "b"}, taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}])
+    await_node(control_plane, last, namespace)
     asks = {"memory": "2Gi"}
     pod = make_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), requests=asks)
     control_plane.apply([pod])
@@ -154,7 +156,7 @@ def test_pending_pod_quotes_the_scheduler(
     assert "1 Insufficient memory" in message
     assert ran.code == 0
     assert "no node fits." in ran.out
-    assert f"kube-scheduler: {message}" in flat(ran.out)
+    assert f"kube-scheduler said the same: {message}" in flat(ran.out)
     assert qos.json("pod/web", "-n", namespace)["status"]["unschedulable"] == message
     assert "Stops at once: it is on no node yet (spec.nodeName is empty)" in flat(ran.out)
     assert "Force delete nothing to lose: no process of it runs" in flat(ran.out)
@@ -164,6 +166,7 @@ def test_pending_pod_that_breaks_topology_spread(
     control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
 ) -> None:
     nodes = [make_node(labels={"spread": namespace, "zone": zone}) for zone in "ab"]
+    await_node(control_plane, nodes[-1], namespace)
     constraint = {
         "maxSkew": 1,
         "topologyKey": "zone",
@@ -181,7 +184,7 @@ def test_pending_pod_that_breaks_topology_spread(
     text = qos.text("pod/web", "-n", namespace)
 
     assert "node(s) didn't match pod topology spread constraints" in message
-    assert f"kube-scheduler: {message}" in text
+    assert f"kube-scheduler said the same: {message}" in text
     assert "QoS class BestEffort" in text
 
 
@@ -247,7 +250,7 @@ def test_T1_overdue_because_no_kubelet_confirms(
         text = qos.text("pod/web", "-n", namespace)
         return text if "overdue since" in text else None
 
-    text = control_plane.wait_for(overdue, "a second is over", timeout=10)
+    text = control_plane.wait_for(overdue, "a second is over")
     assert "The kubelet has not confirmed yet that its processes are gone." in text
 
 

@@ -69,11 +69,11 @@ def test_words_of_the_kubelet(qos: Plugin, failed: str) -> None:
     assert_harmless(ran.out)
 
 
-def test_words_of_preemption(
+def test_words_of_an_eviction(
     control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
-    why = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": HOSTILE}
+    why = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": HOSTILE}
     # Without a time the condition counts as stale, and its controller takes it back.
     why["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     control_plane.set_pod_status(pod, {"conditions": [why]})
@@ -149,7 +149,7 @@ def on_a_terminal(qos: Plugin, *arguments: str, env: dict[str, str] | None = Non
         with contextlib.suppress(OSError):
             while chunk := os.read(keyboard, 65536):
                 printed += chunk
-        _, err = plugin.communicate(timeout=20)
+        _, err = plugin.communicate(timeout=60)
     os.close(keyboard)
     assert err == b""
     return plugin.returncode, printed.decode()

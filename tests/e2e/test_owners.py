@@ -20,9 +20,9 @@ SPEC = {"schedulerName": NOWHERE, "containers": [container(requests={"cpu": "100
 
 @pytest.fixture
 def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Callable[..., str]:
-    """Creates a workload, waits for its one pod, binds that, and returns its name."""
+    """Creates a workload, waits for its one pod, binds that to a node or to a new one, and returns its name."""
 
-    def create(*objects: Object) -> str:
+    def create(*objects: Object, node: Object | None = None) -> str:
         control_plane.apply(objects)
 
         def made() -> Object | None:
@@ -31,7 +31,7 @@ def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
 
         pod = control_plane.wait_for(made, "the controllers made a pod")
         if not pod["spec"].get("nodeName"):
-            control_plane.bind(pod, node_name(make_node()))
+            control_plane.bind(pod, node_name(node or make_node()))
         name: str = pod["metadata"]["name"]
         return name
 
@@ -65,7 +65,8 @@ def test_F3_daemon_set(
     qos: Plugin, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]
 ) -> None:
     node = make_node()
-    name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}))
+    # Elsewhere its controller would delete it.
+    name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}), node=node)
 
     text = qos.text(f"pod/{name}", "-n", namespace)
 

@@ -7,58 +7,31 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.cluster.client import ClientTransport
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.live import LiveSource
-from podrules.features import Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code
-from podrules.scheduler.profile import Profile, read_profiles
-from podrules.scheduler.registry import PLUGIN_ARGS
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container
-from tests.e2e.placement_objects import LAST, NAMESPACES, NODES, make_nodes, make_placed_pod, make_surroundings
+from tests.e2e.placement_objects import NAMESPACES, NODES, make_nodes, make_placed_pod, make_surroundings
+from tests.e2e.scheduling import ALL_NODES, create_nodes, make_framework, read_cluster, settled, why_not
 
 pytestmark = pytest.mark.controlplane
 
 PODS: Final = int(os.environ.get("PLACEMENT_PODS", "500"))
 SEED: Final = 1
-THREADS: Final = 4
-ALL_NODES: Final[Object] = {
-    "percentageOfNodesToScore": 100,
-    "profiles": [
-        {
-            "pluginConfig": [
-                {
-                    "name": "DefaultPreemption",
-                    "args": {
-                        "apiVersion": "kubescheduler.config.k8s.io/v1",
-                        "kind": "DefaultPreemptionArgs",
-                        "minCandidateNodesPercentage": 100,
-                    },
-                }
-            ]
-        }
-    ],
-}
-"""Nothing is left to chance but the choice among equals."""
 REJECTING: Final = ("NodeResourcesFit", "TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")
 SCORING: Final = (
     "TaintToleration",
@@ -107,97 +80,39 @@ def run(control_plane_binaries: Binaries) -> Iterator[Run]:
     random = Random(SEED)  # noqa: S311  # the same cluster each time
     # No controllers: nothing moves but the scheduler.
     with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=ALL_NODES) as plane:
-        _create_cluster(plane, random)
-        placer = Placer(plane)
-        answers = [placer.place(make_placed_pod(random, number)) for number in range(PODS)]
-        yield Run(answers, placer.snapshot, _read(plane)[0])
+        for namespace, labels in NAMESPACES.items():
+            plane.create_namespace(namespace, labels)
+        plane.apply(make_surroundings())
+        create_nodes(plane, make_nodes(random), "shop")
+        pods = [make_placed_pod(random, number) for number in range(PODS)]
+        placer = Placer(plane, pods)
+        answers = [placer.place(pod) for pod in pods]
+        yield Run(answers, placer.snapshot, read_cluster(plane, pods)[0])
 
 
 class Placer:
     """Places pods one by one and keeps the cluster as it becomes by that."""
 
-    def __init__(self, plane: ControlPlane) -> None:
-        """Begin with the cluster as it is."""
+    def __init__(self, plane: ControlPlane, pods: Sequence[Object]) -> None:
+        """Begin with the cluster as it is, as far as these pods need it."""
         self._api = plane.api
-        self.snapshot, self._features = _read(plane)
-        configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-        profiles: dict[str, Profile] = read_profiles(configuration | ALL_NODES, PLUGIN_ARGS)
-        self._args = profiles["default-scheduler"].args
+        self.snapshot, self._features = read_cluster(plane, pods)
+        self._framework = make_framework()
 
     def place(self, written: Object) -> Answer:
         """Create a pod, ask the rules, and wait for the scheduler."""
         stored = self._api.create(written)
         pod = from_object(stored, Pod)
         table = NodeTable(self.snapshot.nodes, self.snapshot.pods)
-        filtered = filter_nodes(pod, table, self.snapshot, features=self._features, args=self._args)
-        judged = self._settled(stored)
+        filtered = filter_nodes(pod, table, self.snapshot, features=self._features, framework=self._framework)
+        judged = settled(self._api, stored)
         node: str = judged["spec"].get("nodeName", "")
         if node:
             self.snapshot = replace(self.snapshot, pods=(*self.snapshot.pods, from_object(judged, Pod)))
         else:
             # Nothing is to be tried again when later pods come.
             self._api.delete(judged, grace_period_seconds=0)
-        return _answer(written, filtered, node, _why_not(judged))
-
-    def _settled(self, pod: Object) -> Object:
-        """The pod once the scheduler has bound it or has given up."""
-        deadline = time.monotonic() + 30
-        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        while time.monotonic() < deadline:
-            now = self._api.get("v1", "Pod", name, namespace)
-            if now["spec"].get("nodeName") or _why_not(now):
-                return now
-            time.sleep(0.004)
-        raise TimeoutError(f"the scheduler did not look at {json.dumps(pod)}")
-
-
-def _create_cluster(plane: ControlPlane, random: Random) -> None:
-    """Returns when the scheduler knows all of it."""
-    for namespace, labels in NAMESPACES.items():
-        plane.create_namespace(namespace, labels)
-    plane.apply(make_surroundings())
-    *most, last = make_nodes(random)
-
-    def create(nodes: Sequence[dict[str, Any]]) -> None:
-        try:
-            for node in nodes:
-                plane.create_node(**node)
-        finally:
-            plane.api.close()
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(create, (most[first::THREADS] for first in range(THREADS))))
-    plane.create_node(**last | {"labels": last["labels"] | LAST, "unschedulable": False, "taints": []})
-    # Nodes come to the scheduler in their order: where the last one is known, all are.
-    metadata = {"name": "first", "namespace": "shop"}
-    spec = {"nodeSelector": LAST, "containers": [container()]}
-    first = plane.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    plane.wait_for(
-        lambda: plane.api.get("v1", "Pod", first["metadata"]["name"], "shop")["spec"].get("nodeName"),
-        "the scheduler knows all nodes",
-    )
-
-
-def _read(plane: ControlPlane) -> tuple[ClusterSnapshot, Features]:
-    """The cluster as the product reads it."""
-    transport = ClientTransport(kubeconfig=str(plane.admin_kubeconfig), request_timeout=20)
-    try:
-        gatherer = Gatherer(LiveSource(transport, namespace=None))
-        snapshot, features = gatherer.snapshot(), gatherer.features
-    finally:
-        transport.close()
-    assert snapshot is not None
-    assert not gatherer.unread
-    return snapshot, features
-
-
-def _why_not(pod: Object) -> str:
-    """The message of a PodScheduled condition that is False; empty when there is none."""
-    for condition in pod["status"].get("conditions", ()):
-        if (condition["type"], condition["status"]) == ("PodScheduled", "False"):
-            message: str = condition["message"]
-            return message if condition["reason"] == "Unschedulable" else f"{condition['reason']}: {message}"
-    return ""
+        return _answer(written, filtered, node, why_not(judged))
 
 
 def _answer(written: Object, filtered: Filtered, node: str, message: str) -> Answer:

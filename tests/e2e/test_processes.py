@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shutil
 import signal
 import socket
@@ -18,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -33,6 +32,11 @@ pytestmark = [
     pytest.mark.controlplane,
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc"),
 ]
+
+
+WAITS: Final = "--request-timeout=300s"
+PATIENCE: Final = 60.0
+"""Seconds; far less than a plugin waits for its answer that does not end."""
 
 
 @pytest.fixture
@@ -120,7 +124,7 @@ def test_interrupted(control_plane: ControlPlane, qos: Plugin, deaf: Path, numbe
     """The whole process group gets the signal, as from a terminal."""
     with waiting(control_plane, qos, deaf) as plugin:
         os.killpg(plugin.pid, number)
-        out, err = plugin.communicate(timeout=10)
+        out, err = plugin.communicate(timeout=PATIENCE)
 
     # A program that ends itself as shells expect says 128 + n; one that the signal ended has no code of its own.
     assert plugin.returncode in {code, 128 + number}
@@ -141,8 +145,9 @@ def test_interrupted_at_any_time(
             time.sleep(hundredths / 100)
             if plugin.poll() is None:
                 os.killpg(plugin.pid, number)
-            plugin.communicate(timeout=10)
-        left += proxies_of(qos.runtime)
+            plugin.communicate(timeout=PATIENCE)
+        # One that was just being started is ended by the kernel, a moment after the plugin.
+        control_plane.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs")
         for folder in qos.runtime.iterdir():
             left.append(hundredths)
             shutil.rmtree(folder)
@@ -164,7 +169,7 @@ def test_interrupted_in_a_terminal(control_plane: ControlPlane, qos: Plugin, dea
             start_new_session=False,
         ) as plugin:
             os.write(keyboard, b"\x03")
-            plugin.wait(timeout=10)
+            plugin.wait(timeout=PATIENCE)
     finally:
         os.close(keyboard)
         os.close(terminal)
@@ -177,8 +182,8 @@ def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, qos: P
     with waiting(control_plane, qos, deaf) as plugin:
         [proxy] = proxies_of(qos.runtime)
         plugin.kill()
-        plugin.wait(timeout=10)
-        control_plane.wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy", timeout=5)
+        plugin.wait(timeout=PATIENCE)
+        control_plane.wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy")
 
     assert plugin.returncode == -signal.SIGKILL
     # Nobody could remove the folder; its socket leads nowhere.
@@ -193,7 +198,7 @@ def test_killed_proxy_is_said_so(control_plane: ControlPlane, qos: Plugin, deaf:
     with waiting(control_plane, qos, deaf) as plugin:
         [proxy] = proxies_of(qos.runtime)
         os.kill(proxy, signal.SIGKILL)
-        out, err = plugin.communicate(timeout=10)
+        out, err = plugin.communicate(timeout=PATIENCE)
 
     assert (plugin.returncode, out) == (5, b"")
     assert err.startswith(b"error: kubectl proxy broke off")
@@ -206,7 +211,8 @@ def test_server_that_never_answers(qos: Plugin, deaf: Path) -> None:
 
     ran = qos("pod/web", "-n", "shop", "--request-timeout=500ms", kubeconfig=deaf)
 
-    assert time.monotonic() - started < 5
+    # Without the flag it would be 30 s.
+    assert time.monotonic() - started < 25
     assert (ran.code, ran.out) == (5, "")
     assert ran.err == (
         "error: no answer to /api/v1/namespaces/shop/pods/web within 0.5 s; --request-timeout waits longer\n"
@@ -220,7 +226,7 @@ def test_reader_that_stops_reading(control_plane: ControlPlane, qos: Plugin, nam
     os.close(reader)
     try:
         with qos.start("pods", "-n", namespace, "-o", "json", stdout=writer) as plugin:
-            _, err = plugin.communicate(timeout=20)
+            _, err = plugin.communicate(timeout=PATIENCE)
     finally:
         os.close(writer)
 
@@ -231,12 +237,14 @@ def test_reader_that_stops_reading(control_plane: ControlPlane, qos: Plugin, nam
 # Where the socket cannot be
 
 
-def test_folder_that_cannot_be_written(qos: Plugin, tmp_path: Path) -> None:
-    ran = qos("pod/web", env={"XDG_RUNTIME_DIR": str(tmp_path / "absent")})
+def test_folder_that_cannot_be_written(qos: Plugin) -> None:
+    # A short one: where a socket's path would be too long, another folder is taken.
+    absent = "/proc/absent"
+    ran = qos("pod/web", env={"XDG_RUNTIME_DIR": absent})
 
     assert (ran.code, ran.out) == (5, "")
     assert ran.err.startswith("error: ")
-    assert str(tmp_path / "absent") in ran.err
+    assert absent in ran.err
     assert ran.err.count("\n") == 1
 
 
@@ -257,9 +265,9 @@ def test_folder_whose_name_is_too_long_for_a_socket(
 @contextmanager
 def waiting(control_plane: ControlPlane, qos: Plugin, deaf: Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A run that waits for an API server that never answers."""
-    with qos.start("pod/web", "-n", "shop", "--request-timeout=60s", kubeconfig=deaf, **options) as plugin:
+    with qos.start("pod/web", "-n", "shop", WAITS, kubeconfig=deaf, **options) as plugin:
         try:
-            control_plane.wait_for(lambda: is_asking(qos), "the plugin has asked", timeout=20)
+            control_plane.wait_for(lambda: is_asking(qos), "the plugin has asked")
             yield plugin
         finally:
             if plugin.poll() is None:
@@ -278,7 +286,7 @@ def is_asking(qos: Plugin) -> bool:
 
 
 def assert_nothing_left(control_plane: ControlPlane, qos: Plugin) -> None:
-    control_plane.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs", timeout=5)
+    control_plane.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs")
     left = list(qos.runtime.iterdir())
     for folder in left:
         shutil.rmtree(folder)  # One test that fails is enough.
@@ -289,18 +297,20 @@ def assert_nothing_left(control_plane: ControlPlane, qos: Plugin) -> None:
 def started_proxy(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubectlProxy]:
     for key, value in qos.environment().items():
         monkeypatch.setenv(key, value)
-    with KubectlProxy([], request_timeout=10) as proxy:
+    with KubectlProxy([], request_timeout=30) as proxy:
         yield proxy
 
 
 def exchange(proxy: KubectlProxy, method: str, path: str, host: str = "localhost") -> bytes:
     """The head of the answer to a raw request on the proxy's socket."""
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(10)
+        client.settimeout(PATIENCE)
         client.connect(proxy._socket)
         client.sendall(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
-        select.select([client], [], [], 10)
-        return client.recv(4096)
+        answer = b""
+        while b"\r\n\r\n" not in answer and (piece := client.recv(4096)):
+            answer += piece
+        return answer
 
 
 def is_whole(control_plane: ControlPlane, namespace: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.qos import resize_rejection
-from tests.controlplane.client import Object
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_pod, node_name
 from tests.e2e.plugin import Plugin
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.controlplane
 Amounts = Mapping[str, str]
 Resources = Mapping[str, Amounts]
 
+STRATEGIC = "application/strategic-merge-patch+json"
 SMALL = {"cpu": "100m", "memory": "128Mi"}
 LARGE = {"cpu": "500m", "memory": "1Gi"}
 
@@ -109,6 +110,17 @@ def assert_resize(qos: Plugin, pod: Object, resized: Object, spec: Object, *, ch
 
     patch = ("patch", "pod", name, "-n", namespace, "--subresource=resize", "-p", json.dumps({"spec": spec}))
     control_plane = qos.control_plane
+    path = control_plane.api.path("v1", "Pod", namespace, name, "resize")
+
+    def knows_node() -> bool:
+        """Whether admission has seen the pod's node, and what its kubelet can do."""
+        try:
+            control_plane.api.request("PATCH", path, {"spec": spec}, content_type=STRATEGIC, query={"dryRun": "All"})
+        except ApiError as error:
+            return error.reason != "Forbidden"
+        return True
+
+    control_plane.wait_for(knows_node, "admission knows the node")
     done = control_plane.kubectl(*patch, check=False)
 
     stored = control_plane.api.get("v1", "Pod", name, namespace)

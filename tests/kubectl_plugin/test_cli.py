@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_plugin import cli
+from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, words_of
 from tests.kubectl_plugin.running import run
 
 POD = "pod/db-0"
@@ -67,11 +67,12 @@ def test_flags_may_come_first(words: tuple[str, ...]) -> None:
 
 
 def test_every_flag_with_a_value_is_known_to_take_one() -> None:
-    commands = next(action for action in cli._parser()._actions if isinstance(action, argparse._SubParsersAction))
-    assert set(commands.choices) == cli._COMMANDS
-    actions = [action for parser in commands.choices.values() for action in parser._actions]
-    taking = {flag for action in actions if action.nargs is None for flag in action.option_strings}
-    assert taking == cli._FLAGS_WITH_VALUE
+    taking: set[str] = set()
+    for command in COMMANDS:
+        parser = argparse.ArgumentParser()
+        words_of(command).add(parser)
+        taking |= {flag for action in parser._actions if action.nargs is None for flag in action.option_strings}
+    assert taking == FLAGS_WITH_VALUE
 
 
 def test_a_value_is_no_command() -> None:
@@ -279,3 +280,23 @@ def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:
     assert as_yaml.isascii()
     assert "\x1b" not in as_yaml
     assert "\x1b" not in run("explain", "--snapshot", str(snapshot), "pods", "-o", "name").out
+
+
+def test_arrays_are_loaded_for_placement_only() -> None:
+    """They take longer to load than all else; who explains a running pod does not wait for them."""
+    code = (
+        "import sys\n"
+        "from kubectl_plugin.cli import main\n"
+        "main(['explain', '--demo', '-n', 'shop', 'pod/db-1'])\n"
+        "assert 'numpy' not in sys.modules, 'numpy is loaded'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_every_target_that_is_not_there_is_told() -> None:
+    ran = run("explain", "--demo", "-n", "shop", "pod/no-one", "pod/no-other")
+    assert ran.code == 3
+    assert ran.err.splitlines() == [
+        'error: pods "no-one" not found in namespace shop',
+        'error: pods "no-other" not found in namespace shop',
+    ]

@@ -14,7 +14,7 @@ from tests.golden import check
 from tests.kubectl_plugin.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- output: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
 
 
@@ -22,7 +22,9 @@ def _printed(command: str, patch: pytest.MonkeyPatch) -> str:
     patch.chdir(ROOT)
     patch.setenv("COLUMNS", "80")
     ran = run(*shlex.split(command))
-    assert ran.code == 0, ran.err
+    # 3: shown and not done, for nobody confirmed it. 7: not everything that was asked for has a place.
+    # 1: lint found an error.
+    assert ran.code in {0, 3, 7} or (ran.code == 1 and command.startswith("lint ")), ran.err
     return ran.out
 
 
@@ -44,7 +46,8 @@ def test_five_demo_pods_are_shown() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+        made = target.startswith("reference/")  # by `make site`, which holds these links
+        assert "://" in target or made or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_generating_is_off_in_ci() -> None:

@@ -71,3 +71,48 @@ def test_manifest_offline() -> None:
     ran = run("explain", "--offline", "-f", str(MANIFESTS / "limits-only.yaml"))
     assert (ran.code, ran.err) == (0, "")
     check(GOLDEN / "manifest-offline.txt", ran.out)
+
+
+NODES = {
+    "qos-node": ["node-a1"],
+    "qos-node-wide": ["node/node-a3", "-o", "wide"],
+    "qos-node-soft": ["node-b2"],
+    "qos-node-unmeasured": ["node-b4"],
+    "qos-node-silent": ["node-c3"],
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_node(name: str) -> None:
+    ran = run("node", "--demo", *NODES[name])
+    assert (ran.code, ran.err) == (0, "")
+    prose = [line for line in ran.out.splitlines() if "kubectl " not in line]
+    assert max(map(len, prose)) <= 80
+    check(GOLDEN / f"{name}.txt", ran.out)
+
+
+def test_manifest_on_a_node() -> None:
+    ran = run("explain", "--demo", "-f", str(MANIFESTS / "limits-only.yaml"), "--on", "node-a1", "--no-placement")
+    assert (ran.code, ran.err) == (0, "")
+    check(GOLDEN / "manifest-on-node.txt", ran.out)
+
+
+PLANS = {
+    "place": (0, ["-f", str(MANIFESTS / "checkout.yaml")]),
+    "place-max": (0, ["-f", str(MANIFESTS / "checkout.yaml"), "--replicas", "max", "--no-preemption"]),
+    "place-preempting": (7, ["-f", str(MANIFESTS / "checkout.yaml"), "--replicas", "12", "--exclude-node", "node-b2"]),
+    "place-added": (
+        0,
+        ["-f", str(MANIFESTS / "checkout.yaml"), "--replicas", "3", "--add-node", "like=node-a1,count=2", "-o", "wide"],
+    ),
+    "place-drained": (7, ["--drain", "node/node-a1"]),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plan(name: str) -> None:
+    code, arguments = PLANS[name]
+    ran = run("place", "--demo", *arguments)
+    assert (ran.code, ran.err) == (code, "")
+    assert max(map(len, ran.out.splitlines())) <= 80
+    check(GOLDEN / f"{name}.txt", ran.out)

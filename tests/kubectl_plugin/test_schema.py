@@ -64,3 +64,11 @@ def test_json_and_yaml_say_the_same() -> None:
     as_json = run("explain", "--demo", "-n", "shop", "pod/db-1", "-o", "json")
     as_yaml = run("explain", "--demo", "-n", "shop", "pod/db-1", "-o", "yaml")
     assert yaml.safe_load(as_yaml.out) == json.loads(as_json.out)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-f", "tests/testdata/manifests/checkout.yaml", "--replicas", "9"), ("--drain", "node/node-a1")]
+)
+def test_plans_fit_their_schema(arguments: tuple[str, ...]) -> None:
+    printed = json.loads(run("place", "--demo", *arguments, "-o", "json").out)
+    jsonschema.Draft202012Validator(schema_of("PlacementPlan")).validate(printed)

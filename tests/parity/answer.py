@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,15 @@ from msgspec.structs import replace
 
 from podrules import cgroup, priority, qos, resources, termination
 from podrules.defaults import default_pod
+from podrules.eviction import manager
+from podrules.eviction.messages import REASON
+from podrules.eviction.ranking import Disks
+from podrules.eviction.signals import NodeCondition
+from podrules.eviction.thresholds import parse_threshold_config
 from podrules.features import REFERENCE
 from podrules.model.base import ResourceList
-from podrules.model.decode import from_object
+from podrules.model.decode import from_json, from_object
+from podrules.model.kubelet import KubeletConfiguration, Summary
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.model.quantity import Quantity, QuantityError
@@ -299,6 +305,61 @@ def answer_spread_defaults(case: Case) -> Answer:
     }
 
 
+def answer_eviction(case: Case) -> Answer:
+    # The recorder parses thresholds without the step that fills in the defaults, and enforces only what it names.
+    absent: Answer = {"evictionHard": {}, "enforceNodeAllocatable": []}
+    settings = from_object({**absent, **case["kubeletConfiguration"]}, KubeletConfiguration)
+    config = manager.ManagerConfig(
+        parse_threshold_config(settings),
+        settings.eviction_max_pod_grace_period,
+        disks=Disks(case["dedicatedImageFs"], case["dedicatedContainerFs"]),
+        local_storage_capacity_isolation=case["localStorageCapacityIsolation"],
+    )
+    pods = [default_pod(from_object(pod, Pod)) for pod in case["pods"]]
+    start = case["summary"]["node"]["startTime"]
+    times = [datetime.fromisoformat(start)]
+    if "secondSyncAfterSeconds" in case:
+        times.append(times[0] + timedelta(seconds=case["secondSyncAfterSeconds"]))
+    state, syncs = manager.ManagerState(), []
+    for now in times:
+        measured = json.dumps(case["summary"]).replace(start, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        state, done = manager.synchronize(state, config, pods, from_json(measured, Summary), now)
+        syncs.append(_eviction_pass(state, done))
+    refusals = {pod.metadata.name: manager.admit(pod, state.conditions) for pod in pods}
+    admitted: Answer = {name: message is None for name, message in refusals.items()}
+    if message := next(filter(None, refusals.values()), None):
+        admitted["message"] = message
+    return {"syncs": syncs, "admit": admitted}
+
+
+def _eviction_pass(state: manager.ManagerState, done: manager.Pass) -> Answer:
+    answer: Answer = {
+        "memoryPressure": NodeCondition.MEMORY_PRESSURE in state.conditions,
+        "diskPressure": NodeCondition.DISK_PRESSURE in state.conditions,
+        "pidPressure": NodeCondition.PID_PRESSURE in state.conditions,
+    }
+    if done.reclaim:
+        answer["reclaim"] = done.reclaim
+        answer["ranked"] = [place.ranked.pod.metadata.name for place in done.ranked]
+    if done.evicted:
+        answer["evicted"] = [_evicted(entry) for entry in done.evicted]
+        if not done.reclaim:
+            answer["evicted"].sort(key=lambda entry: entry["pod"])
+    return answer
+
+
+def _evicted(entry: manager.Evicted) -> Answer:
+    reason = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    return {
+        "pod": entry.pod.metadata.name,
+        "gracePeriod": entry.grace_period_seconds,
+        "phase": "Failed",
+        "reason": REASON,
+        "message": entry.message,
+        "conditions": [{**reason, "message": entry.message}] if entry.by_pressure else [],
+    }
+
+
 SUITES: dict[str, Callable[[Case], Answer]] = {
     "quantity": answer_quantity,
     "qos": answer_qos,
@@ -308,6 +369,7 @@ SUITES: dict[str, Callable[[Case], Answer]] = {
     "termination": answer_termination,
     "cgroup": answer_cgroup,
     "spread_defaults": answer_spread_defaults,
+    "eviction": answer_eviction,
     "schedule": answer_schedule,
     "schedule_dra": answer_schedule,
 }

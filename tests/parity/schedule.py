@@ -1,7 +1,4 @@
-"""Suite ``schedule``: one pod, one cluster, kube-scheduler's verdict on every node and its scores.
-
-What preemption adds (``postFilter``, and the end of ``message`` where it ran) is not answered.
-"""
+"""Suite ``schedule``: one pod, one cluster, kube-scheduler's verdict on every node, its scores, what it preempts."""
 
 from __future__ import annotations
 
@@ -14,9 +11,11 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.status import Status
+from podrules.scheduler.framework.status import Code, Status
+from podrules.scheduler.preemption import PostFilter, Preemption, preempt
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduler.runtime import new_framework
 
 __all__ = ["answer_schedule"]
 
@@ -27,20 +26,17 @@ def answer_schedule(case: Mapping[str, Any]) -> Answer:
     """The answer to one case, in the shape of ``expected``."""
     pod = from_object(case["pod"], Pod)
     snapshot = from_object({key: value for key, value in case.items() if isinstance(value, list)}, ClusterSnapshot)
-    held = pre_enqueue(pod, snapshot)
+    framework = new_framework(read_profiles(case["schedulerConfiguration"], PLUGIN_ARGS)["default-scheduler"])
+    held = pre_enqueue(pod, snapshot, framework)
     if not held.ok:
         return {"preEnqueue": _status(held)}
-    profile = read_profiles(case["schedulerConfiguration"], PLUGIN_ARGS)["default-scheduler"]
     table = NodeTable(snapshot.nodes, snapshot.pods)
-    filtered = filter_nodes(pod, table, snapshot, features=REFERENCE, args=profile.args)
+    filtered = filter_nodes(pod, table, snapshot, features=REFERENCE, framework=framework)
     answer = _filtered(filtered)
     if filtered.error:
         return answer | {"error": filtered.error}
     if not len(filtered.feasible):
-        return answer | {
-            "message": filtered.message,
-            "unschedulablePlugins": sorted(filtered.unschedulable_plugins),
-        }
+        return answer | _unschedulable(filtered, pod)
     return answer | _scored(filtered, pod)
 
 
@@ -58,8 +54,62 @@ def _filtered(filtered: Filtered) -> Answer:
     }
 
 
+def _unschedulable(filtered: Filtered, pod: Pod) -> Answer:
+    answer: Answer = {
+        "message": filtered.message,
+        "unschedulablePlugins": sorted(filtered.unschedulable_plugins),
+    }
+    names = filtered.context.table.names
+    if len(filtered.rejected) != len(names):
+        left_out = _status(_of_the_left_out(filtered))
+        answer["nodeStatuses"] = {
+            name: _status(filtered.rejected[name]) if name in filtered.rejected else left_out for name in names
+        }
+    if pod.spec.node_name:
+        # Such a pod is never given to the scheduler; the oracle does not ask either.
+        return answer
+    found = preempt(filtered, filtered.context.snapshot.pod_disruption_budgets)
+    return answer | {"message": found.message, "postFilter": _post_filter(filtered, found)}
+
+
+def _of_the_left_out(filtered: Filtered) -> Status:
+    """What the scheduler notes of nodes that it does not look at."""
+    if not filtered.pre_filter.status.ok:
+        return filtered.pre_filter.status
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(filtered.pre_filter.narrowed_by))}]"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
+
+
+def _post_filter(filtered: Filtered, found: PostFilter) -> Answer:
+    answer = _status(found.status)
+    preemption = found.preemption or Preemption()
+    answer["potentialNodes"] = list(preemption.potential_nodes)
+    if preemption.not_eligible:
+        answer["notEligible"] = preemption.not_eligible
+    elif preemption.potential_nodes:
+        answer["candidates"] = {
+            candidate.node: {
+                "victims": [f"{pod.metadata.namespace}/{pod.metadata.name}" for pod, _ in candidate.victims],
+                "numPDBViolations": candidate.num_pdb_violations,
+            }
+            for candidate in preemption.candidates
+        }
+        answer["noCandidate"] = {name: _status(status) for name, status in preemption.no_candidate.items()}
+    if preemption.error:
+        answer["dryRunError"] = preemption.error
+    if found.nominates is not None:
+        answer["nominatingMode"] = "Override"
+        if found.nominates:
+            answer["best"] = list(found.nominates)
+        if found.nominated_node_name is not None:
+            answer["nominatedNodeName"] = found.nominated_node_name
+    return answer
+
+
 def _scored(filtered: Filtered, pod: Pod) -> Answer:
     scored = score_nodes(filtered)
+    if scored.error:
+        return {"error": scored.error}
     names = [filtered.context.table.names[row] for row in scored.feasible]
     answer: Answer = {
         "feasibleNodesSeenByScheduler": len(names),

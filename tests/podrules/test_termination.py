@@ -454,7 +454,8 @@ def test_T3_sidecars_may_wait_the_whole_period_and_get_two_seconds_more() -> Non
         ("second", "spec.initContainers[2]", True),
         ("first", "spec.initContainers[0]", True),
     ]
-    assert _times(plan) == {"main": (0, 0, 5), "second": (5, 5, 7), "first": (0, 5, 7)}
+    # The first of them waits for the second, whose hook sleeps.
+    assert _times(plan) == {"main": (0, 0, 5), "second": (5, 5, 7), "first": (5, 5, 7)}
     assert plan.sigkill_latest == 7
 
 

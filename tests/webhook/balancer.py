@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
@@ -18,18 +18,29 @@ from typing import Any, Self
 __all__ = ["Balancer"]
 
 _PROBE_SECONDS = 0.25
-_LAG = 6
-"""Probes until one counts, a second and a half: kubelet, endpoint controller and kube-proxy take their time."""
+_SILENCE_SECONDS = 10
+"""After which a probe counts as failed: whoever is gone refuses at once, and others may only be slow."""
+_LAG_SECONDS = 1.5
+"""Until a probe counts: kubelet, endpoint controller and kube-proxy take their time."""
+_STEP_SECONDS = 60
 _CHUNK = 1 << 16
 
 
 class Balancer:
     """Listens from ``with`` on, in a thread of its own, until the block ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, blind: bool = False) -> None:
+        """Describe it.
+
+        Args:
+            blind: Whether a replica takes part at once, ready or not, the one that was added last before the others.
+        """
+        self._blind = blind
         self._replicas: list[int] = []
         self._ready: list[int] = []
         self._turn = 0
+        self._connections: set[asyncio.StreamWriter] = set()
+        self._carried: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         # A kubelet's probe does not verify certificates either.
@@ -42,7 +53,8 @@ class Balancer:
         self._thread.start()
         self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
         self.port = self._server.sockets[0].getsockname()[1]
-        asyncio.run_coroutine_threadsafe(self._probe_for_ever(), self._loop)
+        if not self._blind:
+            asyncio.run_coroutine_threadsafe(self._probe_for_ever(), self._loop)
         return self
 
     def __exit__(
@@ -55,13 +67,24 @@ class Balancer:
         self._loop.close()
 
     @property
+    def known(self) -> tuple[int, ...]:
+        """The ports of all replicas, ready or not."""
+        return tuple(self._replicas)
+
+    @property
     def ready(self) -> tuple[int, ...]:
         """The ports of the replicas that get new connections."""
         return tuple(self._ready)
 
+    def carried(self, port: int) -> int:
+        """How many connections lead to a replica that neither it nor its client has ended, or only one of them."""
+        return self._carried[port]
+
     def add(self, port: int) -> None:
         """Let a replica take part once it is ready."""
         self._replicas.append(port)
+        if self._blind:
+            self._ready.append(port)
 
     def remove(self, port: int) -> None:
         """Forget a replica: as when its pod is being deleted."""
@@ -69,8 +92,16 @@ class Balancer:
         with contextlib.suppress(ValueError):
             self._ready.remove(port)
 
+    def cut(self) -> None:
+        """Close all connections: the next ones go to whoever is ready then."""
+        self._run(self._close_all())
+
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=_STEP_SECONDS)
+
+    async def _close_all(self) -> None:
+        for writer in self._connections:
+            writer.close()
 
     async def _cancel_all(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -79,47 +110,63 @@ class Balancer:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _probe_for_ever(self) -> None:
-        known: deque[list[int]] = deque([[]] * _LAG, maxlen=_LAG)
+        # What was found, each with the time at which it counts.
+        known: deque[tuple[float, list[int]]] = deque()
+        counts: list[int] = []
         while True:
             asked = list(self._replicas)
             answers = await asyncio.gather(*map(self._is_ready, asked))
-            known.append([port for port, ready in zip(asked, answers, strict=True) if ready])
-            self._ready = [port for port in known[0] if port in self._replicas]
+            now = self._loop.time()
+            known.append((now + _LAG_SECONDS, [port for port, ready in zip(asked, answers, strict=True) if ready]))
+            while known[0][0] <= now:
+                _, counts = known.popleft()
+            self._ready = [port for port in counts if port in self._replicas]
             await asyncio.sleep(_PROBE_SECONDS)
 
     async def _is_ready(self, port: int) -> bool:
+        writer = None
         try:
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(_SILENCE_SECONDS):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=self._anybody)
                 writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 status = await reader.readline()
-                writer.close()
         except (OSError, TimeoutError):
             return False
+        finally:
+            if writer is not None:
+                writer.close()
         return b" 200 " in status
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(writer)
         try:
-            if not self._ready:
-                return
-            self._turn += 1
-            port = self._ready[self._turn % len(self._ready)]
-            there, back = await asyncio.open_connection("127.0.0.1", port)
-            await asyncio.gather(_pipe(reader, back), _pipe(there, writer))
+            if self._ready:
+                self._turn += 1
+                await self._carry(self._ready[self._turn % len(self._ready)], reader, writer)
         except (OSError, asyncio.CancelledError):
             # Also at the end of it all: asyncio would report a cancelled connection as an error.
             pass
         finally:
+            self._connections.discard(writer)
             writer.close()
+
+    async def _carry(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", port)
+        self._carried[port] += 1
+        try:
+            await asyncio.gather(_pipe(reader, back), _pipe(there, writer))
+        finally:
+            self._carried[port] -= 1
+            back.close()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes until it ends, then end too."""
+    """Pass on what comes until it ends, then its end: the other direction may go on."""
     try:
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
+        writer.write_eof()
     except OSError:
-        pass
-    finally:
+        # One that was broken off is so for both.
         writer.close()

@@ -10,12 +10,14 @@ from podrules.cluster.errors import Unreachable
 from podrules.cluster.memory import MemorySource
 from podrules.cluster.reflector import Reflector
 from podrules.cluster.source import Source
+from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
 from webhook.cached import Caches
 from webhook.cluster import Cluster
-from webhook.scheduler_config import CachedConfigMap, SpreadDefaults
+from webhook.scheduler_config import SpreadDefaults
+from webhook.settings import ForceDeletion, Options
 
-__all__ = ["NOW", "SilentSource", "make_class", "make_cluster"]
+__all__ = ["NOW", "SilentSource", "make_class", "make_cluster", "make_namespace"]
 
 Object = dict[str, Any]
 NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
@@ -28,6 +30,7 @@ class SilentSource:
     namespace = "default"
     git_version = None
     now = None
+    side_by_side = False
 
     def get(self, *_: Any) -> NoReturn:
         """See `Source.get`."""
@@ -35,6 +38,10 @@ class SilentSource:
 
     def list(self, *_: Any, **__: Any) -> NoReturn:
         """See `Source.list`."""
+        raise Unreachable("the time for live reads is over")
+
+    def kubelet(self, *_: Any) -> NoReturn:
+        """See `Source.kubelet`."""
         raise Unreachable("the time for live reads is over")
 
 
@@ -53,6 +60,8 @@ def make_cluster(
     scheduler_config: str = "",
     write_system_defaults: bool = False,
     now: datetime = NOW,
+    force_deletion: ForceDeletion | None = None,
+    options: Options | None = None,
 ) -> Cluster:
     """A cluster as handlers see it.
 
@@ -62,9 +71,12 @@ def make_cluster(
         scheduler_config: The KubeSchedulerConfiguration, YAML.
         write_system_defaults: Whether default constraints of type System are written.
         now: The time.
+        force_deletion: What is done about force deletions; the program's default when not given.
+        options: What is done about new pods; the program's defaults when not given.
     """
     objects = list(cached)
-    caches = Caches.over(_NoTransport())
+    options = options or Options()
+    caches = Caches.over(_NoTransport(), node_labels=options.lint_topology_keys)
     reflectors: list[Reflector[Any]] = [*caches]
     for reflector in reflectors:
         kind = reflector.kind
@@ -75,11 +87,17 @@ def make_cluster(
         )
     spread = SpreadDefaults(write_system_defaults=write_system_defaults)
     if scheduler_config:
-        spread.take(from_object({"data": {"config.yaml": scheduler_config}}, CachedConfigMap))
+        spread.take(from_object({"data": {"config.yaml": scheduler_config}}, ConfigMap))
     live = objects if live is None else live
     source = MemorySource(live, description="the cluster") if isinstance(live, Sequence) else live
     assert not isinstance(source, Iterable)
-    return Cluster(caches, lambda: source, spread, lambda: now)
+    return Cluster(caches, lambda _: source, spread, lambda: now, force_deletion or ForceDeletion(), options=options)
+
+
+def make_namespace(name: str = "shop", **labels: str) -> Object:
+    """A Namespace as it is stored; underscores of a label's name stand for what Python's names cannot hold."""
+    marked = {f"kubectl-qos.io/{label.replace('_', '-')}": value for label, value in labels.items()}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marked}}
 
 
 def make_class(name: str, value: int, *, default: bool = False, policy: str = "PreemptLowerPriority") -> Object:

@@ -7,14 +7,19 @@ import pytest
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, helm, make_node, namespace
 from webhook.backend import Backend, start_backend
 from webhook.cluster import Cluster
-from webhook.settings import Settings
+from webhook.settings import ForceDeletion, ForceDeletionMode, Settings
 
-__all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace"]
+__all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "start_demo"]
 
 
 @pytest.fixture(scope="session")
 def demo_backend() -> Backend:
     """What stands behind ``qos-webhook --demo``."""
+    return start_demo()
+
+
+def start_demo() -> Backend:
+    """The same, for who is no test."""
     return start_backend(
         Settings(
             address="127.0.0.1:0",
@@ -24,6 +29,8 @@ def demo_backend() -> Backend:
             demo=True,
             scheduler_config=None,
             write_system_defaults=False,
+            # As webhook.demo has it.
+            force_deletion=ForceDeletion(namespaces={"data": ForceDeletionMode.CONFIRM}),
         )
     )
 

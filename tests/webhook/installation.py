@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import Process, start_on_free_port
+from tests.controlplane.processes import Process, free_port, start_on_free_port
 
-__all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values"]
+__all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values", "port_beside"]
 
 CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
-_READY_SECONDS = 30
+_READY_SECONDS = 120
 
 
 ZONE = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -35,7 +35,8 @@ def chart_values(port: int, *constraints: dict[str, Any], **more: Any) -> dict[s
     }
     return {
         "drainSeconds": 1,
-        "webhook": {"url": f"https://127.0.0.1:{port}"},
+        # With the chart's 2 a machine that is busy with other things would be a fault of its own.
+        "webhook": {"url": f"https://127.0.0.1:{port}", "timeoutSeconds": 30},
         "clusterDefaultConstraints": {"schedulerConfiguration": configuration},
         **more,
     }
@@ -46,6 +47,7 @@ class Replica(NamedTuple):
 
     process: Process
     port: int
+    metrics_port: int
 
 
 class Installation:
@@ -79,8 +81,8 @@ class Installation:
         return self.helm("upgrade", self.release, CHART, *self._values(values))
 
     def uninstall(self) -> str:
-        """``helm uninstall``."""
-        return self.helm("uninstall", self.release)
+        """``helm uninstall``; nothing, if it was not installed."""
+        return self.helm("uninstall", self.release, "--ignore-not-found")
 
     def helm(self, *arguments: str | Path) -> str:
         """Run helm in the release's namespace."""
@@ -105,8 +107,12 @@ class Installation:
         assert len(found) == 1
         return found[0]
 
-    def start_replica(self) -> Replica:
-        """Run the container's own command with a token of its ServiceAccount, and wait until it is ready."""
+    def start_replica(self, *more: str) -> Replica:
+        """Run the container's own command with a token of its ServiceAccount, and wait until it is ready.
+
+        Args:
+            more: Arguments that count in place of the container's own.
+        """
         self._count += 1
         pod = self.deployment["spec"]["template"]["spec"]
         container = pod["containers"][0]
@@ -114,17 +120,29 @@ class Installation:
         program = Path(sys.executable).parent / command[0]
         kubeconfig = self._control_plane.kubeconfig_for_service_account(pod["serviceAccountName"], self.namespace)
 
+        metrics_ports: dict[int, int] = {}
+
         def line(port: int) -> Sequence[str | Path]:
             # Replicas of one machine need ports of their own, and there is no kubelet to mount the account's token.
-            return [program, *command[1:], f"--address=127.0.0.1:{port}", f"--kubeconfig={kubeconfig}"]
+            metrics_ports[port] = port_beside(port)
+            own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{metrics_ports[port]}")
+            return [program, *command[1:], *own, f"--kubeconfig={kubeconfig}", *more]
 
         log = self._folder / f"{self.release}-{self._count}.log"
-        return Replica(*start_on_free_port(line, _is_ready, log=log, timeout=_READY_SECONDS))
+        process, port = start_on_free_port(line, _is_ready, log=log, timeout=_READY_SECONDS)
+        return Replica(process, port, metrics_ports[port])
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
         file = self._folder / f"{self.release}-values.yaml"
         file.write_text(yaml.safe_dump(values))
         return ("--values", file)
+
+
+def port_beside(port: int) -> int:
+    """A free port that is not the given one, which is free still."""
+    while (found := free_port()) == port:
+        pass
+    return found
 
 
 def _is_ready(port: int) -> bool:
@@ -133,7 +151,7 @@ def _is_ready(port: int) -> bool:
     anybody.check_hostname = False
     anybody.verify_mode = CERT_NONE
     try:
-        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=anybody, timeout=2) as answer:
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=anybody, timeout=5) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

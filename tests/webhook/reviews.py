@@ -14,6 +14,8 @@ __all__ = [
     "controlled_by",
     "create_review",
     "delete_review",
+    "eviction_review",
+    "node_deletion_review",
     "patched",
     "pod_object",
     "update_review",
@@ -147,6 +149,47 @@ def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) 
         request["name"] = obj["metadata"]["name"]
     if sub_resource:
         request["subResource"] = request["requestSubResource"] = sub_resource
+    return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
+
+
+def eviction_review(name: str, namespace: str, options: Object | None, *, user: str = "jane") -> bytes:
+    """The review of an eviction: what is evicted is not in it."""
+    eviction: Object = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": "policy", "version": "v1", "kind": "Eviction"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "subResource": "eviction",
+        "name": name,
+        "namespace": namespace,
+        "operation": "CREATE",
+        "userInfo": {"username": user, "groups": []},
+        "object": eviction if options is None else eviction | {"deleteOptions": options},
+        "oldObject": None,
+        "dryRun": False,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+    }
+    return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
+
+
+def node_deletion_review(node: Object, *, user: str = "jane", groups: tuple[str, ...] = ()) -> bytes:
+    """The review of a Node's deletion."""
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": "", "version": "v1", "kind": "Node"},
+        "resource": {"group": "", "version": "v1", "resource": "nodes"},
+        "name": node["metadata"]["name"],
+        "operation": "DELETE",
+        "userInfo": {"username": user, "groups": list(groups)},
+        "object": None,
+        "oldObject": node,
+        "dryRun": False,
+        "options": {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"},
+    }
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 
 

@@ -8,6 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from podrules.cluster.demo import demo_objects
+from podrules.cluster.memory import NothingSource
+from podrules.cluster.source import Source
 from tests.webhook.reviews import delete_review
 from webhook.app import create_app
 from webhook.cluster import Cluster
@@ -46,6 +48,27 @@ def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("query", "seconds"),
+    [("", 0.5), ("?timeout=10s", 2.5), ("?a=b&timeout=1s", 0.25), ("?timeout=999s", 7.5), ("?timeout=soon", 0.5)],
+)
+def test_live_reads_take_a_quarter_of_the_time_that_the_api_server_waits(
+    demo_cluster: Cluster, query: str, seconds: float
+) -> None:
+    budgets: list[float] = []
+
+    def live(budget: float) -> Source:
+        budgets.append(budget)
+        return NothingSource("default")
+
+    cluster = Cluster(demo_cluster._caches, live, demo_cluster._spread_defaults, demo_cluster.now)
+    client = create_app(cluster, lambda: (), lambda: False).test_client()
+    assert (
+        client.post(f"/validate{query}", data=delete_review(DB_0), content_type="application/json").status_code == 200
+    )
+    assert set(budgets) == {seconds}
+
+
 def test_healthz(client: FlaskClient) -> None:
     assert client.get("/healthz").data == b"ok\n"
 
@@ -82,7 +105,11 @@ def test_a_pod_that_cannot_be_read_is_let_through(client: FlaskClient) -> None:
     review = json.loads(delete_review(DB_0))
     review["request"]["oldObject"] = {"spec": 7}
     answer = client.post("/validate", data=json.dumps(review), content_type="application/json")
-    assert answer.get_json()["response"] == {"uid": review["request"]["uid"], "allowed": True}
+    assert answer.get_json()["response"] == {
+        "uid": review["request"]["uid"],
+        "allowed": True,
+        "warnings": ["db-0: the pod cannot be read, so what its force deletion puts at stake is unknown"],
+    }
 
 
 def test_warnings_are_plain_and_short(client: FlaskClient) -> None:

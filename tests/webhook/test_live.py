@@ -41,12 +41,12 @@ def webhook(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 
     def ready(port: int) -> bool:
         try:
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=trusting, timeout=1) as answer:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=trusting, timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
 
-    process, port = start_on_free_port(arguments, ready, log=folder / "log", timeout=20)
+    process, port = start_on_free_port(arguments, ready, log=folder / "log", timeout=120)
     bundle = base64.b64encode(authority.certificate).decode()
     yield {"url": f"https://127.0.0.1:{port}/validate", "caBundle": bundle}
     stop_all([process], timeout=10)
@@ -68,7 +68,7 @@ def warned(control_plane: ControlPlane, webhook: dict[str, Any], namespace: str)
                 "admissionReviewVersions": ["v1"],
                 "sideEffects": "None",
                 "failurePolicy": "Fail",
-                "timeoutSeconds": 2,
+                "timeoutSeconds": 30,
             }
         ],
     }
@@ -88,6 +88,14 @@ def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., An
         "spec": {"nodeName": node, "containers": [{"name": "db", "image": "x"}]},
     }
     control_plane.apply([made])
+    api = control_plane.api
+
+    def asked() -> bool:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "dryRun": ["All"]}
+        api.request("DELETE", api.path("v1", "Pod", namespace, "db"), options)
+        return bool(api.warnings)
+
+    control_plane.wait_for(asked, "the webhook is asked")
     return made
 
 

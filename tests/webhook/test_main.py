@@ -11,8 +11,19 @@ from msgspec.structs import replace
 
 from podrules import __version__
 from webhook.main import parse_settings
-from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings
+from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
+from webhook.settings import (
+    CertificateFiles,
+    ForceDeletion,
+    ForceDeletionMode,
+    KeptCertificate,
+    ObjectRef,
+    Options,
+    Settings,
+    Verdict,
+)
 
+CONSTRAINT = '{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}'
 DEFAULTS = Settings(
     address="0.0.0.0:8443",
     drain=10.0,
@@ -21,6 +32,7 @@ DEFAULTS = Settings(
     demo=True,
     scheduler_config=None,
     write_system_defaults=False,
+    force_deletion=ForceDeletion(),
 )
 KEPT = KeptCertificate(
     secret=ObjectRef("kube-system", "qos-tls"),
@@ -55,6 +67,71 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             id="scheduler configuration",
         ),
         pytest.param(["--write-system-defaults"], {"write_system_defaults": True}, id="system defaults"),
+        pytest.param(
+            [
+                *("--default-class", "shop=shop-low", "--default-class", "batch=batch-low"),
+                *(
+                    "--allowed-classes",
+                    "shop=shop-low,shop-high",
+                    "--allowed-classes",
+                    "team-*=",
+                    "--allowed-classes=*=*",
+                ),
+                *("--default-constraints", f"shop=[{CONSTRAINT}]", "--default-constraints", "batch=[]"),
+            ],
+            {
+                "options": Options(
+                    rules=NamespaceRules(
+                        {
+                            "shop": NamespaceRule(
+                                default_class="shop-low",
+                                allowed_classes=("shop-low", "shop-high"),
+                                constraints=read_constraints(f"[{CONSTRAINT}]"),
+                            ),
+                            "batch": NamespaceRule(default_class="batch-low", constraints=()),
+                            "team-*": NamespaceRule(allowed_classes=()),
+                            "*": NamespaceRule(allowed_classes=("*",)),
+                        }
+                    )
+                )
+            },
+            id="rules of namespaces",
+        ),
+        pytest.param(
+            ["--default-class", "shop=shop-low", "--default-class", "shop=shop-high"],
+            {"options": Options(rules=NamespaceRules({"shop": NamespaceRule(default_class="shop-high")}))},
+            id="of one namespace the last counts",
+        ),
+        pytest.param(
+            ["--disallowed-class", "warn"], {"options": Options(disallowed_class=Verdict.WARN)}, id="disallowed class"
+        ),
+        pytest.param(
+            ["--template-class", "deny"], {"options": Options(template_class=Verdict.DENY)}, id="class of templates"
+        ),
+        pytest.param(["--warnings", "verbose"], {"options": Options(verbose=True)}, id="verbose"),
+        pytest.param(
+            ["--leave-out-template-hash"], {"options": Options(leave_out_template_hash=True)}, id="without the hash"
+        ),
+        pytest.param(
+            ["--no-lint-spread-selectors", "--lint-topology-keys"],
+            {"options": Options(lint_selectors=False, lint_topology_keys=True)},
+            id="other lints",
+        ),
+        pytest.param(
+            ["--force-delete-mode=confirm", "--force-delete-mode", "shop=deny", "--force-delete-mode=data=warn"],
+            {
+                "force_deletion": ForceDeletion(
+                    mode=ForceDeletionMode.CONFIRM,
+                    namespaces={"shop": ForceDeletionMode.DENY, "data": ForceDeletionMode.WARN},
+                )
+            },
+            id="force deletions",
+        ),
+        pytest.param(
+            ["--exempt-user", "fencer", "--exempt-user", "system:serviceaccount:ops:fencer"],
+            {"force_deletion": ForceDeletion(exempt_users=frozenset({"fencer", "system:serviceaccount:ops:fencer"}))},
+            id="exempt users",
+        ),
         pytest.param(
             ["--tls-cert", "tls.crt", "--tls-key", "tls.key"],
             {"certificate": CertificateFiles("tls.crt", "tls.key")},
@@ -157,6 +234,48 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
             "argument --tls-lifetime: 'long' is not a time such as 10s, 5m, 12h or 90d",
             id="a lifetime that is no time",
         ),
+        *(
+            pytest.param(
+                ["--demo", "--force-delete-mode", text],
+                f"argument --force-delete-mode: {text!r} is not MODE or NAMESPACE=MODE, "
+                "where MODE is warn, confirm or deny",
+                id=f"mode {text}",
+            )
+            for text in ("", "denny", "shop=", "=deny", "shop=Deny", "deny=shop")
+        ),
+        *(
+            pytest.param(["--demo", flag, text], f"argument {flag}: {text!r} {problem}", id=f"{flag} {text}")
+            for flag, text, problem in (
+                ("--default-class", "shop-low", "is not NAMESPACE=…"),
+                ("--default-class", "=shop-low", "is not NAMESPACE=…"),
+                ("--default-class", "shop=", "names no class"),
+                ("--allowed-classes", "shop-low", "is not NAMESPACE=…"),
+                ("--default-constraints", "[]", "is not NAMESPACE=…"),
+                ("--disallowed-class", "Deny", "is neither warn nor deny"),
+                ("--template-class", "", "is neither warn nor deny"),
+            )
+        ),
+        pytest.param(
+            ["--demo", "--default-constraints", f'shop=[{CONSTRAINT[:-1]}, "minDomains": 0}}]'],
+            "argument --default-constraints: shop: defaultConstraints[0].minDomains: Invalid value: 0: "
+            "must be greater than 0",
+            id="constraints that nobody would take",
+        ),
+        pytest.param(
+            ["--demo", "--default-class", "Shop=a"],
+            "'Shop' is neither a namespace nor its beginning and *",
+            id="no namespace",
+        ),
+        pytest.param(
+            ["--demo", "--default-class", "shop=high", "--allowed-classes", "*=low"],
+            "default class high of shop is not among its allowed: low",
+            id="a default that is not allowed",
+        ),
+        pytest.param(
+            ["--demo", "--warnings", "all"],
+            "argument --warnings: 'all' is neither usual nor verbose",
+            id="unknown warnings",
+        ),
         pytest.param(["--demo", "--port", "1"], "unrecognized arguments: --port 1", id="an unknown flag"),
         pytest.param(["--demo", "serve"], "unrecognized arguments: serve", id="a word too many"),
         pytest.param(
@@ -199,5 +318,12 @@ def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended.value.code == 0
     said = capsys.readouterr().out
     flags = "version address drain kubeconfig demo tls-cert tls-key tls-secret tls-name tls-lifetime"
-    for flag in (*flags.split(), "webhook-configuration", "scheduler-config", "write-system-defaults"):
+    for flag in (
+        *flags.split(),
+        "webhook-configuration",
+        "scheduler-config",
+        "write-system-defaults",
+        "force-delete-mode",
+        "exempt-user",
+    ):
         assert f"--{flag}" in said

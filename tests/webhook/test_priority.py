@@ -173,8 +173,16 @@ def test_P1_let_through(pod: dict[str, Any]) -> None:
 
 
 def test_P1_a_class_that_the_cache_does_not_have_yet() -> None:
-    """Nothing is filled in, and nobody is refused: the API server knows better."""
+    """It was made a moment ago: else the pod would be stored with the priority of no class."""
     pod = pod_object(name="web", priorityClassName="new", **UNRESOLVED)
+    cluster = make_cluster(CLASSES, live=[*CLASSES, make_class("new", 7)])
+    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
+    assert _priority(after) == ("new", 7, PREEMPT)
+    assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
+
+
+def test_P1_a_class_that_the_cache_does_not_have_yet_and_the_api_server_has_resolved() -> None:
+    pod = pod_object(name="web", priorityClassName="new", priority=7, preemptionPolicy=PREEMPT)
     cluster = make_cluster(CLASSES, live=[*CLASSES, make_class("new", 7)])
     assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
     assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
@@ -205,8 +213,9 @@ def test_P1_while_the_api_server_does_not_answer_nobody_is_refused(caplog: pytes
     cluster = make_cluster(CLASSES, live=SilentSource())
     with caplog.at_level(logging.WARNING):
         assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
-    assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
+        assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
     assert "PriorityClasses cannot be read" in caplog.text
+    assert "is not resolved, gone cannot be read" in caplog.text
 
 
 def test_P1_before_the_first_class_has_arrived_nothing_happens() -> None:

@@ -37,12 +37,12 @@ RECORDED = Path(webhook.demo.__file__).with_name("recorded.json")
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- webhook demo: (.+?) -->\n```\n).*?(```\n)", re.DOTALL)
 NEEDED = {
-    "Namespace": {"shop"},
-    "PriorityClass": {"shop-high", "shop-default"},
-    "Node": {"node-b2", "node-c3"},
+    "Namespace": {"shop", "data"},
+    "PriorityClass": {"shop-high", "shop-default", "data-critical"},
+    "Node": {"node-a3", "node-b2", "node-c3"},
     "StatefulSet": {"db"},
     "Service": {"checkout", "db"},
-    "Pod": {"db-0", "db-1"},
+    "Pod": {"db-0", "db-1", "postgres-0"},
 }
 
 
@@ -59,6 +59,7 @@ class Recorder:
     def __init__(self, client: FlaskClient, folder: Path) -> None:
         self.calls: list[tuple[str, Object]] = []
         self.warnings: list[str] = []
+        self.denials: list[str] = []
         authority = Authority()
         self.bundle = authority.certificate
         serving = authority.server(["localhost"])
@@ -74,7 +75,9 @@ class Recorder:
                 path = self.path.partition("?")[0]
                 answer = client.post(path, data=body, content_type="application/json").get_data()
                 recorder.calls.append((path, json.loads(body)))
-                recorder.warnings += json.loads(answer)["response"].get("warnings", [])
+                response = json.loads(answer)["response"]
+                recorder.warnings += response.get("warnings", [])
+                recorder.denials += [response["status"]["message"]] if "status" in response else []
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(answer)))
@@ -105,7 +108,7 @@ class Recorder:
 
 def _wanted(entry: Object) -> bool:
     return entry["metadata"]["name"] in NEEDED.get(entry["kind"], ()) and (
-        entry["metadata"].get("namespace", "shop") == "shop"
+        entry["metadata"].get("namespace", "shop") in NEEDED["Namespace"]
     )
 
 
@@ -114,7 +117,10 @@ def demo_api_server(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     """A real API server with a part of the demo cluster."""
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as running:
         for entry in filter(_wanted, demo_objects()):
-            running.api.create(as_written(entry))
+            if entry["kind"] == "PriorityClass":
+                running.apply([as_written(entry)])
+            else:
+                running.api.create(as_written(entry))
             if entry["kind"] == "Namespace":
                 running.apply([service_account(entry["metadata"]["name"])])
         yield running
@@ -134,13 +140,14 @@ def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Pat
             "metadata": {"name": "recorder"},
             "webhooks": [
                 {
-                    "name": "recorder.example.com",
+                    # What a refusal names; the chart has one such entry for each kind of request.
+                    "name": "force-delete.kubectl-qos.io",
                     "clientConfig": {"url": recorder.url(path), "caBundle": bundle},
                     "rules": rules,
                     "admissionReviewVersions": ["v1"],
                     "sideEffects": "None",
                     "failurePolicy": "Fail",
-                    "timeoutSeconds": 5,
+                    "timeoutSeconds": 30,
                 }
             ],
         }
@@ -153,10 +160,22 @@ def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Pat
         configuration(
             "ValidatingWebhookConfiguration",
             "/validate",
-            [rule("", "pods", "CREATE", "DELETE"), rule("apps", "deployments", "CREATE")],
+            [
+                rule("", "pods", "CREATE", "DELETE"),
+                rule("", "nodes", "DELETE"),
+                rule("apps", "deployments", "CREATE"),
+            ],
         ),
     ]
     demo_api_server.apply(configurations)
+    api = demo_api_server.api
+    probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "app", "image": "x"}]}}
+
+    def asked() -> bool:
+        api.request("POST", api.path("v1", "Pod", "shop"), probe, query={"dryRun": "All"})
+        return {path for path, _ in recorder.calls} == {"/mutate", "/validate"}
+
+    demo_api_server.wait_for(asked, "the recorder is asked")
     yield recorder
     for entry in configurations:
         demo_api_server.api.delete(entry)
@@ -184,6 +203,8 @@ def _commands() -> list[Command]:
         Command("kubectl create -n shop -f gift-cards.yaml", mistyped),
         Command("kubectl delete pod db-0 -n shop --grace-period=0 --force"),
         Command("kubectl delete pod db-1 -n shop --grace-period=0 --force"),
+        Command("kubectl delete pod postgres-0 -n data --grace-period=0 --force"),
+        Command("kubectl delete node node-b2"),
     ]
 
 
@@ -196,18 +217,23 @@ def _record(control_plane: ControlPlane, recorder: Recorder) -> list[Object]:
             control_plane.kubectl("delete", "pod", "db-1", "-n", "shop", "--wait=false")
         recorder.calls.clear()
         recorder.warnings.clear()
+        recorder.denials.clear()
         arguments = command.line.split()[1:]
         text = None
         if command.manifest is not None:
             arguments[arguments.index("-f") + 1] = "-"
             text = json.dumps(command.manifest)
-        done = control_plane.kubectl(*arguments, input=text)
+        done = control_plane.kubectl(*arguments, input=text, check=False)
+        assert (done.returncode == 0) == (not recorder.denials), done.stderr
         output = done.stderr + done.stdout
         lines = [f"Warning: {text}\n" for text in dict.fromkeys(recorder.warnings)]
         assert "".join(lines) in output
         for line in lines[1:]:
             output = output.replace(line, "", 1)
         output = output.replace(lines[0], "{warnings}\n", 1) if lines else output
+        for denial in recorder.denials:
+            assert denial in output
+            output = output.replace(denial, "{denial}", 1)
         recorded.append({"command": command.line, "calls": list(recorder.calls), "output": output})
     return recorded
 
@@ -254,7 +280,9 @@ def test_the_demo_prints_what_kubectl_would(shown: str) -> None:
     assert shown.count("Warning: db-1 on node-c3, silent since 03:02:56 UTC, is already stopping") == 1
     assert "no PriorityClass with name shop-hihg was found, its pods will be refused; did you mean shop-high?" in shown
     assert 'filled in: spec.topologySpreadConstraints\n  - {"maxSkew": 1, ' in shown
+    assert "denied the request: postgres-0 on node-a3: StatefulSet postgres promises at most one" in shown
     assert "{warnings}" not in shown
+    assert "{denial}" not in shown
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/webhook.md"])

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -72,12 +73,17 @@ class Story:
         self.balancer = balancer
 
     def answers(self, namespace: str = "default") -> bool:
-        """Whether the API server has been told of the certificate: a pod of a Service would be patched."""
-        pod = self.control_plane.kubectl(
-            "create", "--dry-run=server", "-o", "jsonpath={.spec.topologySpreadConstraints}", "-f", "-",
-            input=yaml_of(_pod("probe", namespace)),
-        )  # fmt: skip
-        return pod.stdout != ""
+        """Whether the API server asks both: a pod of a Service would be patched, and one without grace warned of."""
+        done = _tried(self.control_plane, _pod("probe", namespace, terminationGracePeriodSeconds=0))
+        return done.stdout != "" and "terminationGracePeriodSeconds: 0" in done.stderr
+
+
+def _tried(control_plane: ControlPlane, pod: Object) -> CompletedProcess[str]:
+    """What kubectl prints of the constraints that a pod would get; nothing when it would get none."""
+    return control_plane.kubectl(
+        "create", "--dry-run=server", "-o", "jsonpath={.spec.topologySpreadConstraints}", "-f", "-",
+        input=yaml_of(pod),
+    )  # fmt: skip
 
 
 def yaml_of(*objects: Object) -> str:
@@ -86,7 +92,17 @@ def yaml_of(*objects: Object) -> str:
 
 
 @pytest.fixture(scope="module")
-def story(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def classes(control_plane: ControlPlane) -> Iterator[None]:
+    """Two classes of the shop, which the replica finds there when it starts."""
+    made = [make_class("shop-high", 1000, preemptionPolicy="Never"), make_class("shop-low", 10)]
+    with control_plane.holding(made):
+        yield
+
+
+@pytest.fixture(scope="module")
+def story(
+    control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Story]:
     """The chart, installed once for all tests; what they create is theirs."""
     control_plane.create_namespace(RELEASE_NAMESPACE)
     control_plane.apply([_service("probe", "default")])
@@ -108,16 +124,6 @@ def story(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Temp
 
 
 @pytest.fixture
-def classes(control_plane: ControlPlane) -> Iterator[None]:
-    """Two classes of the shop."""
-    made = [make_class("shop-high", 1000, preemptionPolicy="Never"), make_class("shop-low", 10)]
-    control_plane.apply(made)
-    yield
-    for entry in made:
-        control_plane.api.delete(entry)
-
-
-@pytest.fixture
 def create(control_plane: ControlPlane) -> Callable[..., str]:
     """``kubectl create``: what it says on standard error."""
 
@@ -125,6 +131,13 @@ def create(control_plane: ControlPlane) -> Callable[..., str]:
         return control_plane.kubectl("create", "-f", "-", input=yaml_of(*objects), check=check).stderr
 
     return create
+
+
+@pytest.fixture
+def service(control_plane: ControlPlane, namespace: str, create: Callable[..., str]) -> None:
+    """A Service of pods labelled app=web, of which the webhook has heard."""
+    create(_service("web", namespace))
+    control_plane.wait_for(lambda: _tried(control_plane, _pod("web", namespace)).stdout, "the Service is known")
 
 
 def _stored(control_plane: ControlPlane, pod: Object) -> Object:
@@ -159,10 +172,10 @@ def test_P1_pod_with_a_class_has_class_priority_and_policy(
 
 
 def test_S4_pod_of_a_service_gets_the_default_constraints(
-    control_plane: ControlPlane, namespace: str, create: Callable[..., str]
+    control_plane: ControlPlane, namespace: str, service: None, create: Callable[..., str]
 ) -> None:
     pod = _pod("web", namespace)
-    create(_service("web", namespace), pod)
+    create(pod)
     assert _stored(control_plane, pod)["topologySpreadConstraints"] == [
         _with(ZONE, {"app": "web"}),
         _with(HOST, {"app": "web"}),
@@ -175,10 +188,12 @@ def test_S4_pod_of_nothing_gets_none(control_plane: ControlPlane, namespace: str
     assert "topologySpreadConstraints" not in _stored(control_plane, pod)
 
 
-def test_S4_own_constraints_stay(control_plane: ControlPlane, namespace: str, create: Callable[..., str]) -> None:
+def test_S4_own_constraints_stay(
+    control_plane: ControlPlane, namespace: str, service: None, create: Callable[..., str]
+) -> None:
     own = [_with({**ZONE, "maxSkew": 7}, {"app": "other"})]
     pod = _pod("web", namespace, topologySpreadConstraints=own)
-    create(_service("web", namespace), pod)
+    create(pod)
     assert _stored(control_plane, pod)["topologySpreadConstraints"] == own
 
 
@@ -192,27 +207,22 @@ def test_S4_pod_of_a_deployment_is_spread_with_its_revision(
     assert (pod["spec"]["priorityClassName"], pod["spec"]["priority"]) == ("shop-low", 10)
 
 
-def test_S4_namespace_can_opt_out(control_plane: ControlPlane, namespace: str, create: Callable[..., str]) -> None:
+def test_S4_namespace_can_opt_out(control_plane: ControlPlane, namespace: str, service: None) -> None:
     control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
-    create(_service("web", namespace))
-
-    def left_alone() -> bool:
-        made = control_plane.kubectl(
-            "create", "--dry-run=server", "-o", "jsonpath={.spec.topologySpreadConstraints}", "-f", "-",
-            input=yaml_of(_pod("web", namespace)),
-        )  # fmt: skip
-        return made.stdout == ""
-
-    control_plane.wait_for(left_alone, "the label is seen")
+    control_plane.wait_for(lambda: not _tried(control_plane, _pod("web", namespace)).stdout, "the label is seen")
 
 
 def test_mirror_pods_are_never_touched(
-    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object], create: Callable[..., str]
+    control_plane: ControlPlane,
+    namespace: str,
+    service: None,
+    make_node: Callable[..., Object],
+    create: Callable[..., str],
 ) -> None:
     node = make_node()["metadata"]["name"]
-    mirror = _pod("static", namespace, nodeName=node)
+    mirror = _pod("web", namespace, nodeName=node)
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
-    create(_service("static", namespace), mirror)
+    create(mirror)
     assert "topologySpreadConstraints" not in _stored(control_plane, mirror)
 
 
@@ -421,10 +431,9 @@ def test_plain_delete_says_nothing(control_plane: ControlPlane, namespace: str, 
 
 
 def test_upgrade_takes_effect_and_keeps_the_webhook_trusted(
-    control_plane: ControlPlane, story: Story, namespace: str, create: Callable[..., str]
+    control_plane: ControlPlane, story: Story, namespace: str, service: None, create: Callable[..., str]
 ) -> None:
     story.installation.upgrade(chart_values(story.balancer.port, ZONE))
-    create(_service("web", namespace))
 
     def constraints() -> list[Object]:
         pod = _pod(f"web-{time.monotonic_ns()}", namespace)

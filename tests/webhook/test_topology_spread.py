@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,11 +12,14 @@ import pytest
 from podrules.cluster.demo import demo_objects
 from tests.webhook.clusters import SilentSource, make_cluster
 from tests.webhook.reviews import controlled_by, create_review, patched, pod_object, update_review
+from webhook.cached import CONSTRAINTS_ANNOTATION
 from webhook.cluster import Cluster
 from webhook.handlers import mutate
 from webhook.handlers.topology_spread import OPT_OUT_LABEL
+from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
 from webhook.response import ALLOWED
 from webhook.review import decode_review
+from webhook.settings import Options
 
 Object = dict[str, Any]
 ANYWAY = "ScheduleAnyway"
@@ -291,3 +295,101 @@ def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
         {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", **selector},
         {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", **selector},
     ]
+
+
+# A namespace's own, and what is told
+
+RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app"]}
+RACKS = [{name: RACK[name] for name in ("maxSkew", "topologyKey", "whenUnsatisfiable")}]
+
+
+def of_the_namespace(text: str) -> Object:
+    namespace = make_namespace()
+    namespace["metadata"]["annotations"] = {CONSTRAINTS_ANNOTATION: text, "example.com/other": "x"}
+    return namespace
+
+
+def configured(text: str) -> Options:
+    return Options(rules=NamespaceRules({"shop": NamespaceRule(constraints=read_constraints(text))}))
+
+
+def racks(selector: Mapping[str, Any]) -> list[Object]:
+    return [{**RACKS[0], "labelSelector": dict(selector)}]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "options", "expected"),
+    [
+        pytest.param(of_the_namespace(json.dumps([RACK])), Options(), racks, id="the annotation's"),
+        pytest.param(make_namespace(), configured(json.dumps([RACK])), racks, id="the configuration's"),
+        pytest.param(of_the_namespace(json.dumps([RACK])), configured("[]"), racks, id="the annotation comes first"),
+        pytest.param(of_the_namespace("[]"), configured(json.dumps([RACK])), None, id="none by annotation"),
+        pytest.param(make_namespace(), configured("[]"), None, id="none by configuration"),
+        pytest.param(
+            {**of_the_namespace(json.dumps([RACK])), **make_namespace(**{OPT_OUT_LABEL: "disabled"})},
+            configured(json.dumps([RACK])),
+            None,
+            id="the label switches all off",
+        ),
+    ],
+)
+def test_S4_a_namespace_may_have_its_own(namespace: Object, options: Options, expected: Any) -> None:
+    wanted = expected and expected({"matchLabels": LABELS})
+    for config in (CONFIG, ""):
+        cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=config, options=options)
+        assert _constraints(make_owned(), cluster) == wanted
+        assert _constraints(make_owned(schedulerName="somebody-elses"), cluster) is None
+
+
+def test_S4_a_mistake_in_the_annotation_is_told_and_the_next_in_line_counts() -> None:
+    objects = [REPLICA_SET, of_the_namespace("[{}]")]
+    cluster = make_cluster(objects, scheduler_config=CONFIG)
+    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    (warning,) = answer.warnings
+    assert warning.startswith(f"namespace shop: annotation {CONSTRAINTS_ANNOTATION} is ignored: defaultConstraints[0]")
+    assert patched(make_owned(), answer)["spec"]["topologySpreadConstraints"] == by_zone({"matchLabels": LABELS})
+    cluster = make_cluster(objects, scheduler_config=CONFIG, options=configured(json.dumps([RACK])))
+    assert patched(make_owned(), mutate(decode_review(create_review(make_owned())), cluster))["spec"][
+        "topologySpreadConstraints"
+    ] == racks({"matchLabels": LABELS})
+
+
+HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
+
+
+@pytest.mark.parametrize(
+    ("owner", "selector"),
+    [
+        pytest.param(REPLICA_SET, {"matchLabels": {"app": "web"}}, id="as a label"),
+        pytest.param(
+            make_owner("ReplicaSet", {"matchExpressions": [_term("app", "Exists"), HASH]}),
+            {"matchExpressions": [_term("app", "Exists")]},
+            id="as an expression",
+        ),
+        pytest.param(make_owner("ReplicaSet", {"matchExpressions": [HASH]}), None, id="nothing else: no constraints"),
+    ],
+)
+def test_S4_the_hash_can_be_left_out(owner: Object, selector: Any) -> None:
+    cluster = make_cluster([owner], scheduler_config=CONFIG, options=Options(leave_out_template_hash=True))
+    assert _constraints(make_owned(owner), cluster) == (None if selector is None else by_zone(selector))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "options", "told"),
+    [
+        pytest.param(
+            make_namespace(), Options(verbose=True), "1 constraint is filled in, the cluster's defaults", id="1"
+        ),
+        pytest.param(
+            of_the_namespace(json.dumps([RACK, {**RACK, "topologyKey": "row"}])),
+            Options(verbose=True),
+            "2 constraints are filled in, the namespace's defaults",
+            id="2",
+        ),
+        pytest.param(make_namespace(), Options(), "", id="not asked for"),
+    ],
+)
+def test_A_constraints_are_told_when_asked_for(namespace: Object, options: Options, told: str) -> None:
+    cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=CONFIG, options=options)
+    warnings = mutate(decode_review(create_review(make_owned())), cluster).warnings
+    assert warnings == ((f"spec.topologySpreadConstraints: {told}",) if told else ())

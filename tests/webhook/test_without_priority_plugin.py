@@ -35,7 +35,8 @@ def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
             make_class("shop-low", 10),
             make_class("shop-default", 100, globalDefault=True),
         )
-        running.apply(classes)
+        # No plugin has to hear of them.
+        running.api.apply(classes)
         yield running
 
 
@@ -47,11 +48,11 @@ def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.
         installation.install(chart_values(balancer.port, ZONE))
         replica = installation.start_replica()
         balancer.add(replica.port)
-        control_plane.wait_for(
-            lambda: "priority" in _dry_run(control_plane, _pod("probe"))["spec"], "the webhook is asked"
-        )
-        yield
-        stop_all([replica.process], timeout=2)
+        try:
+            control_plane.wait_for(lambda: _is_asked(control_plane), "the webhook is asked")
+            yield
+        finally:
+            stop_all([replica.process], timeout=2)
 
 
 def _pod(name: str, **spec: Any) -> Object:
@@ -61,6 +62,13 @@ def _pod(name: str, **spec: Any) -> Object:
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {"containers": [{"name": "app", "image": "x"}], **spec},
     }
+
+
+def _is_asked(control_plane: ControlPlane) -> bool:
+    """Both kinds of webhooks: one fills in the priority, the other warns of the grace."""
+    made = _dry_run(control_plane, _pod("probe", terminationGracePeriodSeconds=0))
+    warned = any("terminationGracePeriodSeconds: 0" in text for text in control_plane.api.warnings)
+    return "priority" in made["spec"] and warned
 
 
 def _dry_run(control_plane: ControlPlane, pod: Object) -> Object:
@@ -102,8 +110,8 @@ def test_P1_another_priority_than_the_class_says_is_refused(control_plane: Contr
         _dry_run(control_plane, _pod("web", priorityClassName="shop-high", priority=7))
 
 
-def test_P1_class_made_a_moment_ago_is_not_refused(control_plane: ControlPlane) -> None:
-    # The cache may or may not have it yet: either way nobody may be refused for that.
-    for number in range(20):
-        control_plane.apply([make_class(f"new-{number}", number)])
-        _dry_run(control_plane, _pod("web", priorityClassName=f"new-{number}"))
+def test_P1_class_made_a_moment_ago_is_resolved_and_not_refused(control_plane: ControlPlane) -> None:
+    # The cache may or may not have it yet: either way the pod gets its priority.
+    for number in range(1, 21):
+        control_plane.api.apply([make_class(f"new-{number}", number)])
+        assert _dry_run(control_plane, _pod("web", priorityClassName=f"new-{number}"))["spec"]["priority"] == number

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from podrules.cluster.demo import demo_objects
-from tests.webhook.clusters import SilentSource, make_class, make_cluster
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.reviews import controlled_by, create_review, update_review, workload_object
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
-from webhook.response import ALLOWED, encode_answer
+from webhook.namespace_rules import NamespaceRule, NamespaceRules
+from webhook.response import ALLOWED, Answer, encode_answer
 from webhook.review import decode_review
+from webhook.settings import Options, Verdict
 
 CLASSES = [make_class("high", 1000), make_class("low", -10)]
-KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"]
+KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
 WORDS = "no PriorityClass with name hihg was found, its pods will be refused; did you mean high?"
 DEPLOYMENT = workload_object("Deployment", "hihg")
 
@@ -55,9 +57,6 @@ def test_P1_a_class_that_exists_or_none_is_not(kind: str, class_name: str | None
         ),
         pytest.param(update_review(DEPLOYMENT, sub_resource="status"), id="a status"),
         pytest.param(update_review(DEPLOYMENT, sub_resource="scale"), id="a scale"),
-        pytest.param(
-            create_review(workload_object("ReplicationController", "hihg")), id="a ReplicationController, not asked"
-        ),
     ],
 )
 def test_passed_over(review: bytes) -> None:
@@ -119,3 +118,94 @@ def test_P1_of_the_demo_cluster_only_who_names_the_deleted_class_is_warned(demo_
         if validate(decode_review(update_review(entry)), demo_cluster) != ALLOWED
     }
     assert warned == {("Deployment", "loyalty")}
+
+
+# What a namespace does not allow, and refusals
+
+LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
+WARNS, DENIES = Options(rules=LIMITED), Options(rules=LIMITED, template_class=Verdict.DENY)
+NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
+RESOURCES = {
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+    "DaemonSet": "daemonsets.apps",
+    "ReplicationController": "replicationcontrollers",
+    "Job": "jobs.batch",
+    "CronJob": "cronjobs.batch",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_P1_a_class_that_is_not_allowed_is_warned_of_or_refused(kind: str) -> None:
+    review = decode_review(create_review(workload_object(kind, "high")))
+    text = f"{_path(kind)}: {NOT_ALLOWED}, its pods will be refused"
+    assert validate(review, make_cluster(CLASSES, options=WARNS)) == Answer(warnings=(text,))
+    denial = f'{RESOURCES[kind]} "web" is forbidden: {text}'
+    assert validate(review, make_cluster(CLASSES, options=DENIES)) == Answer(denial=denial)
+
+
+def test_P1_where_pods_are_only_warned_of_no_template_is_refused() -> None:
+    options = Options(rules=LIMITED, template_class=Verdict.DENY, disallowed_class=Verdict.WARN)
+    review = decode_review(create_review(workload_object("Deployment", "high")))
+    answer = validate(review, make_cluster(CLASSES, options=options))
+    assert answer == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
+
+
+@pytest.mark.parametrize(
+    ("objects", "options", "text"),
+    [
+        pytest.param(CLASSES, DENIES, "", id="no class at all"),
+        pytest.param([*CLASSES, make_class("usual", 7, default=True)], DENIES, "usual", id="the global default"),
+        pytest.param(
+            [*CLASSES, make_namespace(default_priority_class="low"), make_class("usual", 7, default=True)],
+            DENIES,
+            "",
+            id="the namespace's default",
+        ),
+        pytest.param(
+            [make_class("usual", 7, default=True), make_namespace(default_priority_class="low")],
+            DENIES,
+            "usual",
+            id="the namespace's default does not exist",
+        ),
+    ],
+)
+def test_P1_a_template_without_a_class_is_judged_by_what_its_pods_get(
+    objects: list[dict[str, Any]], options: Options, text: str
+) -> None:
+    review = decode_review(create_review(workload_object("Deployment", None)))
+    answer = validate(review, make_cluster(objects, options=options))
+    assert (f"PriorityClass {text} is not allowed" in answer.denial) if text else answer == ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("review", "refused"),
+    [
+        pytest.param(create_review(DEPLOYMENT), True, id="made"),
+        pytest.param(update_review(DEPLOYMENT, old=workload_object("Deployment", "low")), True, id="changed to it"),
+        pytest.param(update_review(DEPLOYMENT), False, id="there before: it can be scaled, and changed otherwise"),
+        pytest.param(
+            update_review(
+                {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "deletionTimestamp": "2026-11-21T03:00:00Z"}},
+                old=workload_object("Deployment", "low"),
+            ),
+            False,
+            id="being deleted: its finalizers go by updates",
+        ),
+    ],
+)
+def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused: bool) -> None:
+    text = f"{_path('Deployment')}: {WORDS}"
+    expected = Answer(denial=f'deployments.apps "web" is forbidden: {text}') if refused else Answer(warnings=(text,))
+    assert validate(decode_review(review), make_cluster(CLASSES, options=DENIES)) == expected
+
+
+def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=Options(template_class=Verdict.DENY))
+    assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
+
+
+def test_a_replication_controller_without_a_template() -> None:
+    workload = {**workload_object("ReplicationController", None), "spec": {"replicas": 0}}
+    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES, options=DENIES)) == ALLOWED

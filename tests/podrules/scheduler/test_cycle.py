@@ -14,6 +14,9 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
+from podrules.scheduler.plugin_set import Plugins
+from podrules.scheduler.profile import Profile
+from podrules.scheduler.runtime import DEFAULT_FRAMEWORK, Framework, new_framework
 
 Json = Mapping[str, Any]
 
@@ -39,10 +42,12 @@ def on_node(name: str) -> Json:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-def cycle(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = ()) -> Filtered:
+def cycle(
+    pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), framework: Framework = DEFAULT_FRAMEWORK
+) -> Filtered:
     snapshot = from_object({"nodes": nodes, "pods": pods}, ClusterSnapshot)
     table = NodeTable(snapshot.nodes, snapshot.pods)
-    return filter_nodes(from_object(pod, Pod), table, snapshot, features=REFERENCE, args={})
+    return filter_nodes(from_object(pod, Pod), table, snapshot, features=REFERENCE, framework=framework)
 
 
 def names(filtered: Filtered, rows: Any) -> list[str]:
@@ -144,6 +149,144 @@ def test_scores_add_up_and_ties_are_all_best() -> None:
 
 def test_P3_gated_pod_is_not_queued() -> None:
     gated = from_object(make_pod("web", schedulingGates=[{"name": "example.com/quota"}]), Pod)
-    status = pre_enqueue(gated, ClusterSnapshot())
+    status = pre_enqueue(gated, ClusterSnapshot(), DEFAULT_FRAMEWORK)
     assert (status.plugin, status.rejected) == ("SchedulingGates", True)
-    assert pre_enqueue(from_object(make_pod("web"), Pod), ClusterSnapshot()).ok
+    assert pre_enqueue(from_object(make_pod("web"), Pod), ClusterSnapshot(), DEFAULT_FRAMEWORK).ok
+
+
+def make_framework(**points: Json) -> Framework:
+    """A profile's, of points as they are written."""
+    return new_framework(Profile("default-scheduler", plugins=from_object(points, Plugins)))
+
+
+def disable(*plugins: str) -> Json:
+    return {"disabled": [{"name": name} for name in plugins]}
+
+
+def test_a_gated_pod_is_queued_where_nobody_looks() -> None:
+    gated = from_object(make_pod("web", schedulingGates=[{"name": "example.com/quota"}]), Pod)
+    framework = make_framework(preEnqueue=disable("SchedulingGates"))
+    assert pre_enqueue(gated, ClusterSnapshot(), framework).ok
+
+
+TAINTED = make_node("tainted", taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}])
+SMALL = make_node("small", cpu="1")
+
+
+def test_plugins_that_a_profile_disables_judge_nothing() -> None:
+    pod = make_pod("web", cpu="2")
+    assert cycle(pod, [TAINTED, SMALL]).unschedulable_plugins == {"TaintToleration", "NodeResourcesFit"}
+    found = cycle(pod, [TAINTED, SMALL], framework=make_framework(filter=disable("TaintToleration")))
+    assert names(found, found.feasible) == ["tainted"]
+    found = cycle(pod, [TAINTED, SMALL], framework=make_framework(filter=disable("*")))
+    assert names(found, found.feasible) == ["tainted", "small"]
+
+
+def test_the_profiles_order_decides_whose_rejection_counts() -> None:
+    nodes = [make_node("both", cpu="1", taints=TAINTED["spec"]["taints"])]
+    first = {"enabled": [{"name": "NodeResourcesFit"}]}
+    assert cycle(make_pod("web", cpu="2"), nodes).rejected["both"].plugin == "TaintToleration"
+    found = cycle(make_pod("web", cpu="2"), nodes, framework=make_framework(filter=first))
+    assert found.rejected["both"].plugin == "NodeResourcesFit"
+
+
+def test_pre_filter_runs_without_its_filter() -> None:
+    """NodeAffinity narrows the nodes in PreFilter; nobody then looks at labels."""
+    pod = make_pod("web", affinity=on_node("b"), nodeSelector={"disk": "ssd"})
+    nodes = [make_node("a"), make_node("b")]
+    assert list(cycle(pod, nodes).feasible) == []
+    found = cycle(pod, nodes, framework=make_framework(filter=disable("NodeAffinity")))
+    assert names(found, found.feasible) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "error"),
+    [
+        pytest.param(
+            "NodeResourcesFit",
+            'running "NodeResourcesFit" filter plugin: '
+            'error reading "PreFilterNodeResourcesFit" from cycleState: not found',
+            id="it needs what PreFilter found",
+        ),
+        pytest.param("NodeAffinity", "", id="it does without"),
+        pytest.param("VolumeZone", "", id="it finds it out by itself"),
+    ],
+)
+def test_filter_without_its_pre_filter(plugin: str, error: str) -> None:
+    found = cycle(
+        make_pod("web"), [make_node("a"), make_node("b")], framework=make_framework(preFilter=disable(plugin))
+    )
+    assert found.error == error
+    assert names(found, found.feasible) == ([] if error else ["a", "b"])
+
+
+def test_volume_zone_finds_a_missing_claim_at_each_node() -> None:
+    pod = make_pod("web", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}])
+    others = disable("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding")
+    framework = make_framework(multiPoint=others, preFilter=disable("VolumeZone"))
+    found = cycle(pod, [make_node("a"), make_node("b")], framework=framework)
+    assert found.rejected["b"] == Status(
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ('persistentvolumeclaim "gone" not found',), "VolumeZone"
+    )
+
+
+SOFT = make_node("soft", taints=[{"key": "a", "effect": "PreferNoSchedule"}])
+
+
+def test_a_weight_multiplies_the_score() -> None:
+    weighty = {"enabled": [{"name": "TaintToleration", "weight": 7}]}
+    found = cycle(make_pod("web"), [SOFT, make_node("free")], framework=make_framework(score=weighty))
+    scored = score_nodes(found)
+    assert next(iter(scored.by_plugin)) == "TaintToleration"
+    assert scored.by_plugin["TaintToleration"].tolist() == [0, 700]
+    assert scored.totals.tolist() == [sum(column) for column in zip(*scored.by_plugin.values(), strict=True)]
+
+
+def test_plugins_that_a_profile_disables_score_nothing() -> None:
+    nodes = [SOFT, make_node("busy")]
+    pods = [make_pod("old", cpu="2", nodeName="busy")]
+    found = cycle(make_pod("web"), nodes, pods)
+    assert names(found, score_nodes(found).best) == ["busy"]
+    found = cycle(make_pod("web"), nodes, pods, make_framework(multiPoint=disable("TaintToleration")))
+    assert names(found, score_nodes(found).best) == ["soft"]
+
+
+def test_any_node_will_do_where_nobody_scores() -> None:
+    found = cycle(make_pod("web"), [SOFT, make_node("free")], framework=make_framework(score=disable("*")))
+    scored = score_nodes(found)
+    assert (scored.by_plugin, scored.totals.tolist()) == ({}, [1, 1])
+    assert names(found, scored.best) == ["soft", "free"]
+
+
+@pytest.mark.parametrize(
+    ("points", "error"),
+    [
+        pytest.param(
+            {"preScore": disable("TaintToleration")},
+            'running Score plugins: plugin "TaintToleration" failed with: '
+            'failed to read "PreScoreTaintToleration" from cycleState: not found',
+            id="it needs what PreScore found",
+        ),
+        pytest.param(
+            {"preFilter": disable("DynamicResources"), "filter": disable("DynamicResources")},
+            'running Score plugins: plugin "DynamicResources" failed with: not found',
+            id="it needs what PreFilter found",
+        ),
+    ],
+)
+def test_score_without_what_comes_before(points: Json, error: str) -> None:
+    found = cycle(make_pod("web"), [make_node("a"), make_node("b")], framework=make_framework(**points))
+    scored = score_nodes(found)
+    assert (scored.error, list(scored.best)) == (error, [])
+
+
+def test_scores_that_are_found_out_without_pre_score_are_the_same() -> None:
+    """NodeAffinity would have skipped: it scores 0 instead."""
+    nodes = [SOFT, make_node("free"), make_node("busy")]
+    pods = [make_pod("old", cpu="2", nodeName="busy")]
+    alone = ("NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
+    usual = score_nodes(cycle(make_pod("web"), nodes, pods))
+    scored = score_nodes(cycle(make_pod("web"), nodes, pods, make_framework(preScore=disable(*alone))))
+    assert scored.totals.tolist() == usual.totals.tolist()
+    assert scored.skipped == usual.skipped - {"NodeAffinity"}
+    assert scored.by_plugin["NodeAffinity"].tolist() == [0, 0, 0]

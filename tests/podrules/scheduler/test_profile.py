@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from podrules.model.pod import TopologySpreadConstraint
+from podrules.scheduler.plugin_set import Plugin, Plugins, PluginSet
 from podrules.scheduler.plugins.pod_topology_spread.args import SYSTEM_DEFAULT_CONSTRAINTS
-from podrules.scheduler.profile import ConfigurationError, read_profiles
+from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 from tests.builders import make_constraint
 
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -26,6 +29,10 @@ def make_profile(name: str | None = None, *, args: Mapping[str, Any] | None = No
     """A profile; ``args`` are PodTopologySpread's."""
     named = {} if name is None else {"schedulerName": name}
     return named if args is None else {**named, "pluginConfig": [{"name": "PodTopologySpread", "args": dict(args)}]}
+
+
+def plugins(enabled: Sequence[str] = (), disabled: Sequence[str] = ()) -> dict[str, Any]:
+    return {"enabled": [{"name": name} for name in enabled], "disabled": [{"name": name} for name in disabled]}
 
 
 def make_list(*constraints: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,8 +193,101 @@ PLACE = "profiles[0].pluginConfig[0].args"
             [f"{PLACE}: kubescheduler.config.k8s.io/v1 NodeAffinityArgs: has to match plugin args of"],
             id="args of another kind",
         ),
+        pytest.param(
+            make_configuration({"percentageOfNodesToScore": 101}, percentageOfNodesToScore=-1),
+            [
+                "percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
+                "profiles[0].percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
+            ],
+            id="percentages out of range",
+        ),
+        pytest.param(
+            make_configuration({"percentageOfNodesToScore": "50"}),
+            ["profiles[0].percentageOfNodesToScore: expected int"],
+            id="a percentage in quotes",
+        ),
+        pytest.param(
+            make_configuration({"percentageOfNodesToScores": 50}),
+            ["profiles[0]: Object contains unknown field percentageOfNodesToScores"],
+            id="a typo in a profile",
+        ),
+        pytest.param(
+            make_configuration({"plugins": {"preFilters": {}}}),
+            ["profiles[0].plugins: Object contains unknown field preFilters"],
+            id="a point that does not exist",
+        ),
+        pytest.param(
+            make_configuration({"plugins": {"score": {"enabled": [{"name": "ImageLocality", "weight": 2**31}]}}}),
+            ["profiles[0].plugins.score.enabled[0].weight: expected int"],
+            id="a weight beyond int32",
+        ),
+        pytest.param(
+            make_configuration(
+                {
+                    "schedulerName": "a",
+                    "plugins": {"filter": {"enabled": [{"name": "NodeName"}, {"name": "NodeName"}]}},
+                },
+                {"schedulerName": "b", "plugins": {"bind": {"disabled": [{"name": "*"}]}}},
+            ),
+            [
+                'profiles[0].plugins.filter.enabled[1].name: Duplicate value: "NodeName"',
+                "profiles[1].plugins.bind: Required value: no plugin is left",
+            ],
+            id="plugins of two profiles",
+        ),
+        pytest.param(
+            make_configuration({"pluginConfig": [{"name": "EBSLimits"}]}),
+            ['profiles[0].pluginConfig[0]: Invalid value: "EBSLimits": there is no such plugin any more'],
+            id="args of a plugin that was removed",
+        ),
+        pytest.param(
+            make_configuration(
+                make_profile("a"),
+                {"schedulerName": "b", "plugins": {"queueSort": plugins(["Custom"], ["PrioritySort"])}},
+            ),
+            ["profiles[1].plugins.queueSort: Invalid value: Custom: must be the same for all profiles"],
+            id="two ways to sort one queue",
+        ),
+        pytest.param(
+            make_configuration(
+                make_profile("a"),
+                {"schedulerName": "b", "pluginConfig": [{"name": "PrioritySort", "args": {"by": "age"}}]},
+            ),
+            ["profiles[1].pluginConfig: Invalid value: args of PrioritySort: must be the same for all profiles"],
+            id="other args for the plugin that sorts it",
+        ),
     ],
 )
 def test_S4_a_configuration_that_is_refused(configuration: Any, errors: Sequence[str]) -> None:
     with pytest.raises(ConfigurationError, match="; ".join(f"{re.escape(error)}[^;]*" for error in errors)):
         read_profiles(configuration)
+
+
+def test_profiles_have_their_plugins_and_percentages() -> None:
+    configuration = make_configuration(
+        {"schedulerName": "own", "percentageOfNodesToScore": 0, "plugins": {"score": plugins(["Custom"], ["*"])}},
+        {"schedulerName": "given"},
+        percentageOfNodesToScore=30,
+    )
+    profiles = read_profiles(configuration)
+    assert profiles["own"] == Profile(
+        "own", plugins=Plugins(score=PluginSet((Plugin("Custom"),), (Plugin("*"),))), percentage_of_nodes_to_score=0
+    )
+    assert profiles["given"] == Profile("given", percentage_of_nodes_to_score=30)
+
+
+def test_without_a_configuration_the_profile_is_the_default() -> None:
+    assert read_profiles(KIND) == {"default-scheduler": Profile("default-scheduler")}
+
+
+def test_profiles_share_a_queue_of_their_own() -> None:
+    sorting = {"queueSort": plugins(["Custom"], ["PrioritySort"])}
+    config = {"pluginConfig": [{"name": "Custom", "args": {"by": "age"}}], "plugins": sorting}
+    read = read_profiles(make_configuration({"schedulerName": "a", **config}, {"schedulerName": "b", **config}))
+    assert list(read) == ["a", "b"]
+
+
+def test_profiles_are_read_without_arrays() -> None:
+    """The webhook reads them, and starts in little memory."""
+    program = "import sys, webhook.backend; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -7,17 +7,19 @@ import ssl
 from types import TracebackType
 from typing import Self
 
+from webhook.certificates.serving import ServingContext
+
 __all__ = ["Connection"]
 
 
 class Connection:
     """One client and the server, connected; closed when the block ends."""
 
-    def __init__(self, serving: ssl.SSLContext, *, trusting: bytes, name: str) -> None:
+    def __init__(self, serving: ServingContext, *, trusting: bytes, name: str) -> None:
         """Shake hands.
 
         Args:
-            serving: The server's context.
+            serving: What the server serves.
             trusting: The authorities that the client trusts, PEM.
             name: By which the client calls.
 
@@ -29,7 +31,7 @@ class Connection:
         near.setblocking(False)
         far.setblocking(False)
         self._client = client.wrap_socket(near, server_hostname=name, do_handshake_on_connect=False)
-        self._server = serving.wrap_socket(far, server_side=True, do_handshake_on_connect=False)
+        self._server = serving.context.wrap_socket(far, server_side=True, do_handshake_on_connect=False)
         try:
             self._shake_hands()
         except BaseException:

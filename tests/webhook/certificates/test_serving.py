@@ -8,9 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
 
 from tests.webhook.certificates.handshakes import Connection
-from webhook.certificates.pair import Pair, make_pair
+from webhook.certificates.pair import Pair, PairError, inspect, make_pair
 from webhook.certificates.serving import ServingContext
 
 
@@ -22,12 +26,12 @@ def test_a_new_certificate_is_served_to_new_connections_and_cuts_none() -> None:
     old, new = _pair(), _pair()
     bundle = new.authority + old.authority
     serving = ServingContext()
-    assert serving.load(old.certificate, old.key)
-    with Connection(serving.context, trusting=bundle, name="localhost") as before:
+    serving.load(old.certificate, old.key)
+    with Connection(serving, trusting=bundle, name="localhost") as before:
         assert before.ask(b"one") == b"one"
-        assert serving.load(new.certificate, new.key)
+        serving.load(new.certificate, new.key)
         assert before.ask(b"two") == b"two"
-        with Connection(serving.context, trusting=bundle, name="localhost") as after:
+        with Connection(serving, trusting=bundle, name="localhost") as after:
             assert before.served.encode() == old.certificate
             assert after.served.encode() == new.certificate
             assert after.ask(b"three") == b"three"
@@ -39,23 +43,15 @@ def test_many_renewals_in_one_context() -> None:
     pairs = [_pair() for _ in range(20)]
     for pair in pairs:
         serving.load(pair.certificate, pair.key)
-        with Connection(serving.context, trusting=pair.authority, name="localhost") as connection:
+        with Connection(serving, trusting=pair.authority, name="localhost") as connection:
             assert connection.served.encode() == pair.certificate
-
-
-def test_the_same_certificate_again_is_no_change() -> None:
-    serving, pair = ServingContext(), _pair()
-    assert serving.load(pair.certificate, pair.key)
-    assert not serving.load(pair.certificate, pair.key)
-    with Connection(serving.context, trusting=pair.authority, name="localhost") as connection:
-        assert connection.served.encode() == pair.certificate
 
 
 def test_no_key_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     serving, pair = ServingContext(), _pair()
     serving.load(pair.certificate, pair.key)
-    with pytest.raises(ssl.SSLError):
+    with pytest.raises(PairError):
         serving.load(b"garbage", pair.key)
     assert list(tmp_path.iterdir()) == []
 
@@ -63,52 +59,93 @@ def test_no_key_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_cannot_be_read_leaves_the_old_certificate() -> None:
     serving, pair = ServingContext(), _pair()
     serving.load(pair.certificate, pair.key)
-    with pytest.raises(ssl.SSLError):
+    with pytest.raises(PairError):
         serving.load(b"garbage", pair.key)
-    with Connection(serving.context, trusting=pair.authority, name="localhost") as connection:
+    with Connection(serving, trusting=pair.authority, name="localhost") as connection:
         assert connection.served.encode() == pair.certificate
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_files(tmp_path: Path, together: bool) -> None:
-    pair, serving = _pair(), ServingContext()
-    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    certificate.write_bytes(pair.certificate + (pair.key if together else b""))
-    key.write_bytes(pair.key)
-    serving.load_files(certificate, None if together else key)
-    with Connection(serving.context, trusting=pair.authority, name="localhost") as connection:
-        assert connection.served.encode() == pair.certificate
+@pytest.mark.parametrize("key", ["RSA", "EC"])
+def test_a_key_of_another_type_takes_the_place_of_the_one_before(key: str) -> None:
+    """A context that is loaded twice would go on with the first of them, whatever it is told."""
+    pair, other = _pair(), _self_signed(_rsa_key())
+    first, second = (pair, other) if key == "RSA" else (other, pair)
+    serving = ServingContext()
+    for served in (first, second):
+        serving.load(served.certificate, served.key)
+        with Connection(serving, trusting=served.authority, name="localhost") as connection:
+            assert connection.served.encode() == served.certificate
 
 
-@pytest.mark.parametrize("missing", ["tls.crt", "tls.key"])
-def test_files_that_are_missing(tmp_path: Path, missing: str) -> None:
-    pair = _pair()
-    (tmp_path / "tls.crt").write_bytes(pair.certificate)
-    (tmp_path / "tls.key").write_bytes(pair.key)
-    (tmp_path / missing).unlink()
-    with pytest.raises(OSError, match="No such file"):
-        ServingContext().load_files(tmp_path / "tls.crt", tmp_path / "tls.key")
+def _rsa_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
-    (tmp_path / "tls.crt").write_bytes(_pair().certificate)
-    (tmp_path / "tls.key").write_bytes(_pair().key)
-    with pytest.raises(ssl.SSLError, match="mismatch"):
-        ServingContext().load_files(tmp_path / "tls.crt", tmp_path / "tls.key")
+def _self_signed(key: rsa.RSAPrivateKey) -> Pair:
+    now, name = datetime.now(UTC), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Pair(certificate, certificate, pem)
+
+
+def test_a_key_that_is_anothers_changes_nothing() -> None:
+    first, second = _pair(), _pair()
+    serving = ServingContext()
+    serving.load(first.certificate, first.key)
+    with pytest.raises(PairError, match="the key is another certificate's"):
+        serving.load(second.certificate, first.key)
+    with Connection(serving, trusting=first.authority, name="localhost") as connection:
+        assert connection.served.encode() == first.certificate
+
+
+def test_what_is_served_is_known() -> None:
+    serving, pair = ServingContext(), _pair()
+    assert serving.served is None
+    serving.load(pair.certificate, pair.key)
+    assert serving.served == inspect(pair.certificate, pair.key)
 
 
 def test_a_client_needs_no_certificate_and_no_old_protocol() -> None:
-    serving = ServingContext()
-    assert serving.context.verify_mode is ssl.CERT_NONE
-    assert serving.context.minimum_version >= ssl.TLSVersion.TLSv1_2
+    serving, pair = ServingContext(), _pair()
+    serving.load(pair.certificate, pair.key)
+    context = serving.context.now
+    assert context.verify_mode is ssl.CERT_NONE
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
-def test_a_load_that_failed_can_be_mended() -> None:
-    first, second = (make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=1)) for _ in range(2))
-    serving = ServingContext()
-    serving.load(first.certificate, first.key)
-    with pytest.raises(ssl.SSLError):
-        serving.load(second.certificate, first.key)
-    assert serving.load(first.certificate, first.key)
-    with Connection(serving.context, trusting=first.authority, name="localhost") as connection:
-        assert connection.served.encode() == first.certificate
+def test_a_client_may_prove_who_it_is_after_a_renewal_too(tmp_path: Path) -> None:
+    authorities = tmp_path / "clients.crt"
+    authorities.write_bytes(_pair().authority)
+    serving = ServingContext(str(authorities))
+    for pair in (_pair(), _pair()):
+        serving.load(pair.certificate, pair.key)
+        assert serving.context.now.verify_mode is ssl.CERT_OPTIONAL
+        assert len(serving.context.now.get_ca_certs()) == 1
+
+
+def test_client_authorities_that_are_gone_leave_the_old_certificate(tmp_path: Path) -> None:
+    authorities, pair = tmp_path / "clients.crt", _pair()
+    authorities.write_bytes(pair.authority)
+    serving = ServingContext(str(authorities))
+    serving.load(pair.certificate, pair.key)
+    authorities.unlink()
+    with pytest.raises(OSError, match="No such file"):
+        serving.load(*_pair_files())
+    with Connection(serving, trusting=pair.authority, name="localhost") as connection:
+        assert connection.served.encode() == pair.certificate
+
+
+def _pair_files() -> tuple[bytes, bytes]:
+    pair = _pair()
+    return pair.certificate, pair.key

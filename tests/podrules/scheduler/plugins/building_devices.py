@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from podrules.features import REFERENCE
+from podrules.features import REFERENCE, Features
 from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -39,6 +39,7 @@ def make_context(
     claims: Sequence[JSON] = (),
     slices: Sequence[JSON] = (),
     classes: Sequence[JSON] | None = None,
+    features: Features = REFERENCE,
     now: datetime | None = NOW,
 ) -> CycleContext:
     """A cycle; a node may be a name; without classes there is one for the driver."""
@@ -50,7 +51,7 @@ def make_context(
     }
     snapshot = from_object(lists, ClusterSnapshot)
     nodes_seen: Sequence[Node] = snapshot.nodes
-    return CycleContext(pod, NodeTable(nodes_seen, ()), snapshot, REFERENCE, {}, {}, now)
+    return CycleContext(pod, NodeTable(nodes_seen, ()), snapshot, features, {}, {}, now)
 
 
 def make_claiming_pod(

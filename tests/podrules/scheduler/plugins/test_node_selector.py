@@ -52,7 +52,7 @@ BOTH = {"matchExpressions": [LABEL_1], "matchFields": [HOST_1]}
 )
 def test_match_node_selector(terms: Sequence[Json], labels: dict[str, str], expected: bool) -> None:
     table = NodeTable([node_of("host_1", labels), node_of("host_2")], ())
-    assert match_node_selector(table, make_selector(*terms)).tolist() == [expected, False]
+    assert match_node_selector(table.nodes, make_selector(*terms)).tolist() == [expected, False]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_match_node_selector(terms: Sequence[Json], labels: dict[str, str], expe
 def test_each_operator(requirement: Json, expected: str) -> None:
     values = ["", "4", "0005", "-7", "big", "9223372036854775808"]
     table = NodeTable([node_of("absent"), *(node_of(f"n{value}", {"l": value}) for value in values)], ())
-    matched = match_node_selector_term(table, make_term([requirement]))
+    matched = match_node_selector_term(table.nodes, make_term([requirement]))
     assert "".join(str(int(answer)) for answer in matched) == expected
 
 
@@ -105,7 +105,7 @@ def test_each_operator(requirement: Json, expected: str) -> None:
 )
 def test_fields(fields: list[Json], expected: list[bool]) -> None:
     table = NodeTable([node_of("a"), node_of("b"), node_of("")], ())  # one without a name is not asked
-    assert match_node_selector_term(table, make_term({"matchFields": fields})).tolist() == expected
+    assert match_node_selector_term(table.nodes, make_term({"matchFields": fields})).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_fields(fields: list[Json], expected: list[bool]) -> None:
 )
 def test_pod_matches_node_affinity(spec: Json, expected: list[bool]) -> None:
     table = NodeTable([node_of("a", {"foo": "bar"}), node_of("b", {"foo": "bar", "baz": "blah"}), node_of("c")], ())
-    assert pod_matches_node_affinity(table, pod_of(spec)).tolist() == expected
+    assert pod_matches_node_affinity(table.nodes, pod_of(spec)).tolist() == expected

@@ -20,7 +20,6 @@ from podrules.scheduler.plugins.node_volume_limits import (
     NodeVolumeLimits,
     attached_volumes,
 )
-from podrules.scheduler.plugins.volume_binding.storage_index import StorageIndex
 from tests.podrules.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduler.plugins.building_storage import (
     claim,
@@ -328,7 +327,7 @@ def test_attachments_count_besides_what_pods_use() -> None:
     ]
     table = NodeTable([NODE], [TWO])
 
-    found = attached_volumes(StorageIndex(table, replace(snapshot(2), volume_attachments=tuple(attachments))))
+    found = attached_volumes(table, replace(snapshot(2), volume_attachments=tuple(attachments)))
 
     assert {driver: counts.tolist() for driver, counts in found.counts.items()} == {EBS: [3]}
     assert set(found.rows) == {f"{EBS}/ebs-1", f"{EBS}/ebs-2"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podrules.features import REFERENCE
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.scheduling_gates import SchedulingGates
@@ -23,4 +24,4 @@ from tests.podrules.scheduler.plugins.building_nodes import pod_of
 )
 def test_P3_pre_enqueue(gates: list[str], expected: Status) -> None:
     pod = pod_of({"schedulingGates": [{"name": gate} for gate in gates]})
-    assert SchedulingGates().pre_enqueue(pod, ClusterSnapshot()) == expected
+    assert SchedulingGates().pre_enqueue(pod, ClusterSnapshot(), REFERENCE) == expected

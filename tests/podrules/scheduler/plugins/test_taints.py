@@ -102,15 +102,19 @@ def make_table(*taints: list[str]) -> NodeTable:
 )
 def test_untolerated_taint_codes(tolerations: list[str], taints: list[str], expected: int) -> None:
     table = make_table([], taints, ["other x NoExecute"])
-    codes = untolerated_taint_codes(table, [make_toleration(text) for text in tolerations], DO_NOT_SCHEDULE)
+    codes = untolerated_taint_codes(table.nodes, [make_toleration(text) for text in tolerations], DO_NOT_SCHEDULE)
     assert codes.tolist() == [-1, expected, 0]
 
 
 def test_each_taint_counts_once_a_node() -> None:
     table = make_table(["a x NoSchedule", "b x NoSchedule", "c x NoExecute"], [], ["a x NoSchedule"])
-    assert count_untolerated_taints(table, [make_toleration("b Exists - -")], {"NoSchedule"}).tolist() == [1, 0, 1]
+    assert count_untolerated_taints(table.nodes, [make_toleration("b Exists - -")], {"NoSchedule"}).tolist() == [
+        1,
+        0,
+        1,
+    ]
 
 
 def test_nodes_without_taints() -> None:
-    assert untolerated_taint_codes(make_table([], []), ()).tolist() == [-1, -1]
-    assert untolerated_taint_codes(make_table(), ()).tolist() == []
+    assert untolerated_taint_codes(make_table([], []).nodes, ()).tolist() == [-1, -1]
+    assert untolerated_taint_codes(make_table().nodes, ()).tolist() == []

@@ -92,7 +92,7 @@ def judge(context: CycleContext) -> tuple[DynamicResourcesState, list[str]]:
 )
 def test_pre_enqueue(pod: Pod, claims: list[JSON], reason: str) -> None:
     context = make_context(pod, claims=claims)
-    status = PLUGIN.pre_enqueue(pod, context.snapshot)
+    status = PLUGIN.pre_enqueue(pod, context.snapshot, context.features)
     assert "".join(status.reasons) == reason
     assert status.code is (Code.UNSCHEDULABLE_AND_UNRESOLVABLE if reason else Code.SUCCESS)
     if reason:

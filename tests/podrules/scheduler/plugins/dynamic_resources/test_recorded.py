@@ -42,7 +42,7 @@ def recorded() -> Iterator[Any]:
 def test_recorded(given: JSON, expected: JSON) -> None:
     lists = {key: value for key, value in given.items() if isinstance(value, list)}
     snapshot, pod = from_object(lists, ClusterSnapshot), from_object(given["pod"], Pod)
-    held = PLUGIN.pre_enqueue(pod, snapshot)
+    held = PLUGIN.pre_enqueue(pod, snapshot, REFERENCE)
     if "preEnqueue" in expected:
         assert _plain(held) == (expected["preEnqueue"]["code"], expected["preEnqueue"]["reasons"])
         return

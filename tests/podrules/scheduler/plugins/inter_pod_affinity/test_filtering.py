@@ -459,3 +459,13 @@ def test_explain_counts_pods_by_domain() -> None:
     assert second.unmatched == (TopologyConflict("zone", "z2", 0), TopologyConflict("rack", "k", 0))
     assert second.existing_anti_affinity == (TopologyConflict("zone", "z2", 1),)
     assert not second.first_of_series
+
+
+def test_explain_lists_what_keeps_the_pod_away_by_topology_key() -> None:
+    web = {"app": "web"}
+    pods = [affinity_pod(node="a", away=[term(key, "app in web")]) for key in ("zone", "region")]
+    nodes = [labelled_node("a", zone="z1", region="r1")]
+    for bound in (pods, pods[::-1]):
+        context = make_context(affinity_pod(web), nodes, bound)
+        found = InterPodAffinity().explain(context, InterPodAffinity().pre_filter(context).state, 0)
+        assert [entry.topology_key for entry in found.existing_anti_affinity] == ["region", "zone"]

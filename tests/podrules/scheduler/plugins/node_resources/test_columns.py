@@ -75,7 +75,7 @@ def check(features: Features) -> None:
     pods = [
         on(pod, name) for round_ in range(2) for name, pod in zip(names, KINDS, strict=True) for _ in range(2 - round_)
     ]
-    accounts = NodeTable([make_room(name, "") for name in names], pods).derived(Accounting(features))
+    accounts = NodeTable([make_room(name, "") for name in names], pods).pods.derived(Accounting(features))
     for row, pod in enumerate(KINDS):
         one = scheduler_request(pod, features)
         assert accounts.pods[row] == 3
@@ -95,16 +95,16 @@ def test_accounts_by_kind_are_the_sums_of_all_pods() -> None:
 
 def test_accounts_are_kept_by_features() -> None:
     table = NodeTable([make_room("node", "")], [on(pod_asking("cpu=1", own="cpu=4"), "node")])
-    assert table.derived(Accounting(REFERENCE)).requested.of("cpu").tolist() == [4000]
-    assert table.derived(Accounting(Features.of_minor(32))).requested.of("cpu").tolist() == [1000]
-    assert table.derived(Accounting(REFERENCE)) is table.derived(Accounting(Features.of_minor(36)))
+    assert table.pods.derived(Accounting(REFERENCE)).requested.of("cpu").tolist() == [4000]
+    assert table.pods.derived(Accounting(Features.of_minor(32))).requested.of("cpu").tolist() == [1000]
+    assert table.pods.derived(Accounting(REFERENCE)) is table.pods.derived(Accounting(Features.of_minor(36)))
 
 
 def test_allocatable_takes_what_the_scheduler_counts() -> None:
     table = NodeTable(
         [make_room("a", "cpu=1500m memory=1Ki example.com/gpu=2"), make_room("b", "whatever=3 pods=7")], []
     )
-    found = table.derived(allocatable)
+    found = table.nodes.derived(allocatable)
     assert {name: found.of(name).tolist() for name in ("cpu", "memory", "example.com/gpu", "whatever", "pods")} == {
         "cpu": [1500, 0],
         "memory": [1024, 0],
@@ -117,4 +117,4 @@ def test_allocatable_takes_what_the_scheduler_counts() -> None:
 def test_sums_wrap_as_64_bit_integers() -> None:
     huge = on(pod_asking("memory=9223372036854775807"), "node")
     table = NodeTable([make_room("node", "")], [huge, huge])
-    assert table.derived(Accounting(REFERENCE)).requested.of("memory").tolist() == [-2]
+    assert table.pods.derived(Accounting(REFERENCE)).requested.of("memory").tolist() == [-2]

@@ -13,7 +13,7 @@ from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding import ClaimProblem, VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import Problem, provision_problems
@@ -392,7 +392,7 @@ def test_capacity(capacities: Sequence[CSIStorageCapacity], enough: bool, tracke
     drivers = [from_object({"metadata": {"name": PROVISIONER}, "spec": {"storageCapacity": tracked}}, CSIDriver)]
     snapshot = ClusterSnapshot(persistent_volume_claims=(PROVISIONED,), storage_classes=CLASSES)
     storage = replace(snapshot, csi_drivers=tuple(drivers), csi_storage_capacities=tuple(capacities))
-    index = StorageIndex(NodeTable([NODE1], []), storage)
+    index = StorageIndex(Nodes([NODE1]), storage)
 
     expected = Problem.NONE if enough or not tracked else Problem.NOT_ENOUGH_SPACE
     assert provision_problems(index, PROVISIONED).tolist() == [expected]

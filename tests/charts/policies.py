@@ -1,0 +1,131 @@
+"""The chart's policies on a real API server: installed by the real helm, and in effect; what people are told then."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.installation import Installation
+
+__all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "scoped", "told"]
+
+GROUP = "admissionregistration.k8s.io/v1"
+KINDS = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
+_WARNING = re.compile(r"^(?:Warning: )?Validation failed for ValidatingAdmissionPolicy '[^']+' with binding '[^']+': ")
+_NUMBERS = itertools.count(1)
+
+
+def scoped(name: str, **values: Any) -> Object:
+    """Values with which a release is for namespaces that carry its label: tests share the API server."""
+    expression = {"key": "asked", "operator": "In", "values": [name]}
+    return {"mode": "policy", "webhook": {"namespaceMatchExpressions": [expression]}, **values}
+
+
+def told(stderr: str) -> list[str]:
+    """What policies warn of, without their names, and the rest as it is; kubectl's own warning of force is left out."""
+    lines = [line for line in stderr.splitlines() if not line.startswith("Warning: Immediate deletion does not wait")]
+    return [_WARNING.sub("", line) for line in lines]
+
+
+def dry_run(control_plane: ControlPlane, entry: Object) -> list[str]:
+    """What is said of an object that is not stored: warnings, and last that it is refused."""
+    api = control_plane.api
+    path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"]["namespace"])
+    refusal = []
+    try:
+        api.request("POST", path, entry, query={"dryRun": "All"})
+    except ApiError as error:
+        refusal = [error.message]
+    return told("\n".join(api.warnings)) + refusal
+
+
+@contextmanager
+def installed(
+    control_plane: ControlPlane, helm: Path, folder: Path, name: str, values: Mapping[str, Any]
+) -> Iterator[Installation]:
+    """The chart as release ``name``, its policies in effect; after the block they are not, and its namespaces go."""
+    namespace = f"{name}-system"
+    control_plane.create_namespace(namespace)
+    installation = Installation(control_plane, helm, folder, namespace=namespace, release=name)
+    began = len(control_plane.log("kube-apiserver"))
+    installation.install(dict(values))
+    try:
+        in_effect(control_plane)
+        yield installation
+    finally:
+        installation.uninstall()
+        in_effect(control_plane)
+        _delete_namespaces(control_plane, name)
+    assert "panic" not in control_plane.log("kube-apiserver")[began:]
+
+
+def _delete_namespaces(control_plane: ControlPlane, name: str) -> None:
+    """With their pods, which no kubelet confirms to have stopped: else the cluster's nodes fill with them."""
+    api = control_plane.api
+    for namespace in api.list_items("v1", "Namespace", labelSelector=f"asked={name}"):
+        api.delete(namespace)
+        api.request("DELETE", api.path("v1", "Pod", namespace["metadata"]["name"]), query={"gracePeriodSeconds": "0"})
+
+
+def in_effect(control_plane: ControlPlane) -> None:
+    """Wait until the API server goes by all policies and bindings as they are stored now.
+
+    It compiles them a little later, all that it has heard of together, and it hears of objects of a kind in the order
+    in which they were stored: so they are in effect when a policy and a binding are that were made last.
+    """
+    number = next(_NUMBERS)
+    sentinels = [*_sentinel("Mutating", number), *_sentinel("Validating", number)]
+    for entry in sentinels:
+        control_plane.api.create(entry)
+    try:
+        for prefix in ("Mutating", "Validating"):
+            name = f"{prefix.lower()}-sentinel-{number}"
+            control_plane.wait_for(partial(_is_seen, control_plane, name), f"{name} is in effect")
+    finally:
+        for entry in sentinels:
+            control_plane.api.delete(entry)
+
+
+def _sentinel(prefix: str, number: int) -> tuple[Object, Object]:
+    """A policy for the ConfigMap of its own name, and its binding."""
+    name = f"{prefix.lower()}-sentinel-{number}"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+    spec: Object = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "own", "expression": f"object.metadata.name == '{name}'"}],
+    }
+    binding: Object = {"policyName": name}
+    if prefix == "Mutating":
+        patch = "[JSONPatch{op: 'add', path: '/data', value: {'seen': 'yes'}}]"
+        mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}
+        spec |= {"reinvocationPolicy": "Never", "mutations": [mutation]}
+    else:
+        spec |= {"validations": [{"expression": "false", "message": "seen"}]}
+        binding |= {"validationActions": ["Deny"]}
+    kind = f"{prefix}AdmissionPolicy"
+    return (
+        {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": spec},
+        {"apiVersion": GROUP, "kind": f"{kind}Binding", "metadata": {"name": name}, "spec": binding},
+    )
+
+
+def _is_seen(control_plane: ControlPlane, name: str) -> bool:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    path = control_plane.api.path("v1", "ConfigMap", "default")
+    try:
+        made = control_plane.api.request("POST", path, config_map, query={"dryRun": "All"})
+    except ApiError as error:
+        return "seen" in error.message
+    return "data" in made

@@ -1,0 +1,241 @@
+"""What the chart puts around the pods: who may reach them, how many there are, how they are watched and tried."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.charts.chart import CLIENTS, FULL_VALUES, Chart, of_kind
+from tests.controlplane.client import Object
+from webhook.main import parse_settings
+
+HTTPS = [{"port": "https", "protocol": "TCP"}]
+METRICS = [{"port": "metrics", "protocol": "TCP"}]
+DNS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
+
+
+def one(kind: str, objects: list[Object]) -> Object:
+    (found,) = of_kind(kind, objects)
+    return found
+
+
+def container(objects: list[Object]) -> Object:
+    (found,) = one("Deployment", objects)["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
+# NetworkPolicy
+
+
+def test_network_policy_by_default(chart: Chart) -> None:
+    objects = chart.objects()
+    spec = one("NetworkPolicy", objects)["spec"]
+    assert spec["podSelector"] == one("Deployment", objects)["spec"]["selector"]
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert spec["ingress"] == [{"ports": HTTPS}, {"ports": METRICS, "from": [{"namespaceSelector": {}}]}]
+    api_server, dns = spec["egress"]
+    assert api_server == {"ports": [{"port": 443, "protocol": "TCP"}, {"port": 6443, "protocol": "TCP"}]}
+    assert dns["ports"] == DNS
+    assert dns["to"] == [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}},
+        {"ipBlock": {"cidr": "169.254.20.10/32"}},
+    ]
+
+
+def test_network_policy_of_known_addresses(chart: Chart) -> None:
+    values = FULL_VALUES["networkPolicy"]
+    spec = one("NetworkPolicy", chart.objects(FULL_VALUES))["spec"]
+    assert spec["ingress"] == [
+        {"ports": HTTPS, "from": values["from"]},
+        {"ports": METRICS, "from": values["metricsFrom"]},
+    ]
+    assert spec["egress"] == [
+        {
+            "ports": [{"port": 16443, "protocol": "TCP"}],
+            "to": [{"ipBlock": {"cidr": "10.0.0.0/28"}}, {"ipBlock": {"cidr": "fd00::/64"}}],
+        }
+    ]
+
+
+@pytest.mark.parametrize("values", [{"metrics": {"enabled": False}}, {"networkPolicy": {"metricsFrom": []}}])
+def test_nobody_reads_the_metrics(chart: Chart, values: dict[str, Any]) -> None:
+    # A rule without from would be for everybody.
+    assert one("NetworkPolicy", chart.objects(values))["spec"]["ingress"] == [{"ports": HTTPS}]
+
+
+def test_no_network_policy(chart: Chart) -> None:
+    assert not of_kind("NetworkPolicy", chart.objects({"networkPolicy": {"enabled": False}}))
+
+
+def test_ports_of_the_policy_are_the_pods(chart: Chart) -> None:
+    ports = {port["name"]: port["containerPort"] for port in container(chart.objects())["ports"]}
+    settings = parse_settings(container(chart.objects())["args"])
+    assert settings.address.endswith(f":{ports['https']}")
+    assert str(settings.metrics_address).endswith(f":{ports['metrics']}")
+
+
+# HorizontalPodAutoscaler
+
+
+def test_autoscaler_counts_the_pods_alone(chart: Chart) -> None:
+    objects = chart.objects(FULL_VALUES)
+    deployment, autoscaler = one("Deployment", objects), one("HorizontalPodAutoscaler", objects)
+    assert "replicas" not in deployment["spec"]
+    assert autoscaler["spec"]["scaleTargetRef"] == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": deployment["metadata"]["name"],
+    }
+    assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (3, 9)
+    (metric,) = autoscaler["spec"]["metrics"]
+    assert metric["resource"] == {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "250m"}}
+
+
+def test_no_autoscaler_by_default(chart: Chart) -> None:
+    objects = chart.objects()
+    assert one("Deployment", objects)["spec"]["replicas"] == 2
+    assert not of_kind("HorizontalPodAutoscaler", objects)
+
+
+# Metrics
+
+
+def test_metrics_are_served_on_a_port_of_their_own(chart: Chart) -> None:
+    objects = chart.objects()
+    ports = {port["name"]: port["targetPort"] for port in one("Service", objects)["spec"]["ports"]}
+    assert ports == {"https": "https", "metrics": "metrics"}
+
+
+def test_no_metrics(chart: Chart) -> None:
+    objects = chart.objects({"metrics": {"enabled": False}})
+    assert [port["name"] for port in one("Service", objects)["spec"]["ports"]] == ["https"]
+    assert [port["name"] for port in container(objects)["ports"]] == ["https"]
+    assert parse_settings(container(objects)["args"]).metrics_address is None
+
+
+def test_service_monitor_leads_to_the_metrics(chart: Chart) -> None:
+    objects = chart.objects(FULL_VALUES)
+    service, monitor = one("Service", objects), one("ServiceMonitor", objects)
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert monitor["spec"]["namespaceSelector"]["matchNames"] == [service["metadata"]["namespace"]]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint == {"port": "metrics", "path": "/metrics", "scheme": "http", "interval": "1m"}
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_nothing_of_prometheus_operator_by_default(chart: Chart) -> None:
+    assert not [entry for entry in chart.objects() if entry["apiVersion"].startswith("monitoring.")]
+
+
+def alerts(objects: list[Object]) -> dict[str, Object]:
+    (group,) = one("PrometheusRule", objects)["spec"]["groups"]
+    return {rule["alert"]: rule for rule in group["rules"]}
+
+
+def test_alerts_are_of_this_release(chart: Chart) -> None:
+    objects = chart.objects(FULL_VALUES)
+    service = one("Service", objects)["metadata"]
+    for name, rule in alerts(objects).items():
+        of_series = re.findall(r"qos_webhook_\w+(\{[^}]*)", rule["expr"])
+        assert of_series, name
+        for selector in of_series:
+            assert f'namespace="{service["namespace"]}",job="{service["name"]}"' in selector, name
+        assert rule["annotations"].keys() == {"summary", "description"}
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+
+
+def test_alerts_go_by_the_values(chart: Chart) -> None:
+    enabled = {"metrics": {"prometheusRule": {"enabled": True}}}
+    by_default, others = alerts(chart.objects(enabled)), alerts(chart.objects(FULL_VALUES))
+    # Half of timeoutSeconds, and a sixth of certificate.lifetime: 2 s and 90 days, 1 s and 12 hours.
+    assert by_default["QosWebhookSlow"]["expr"].endswith("> 1")
+    assert others["QosWebhookSlow"]["expr"].endswith("> 0.5")
+    assert by_default["QosWebhookCertificateExpires"]["expr"].endswith(f"< {15 * 24 * 3600}")
+    assert others["QosWebhookCertificateExpires"]["expr"].endswith(f"< {2 * 3600}")
+    # With failurePolicy Ignore, and Fail.
+    assert by_default["QosWebhookDown"]["labels"]["severity"] == "warning"
+    assert others["QosWebhookDown"]["labels"]["severity"] == "critical"
+
+
+# The rest
+
+
+def test_environment(chart: Chart) -> None:
+    assert container(chart.objects(FULL_VALUES))["env"] == FULL_VALUES["extraEnv"]
+    assert "env" not in container(chart.objects())
+
+
+def test_helm_test_asks_by_way_of_the_service(chart: Chart) -> None:
+    objects, pod = chart.objects(), chart.test_pod()
+    service = one("Service", objects)
+    (asking,) = pod["spec"]["containers"]
+    assert asking["image"] == container(objects)["image"]
+    name = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
+    assert f"--url=https://{name}" in asking["args"]
+    assert f"--tls-name={name}" in container(objects)["args"]
+    # Else the Service would lead to it, too.
+    assert not service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+
+
+def test_helm_test_is_given_no_more_than_it_needs(chart: Chart) -> None:
+    objects, pod = chart.objects(), chart.test_pod()
+    spec, of_pods = pod["spec"], one("Deployment", objects)["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"] == of_pods["securityContext"]
+    assert spec["containers"][0]["securityContext"] == of_pods["containers"][0]["securityContext"]
+    (volume,) = spec["volumes"]
+    secret = volume["secret"]
+    assert secret["secretName"] == one("Secret", objects)["metadata"]["name"]
+    assert secret["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(
+            {
+                "certificate": {
+                    "mode": "existing",
+                    "existing": {"secretName": "own-tls", "caBundle": "-----BEGIN CERTIFICATE-----"},
+                }
+            },
+            id="authorities that are nowhere",
+        ),
+        pytest.param(CLIENTS, id="a client without a certificate"),
+    ],
+)
+def test_no_helm_test_that_cannot_pass(chart: Chart, values: dict[str, Any]) -> None:
+    assert "helm.sh/hook" not in chart.rendered(values)
+
+
+# Client certificates
+
+
+def test_clients_are_known_by_their_certificates(chart: Chart, tmp_path: Path) -> None:
+    """The authorities are where the program looks for them, and it knows the names."""
+    objects = chart.objects(CLIENTS)
+    values = CLIENTS["clientAuthentication"]
+    volumes = {volume["name"]: volume for volume in one("Deployment", objects)["spec"]["template"]["spec"]["volumes"]}
+    (mount,) = [mount for mount in container(objects)["volumeMounts"] if mount["name"] == "clients"]
+    assert volumes["clients"]["configMap"] == {"name": values["configMap"]}
+    assert mount["readOnly"] is True
+    # The program refuses a file that does not exist: here it lies elsewhere.
+    here = tmp_path / "ca.crt"
+    here.touch()
+    given = [argument.replace(f"{mount['mountPath']}/", f"{tmp_path}/") for argument in container(objects)["args"]]
+    settings = parse_settings(given)
+    assert (settings.client_ca, settings.client_names) == (str(here), frozenset(values["names"]))
+
+
+def test_any_client_by_default(chart: Chart) -> None:
+    objects = chart.objects()
+    assert parse_settings(container(objects)["args"]).client_ca is None
+    assert "clients" not in {mount["name"] for mount in container(objects)["volumeMounts"]}
+
+
+def test_helm_test_leaves_nothing_behind(chart: Chart) -> None:
+    policy = chart.test_pod()["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
+    assert set(policy.split(",")) == {"before-hook-creation", "hook-succeeded", "hook-failed"}

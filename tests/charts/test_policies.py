@@ -1,0 +1,218 @@
+"""What the chart renders in each mode, and what it refuses to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
+from tests.charts.policies import GROUP, KINDS
+from tests.controlplane.client import Object
+from tests.golden import check
+
+FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
+NAME = "harbour.qos-system"
+REFUSING = {"class", "template-class", "force-delete", "eviction"}
+WARNING = {"pod.warn", "workload.warn", "force-delete.warn", "eviction.warn", "node.warn"}
+CLUSTER = [f"--api-versions={group}" for group in ("v1/Pod", *(f"{GROUP}/{kind}" for kind in KINDS))]
+"""What Argo CD says of a cluster, in part."""
+
+
+def strictest(mode: str) -> Mapping[str, Any]:
+    rules = {**FULL_VALUES["priorityClasses"], "disallowed": "deny", "templates": "deny"}
+    return {**FULL_POLICY_VALUES, "mode": mode, "priorityClasses": rules, "warnings": "usual"}
+
+
+def named(kind: str, objects: list[Object]) -> dict[str, Object]:
+    """The objects of a kind by their short name."""
+    return {entry["metadata"]["name"].removeprefix(f"{NAME}."): entry for entry in of_kind(kind, objects)}
+
+
+# As a whole
+
+
+def test_A_render_of_mode_policy(chart: Chart) -> None:
+    """Kept as a file, as those of tests/charts/test_golden.py: `make docs` writes it anew."""
+    check(Path(__file__).parent / "golden" / "policy.yaml", chart.rendered(strictest("policy")))
+
+
+@pytest.mark.parametrize("values", [{"mode": "policy"}, FULL_POLICY_VALUES], ids=["defaults", "all values"])
+def test_A_mode_policy_renders_policies_alone(chart: Chart, values: Mapping[str, Any]) -> None:
+    assert {entry["kind"] for entry in chart.objects(values)} == set(KINDS)
+    assert "0 chart(s) failed" in chart.run("lint", "--strict", CHART, values=values)
+
+
+def test_A_mode_webhook_renders_no_policies(chart: Chart) -> None:
+    assert not {entry["kind"] for entry in chart.objects({**FULL_VALUES, "mode": "webhook"})} & set(KINDS)
+
+
+def test_A_mode_both_adds_what_holds_without_the_webhook(chart: Chart) -> None:
+    webhook, both = chart.objects({**strictest("both"), "mode": "webhook"}), chart.objects(strictest("both"))
+    assert [entry for entry in both if entry["kind"] not in KINDS] == webhook
+    assert set(named("ValidatingAdmissionPolicy", both)) == REFUSING
+    assert set(named("MutatingAdmissionPolicy", both)) == {"default-class", "default-class.label"}
+    told = named("ValidatingAdmissionPolicy", chart.objects({**strictest("both"), "warnings": "verbose"}))
+    assert set(told) == REFUSING | {"pod.warn"}
+    # Of what a policy fills in, and of nothing else.
+    (validation,) = told["pod.warn"]["spec"]["validations"]
+    assert "is filled in" in validation["message"]
+
+
+def test_A_what_refuses_fails_closed_and_nothing_else(chart: Chart) -> None:
+    objects = chart.objects(strictest("policy"))
+    policies = named("ValidatingAdmissionPolicy", objects)
+    bindings = named("ValidatingAdmissionPolicyBinding", objects)
+    assert set(policies) == set(bindings) == REFUSING | WARNING
+    for name, policy in policies.items():
+        refuses = name in REFUSING
+        assert policy["spec"]["failurePolicy"] == ("Fail" if refuses else "Ignore"), name
+        assert bindings[name]["spec"]["validationActions"] == (["Deny"] if refuses else ["Warn"]), name
+        assert bindings[name]["spec"]["policyName"] == policy["metadata"]["name"]
+        for validation in policy["spec"]["validations"]:
+            assert validation["message"], name
+            assert validation.get("reason") == ("Forbidden" if refuses else None), name
+    mutating = named("MutatingAdmissionPolicy", objects)
+    assert set(mutating) == {"default-class", "default-class.label", "default-spread"}
+    for policy in mutating.values():
+        assert (policy["spec"]["failurePolicy"], policy["spec"]["reinvocationPolicy"]) == ("Ignore", "Never")
+
+
+def test_A_disallowed_class_is_only_warned_of_when_asked_for(chart: Chart) -> None:
+    objects = chart.objects(FULL_POLICY_VALUES)
+    assert FULL_VALUES["priorityClasses"]["disallowed"] == "warn"
+    binding = named("ValidatingAdmissionPolicyBinding", objects)["class"]
+    policy = named("ValidatingAdmissionPolicy", objects)["class"]
+    assert binding["spec"]["validationActions"] == ["Warn"]
+    assert policy["spec"]["failurePolicy"] == "Ignore"
+    assert "template-class" not in named("ValidatingAdmissionPolicy", objects)
+
+
+def test_A_policies_are_asked_where_the_webhook_is(chart: Chart) -> None:
+    objects = chart.objects(strictest("both"))
+    (configuration,) = of_kind("ValidatingWebhookConfiguration", objects)
+    hooks = {entry["name"].removesuffix(".kubectl-qos.io"): entry for entry in configuration["webhooks"]}
+    policies = named("ValidatingAdmissionPolicy", objects)
+    pairs = {"class": "pods.validate", "template-class": "workloads", "force-delete": "force-delete"}
+    for policy, hook in {**pairs, "eviction": "evictions"}.items():
+        spec, entry = policies[policy]["spec"], hooks[hook]
+        assert spec["matchConstraints"]["namespaceSelector"] == entry["namespaceSelector"]
+        assert spec["matchConstraints"]["resourceRules"] == entry["rules"]
+        assert spec["matchConstraints"]["matchPolicy"] == entry["matchPolicy"]
+        assert spec["matchConditions"][: len(entry["matchConditions"])] == entry["matchConditions"]
+
+
+def test_A_notes_say_what_runs(chart: Chart) -> None:
+    def notes(mode: str) -> str:
+        printed = chart.run("install", "qos", CHART, "--dry-run=client", values={"mode": mode})
+        return printed.partition("NOTES:")[2]
+
+    assert "No program runs." in notes("policy")
+    assert "rollout status" not in notes("policy")
+    assert "also while no pod of the webhook answers" in notes("both")
+    assert "policies" not in notes("webhook").lower()
+
+
+# Where policies are not served
+
+
+@pytest.mark.parametrize("mode", ["policy", "both"])
+def test_A_cluster_that_is_too_old_is_refused(chart: Chart, mode: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        chart.rendered({"mode": mode}, "--kube-version=1.35.4", *CLUSTER)
+    assert (
+        f"mode: {mode}: MutatingAdmissionPolicy is served from Kubernetes 1.36, this is v1.35.4: set mode to webhook"
+    ) in str(refused.value)
+    assert chart.rendered({"mode": "webhook"}, "--kube-version=1.35.4", *CLUSTER)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_A_cluster_that_does_not_serve_policies_is_refused(chart: Chart, kind: str) -> None:
+    served = [flag for flag in CLUSTER if not flag.endswith(f"/{kind}")]
+    with pytest.raises(HelmError) as refused:
+        chart.rendered({"mode": "policy"}, "--kube-version=1.36.3", *served)
+    assert f"mode: policy: the API server does not serve {kind} of {GROUP}: set mode to webhook" in str(refused.value)
+
+
+def test_A_cluster_is_known_by_what_is_said_of_it(chart: Chart) -> None:
+    """By all that it serves, as Argo CD says, by its version, or by nothing, as with a bare ``helm template``."""
+    bare = chart.rendered({"mode": "policy"})
+    assert chart.rendered({"mode": "policy"}, "--kube-version=1.36.3", *CLUSTER) == bare
+    assert (
+        chart.rendered({"mode": "policy"}, "--kube-version=1.36.3", "--api-versions=monitoring.coreos.com/v1") == bare
+    )
+
+
+# Values that policies cannot follow
+
+
+def spread(**constraint: Any) -> Mapping[str, Any]:
+    """Values with a default constraint."""
+    default = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", **constraint}
+    return profile({"defaultingType": "List", "defaultConstraints": [default]})
+
+
+def profile(args: Mapping[str, Any], *more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values with profiles, the first with these arguments of PodTopologySpread."""
+    first = {"pluginConfig": [{"name": "NodeResourcesFit"}, {"name": "PodTopologySpread", "args": args}]}
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return {"clusterDefaultConstraints": {"schedulerConfiguration": {**configuration, "profiles": [first, *more]}}}
+
+
+DEFAULTS = "profiles[0] (default-scheduler): defaultConstraints[0]"
+SPREAD_TWICE = [{"maxSkew": skew, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"} for skew in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        pytest.param(
+            {"lint": {"topologyKeys": True}}, "lint.topologyKeys: true: a policy cannot see Nodes", id="nodes"
+        ),
+        pytest.param(
+            {"clusterDefaultConstraints": {"existingConfigMap": {"name": "sched"}}},
+            "clusterDefaultConstraints.existingConfigMap.name: sched: a policy cannot read it: give",
+            id="config map",
+        ),
+        pytest.param(
+            {"priorityClasses": {"defaults": {"shop": "high"}, "allowed": {"shop": ["low"], "*": ["*"]}}},
+            "priorityClasses.defaults.shop: high is not among the allowed classes: low",
+            id="default that is not allowed",
+        ),
+        pytest.param(
+            {"priorityClasses": {"defaults": {"team-a": "high"}, "allowed": {"t*": ["*"], "team-*": [], "*": ["*"]}}},
+            "priorityClasses.defaults.team-a: high is not among the allowed classes: none",
+            id="default that is not allowed by a beginning",
+        ),
+        pytest.param(spread(maxSkew=0), f"{DEFAULTS}.maxSkew: 0: write a number from 1", id="skew"),
+        pytest.param(spread(topologyKey="a b"), f"{DEFAULTS}.topologyKey: a b: write the name of a label", id="key"),
+        pytest.param(
+            spread(whenUnsatisfiable="Later"), f"{DEFAULTS}.whenUnsatisfiable: Later: write DoNotSchedule", id="when"
+        ),
+        pytest.param(spread(labelSelector={}), f"{DEFAULTS}.labelSelector: take it away", id="selector"),
+        pytest.param(spread(minDomains=2), f"{DEFAULTS}.minDomains: 2: write a number from 1, with", id="domains"),
+        pytest.param(spread(nodeTaintsPolicy="No"), f"{DEFAULTS}.nodeTaintsPolicy: No: write Honor", id="policy"),
+        pytest.param(
+            {"clusterDefaultConstraints": {"namespaces": {"shop": SPREAD_TWICE}}},
+            "clusterDefaultConstraints.namespaces.shop[1]: zone, ScheduleAnyway stands there twice: take one away",
+            id="twice",
+        ),
+        pytest.param(
+            profile({"defaultConstraints": SPREAD_TWICE[:1]}),
+            "profiles[0] (default-scheduler): defaultingType: System: write List, or System without",
+            id="type",
+        ),
+        pytest.param(profile({}, {"schedulerName": "b"}), 'profiles[0].schedulerName: "": each of several', id="name"),
+    ],
+)
+def test_A_refusal_names_value_and_remedy(chart: Chart, values: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        chart.rendered({"mode": "policy", **values})
+    assert said in str(refused.value)
+
+
+def test_A_default_that_any_class_may_be_is_taken(chart: Chart) -> None:
+    rules = {"defaults": {"team-a": "high", "team-*": "low"}, "allowed": {"team-a": ["*"], "team-*": ["low"]}}
+    assert chart.rendered({"mode": "policy", "priorityClasses": rules})

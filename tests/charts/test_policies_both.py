@@ -1,0 +1,208 @@
+"""Mode both: the webhook speaks, policies hold what is refused while it is away; and moving from mode to mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from tests.charts.policies import KINDS, dry_run, in_effect, installed, scoped, told
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.e2e.objects import make_class
+from tests.webhook.asking import Asked, make_pod, make_service, make_workload, priority_of, with_labels
+from tests.webhook.balancer import Balancer
+from tests.webhook.forcing import CONFIRMATION, MODE, People
+from tests.webhook.forcing import make_pod as make_bound_pod
+from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+
+pytestmark = pytest.mark.controlplane
+
+NAME = "both-modes"
+RULES = {
+    "defaults": {f"{NAME}-shop*": "both-low"},
+    "allowed": {f"{NAME}-shop*": ["both-low"]},
+    "templates": "deny",
+}
+
+
+class Both(NamedTuple):
+    """A release of both, and people who meet it."""
+
+    asked: Asked
+    people: People
+    replica: Replica
+
+    def bound(self, suffix: str, mode: str, node: Object) -> Object:
+        """A bare pod on a node, in a namespace of a mode."""
+        namespace = self.asked.namespace(suffix, labels={MODE: mode})
+        return self.people.control_plane.api.create(make_bound_pod("db", namespace, node["metadata"]["name"]))
+
+
+@pytest.fixture(scope="module")
+def classes(control_plane: ControlPlane) -> Iterator[None]:
+    """Two classes."""
+    made = make_class("both-low", 10), make_class("both-high", 1000)
+    with control_plane.holding(made):
+        yield
+
+
+@pytest.fixture(scope="module")
+def both(
+    control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Both]:
+    """Policies in effect, and a replica that answers."""
+    with Balancer() as balancer:
+        values = chart_values(balancer.port, ZONE, priorityClasses=RULES, warnings="verbose")
+        # Whether the webhook is asked is the question here, and not how soon it answers.
+        values |= {"mode": "both", "webhook": values["webhook"] | scoped(NAME)["webhook"] | {"timeoutSeconds": 30}}
+        with installed(control_plane, helm, tmp_path_factory.mktemp("helm"), NAME, values) as installation:
+            replica = installation.start_replica()
+            try:
+                balancer.add(replica.port)
+                running = Both(Asked(control_plane, NAME), People(control_plane), replica)
+                probe = make_pod(running.asked.namespace("probe"), terminationGracePeriodSeconds=0)
+                control_plane.wait_for(lambda: dry_run(running.people.control_plane, probe), "the webhook is asked")
+                yield running
+            finally:
+                stop_all([replica.process], timeout=2)
+
+
+def test_A_defaults_are_given_and_told_once(both: Both) -> None:
+    """The class by a policy, the constraints by the webhook, which can look at Services."""
+    namespace = both.asked.namespace("shop-defaults")
+    both.asked.create(make_service(namespace))
+    pod = make_pod(namespace)
+    pod["metadata"]["labels"] |= {"more": "than-the-service-selects"}
+    both.people.control_plane.wait_for(
+        lambda: len(dry_run(both.people.control_plane, pod)) > 1, "the webhook has heard of the Service"
+    )
+    filled_in = "both-low (priority 10, PreemptLowerPriority) is filled in"
+    assert sorted(told(both.asked.create(pod))) == [
+        "Warning: spec.topologySpreadConstraints: 1 constraint is filled in, the cluster's defaults",
+        f"spec.priorityClassName: {filled_in}, the default of {namespace}",
+    ]
+    stored = both.asked.stored(pod)
+    assert priority_of(stored) == ("both-low", 10, "PreemptLowerPriority")
+    assert stored["topologySpreadConstraints"] == [with_labels(ZONE, {"app": "web"})]
+
+
+def test_A_each_warning_is_said_once_and_by_the_webhook(both: Both) -> None:
+    constraint = with_labels(ZONE, {"app": "wbe"})
+    pod = make_pod("both-modes-probe", terminationGracePeriodSeconds=0, topologySpreadConstraints=[constraint])
+    said = dry_run(both.people.control_plane, pod)
+    assert [line.split(":")[0] for line in said] == [
+        "spec.topologySpreadConstraints[0].labelSelector",
+        "spec.terminationGracePeriodSeconds",
+    ]
+
+
+def test_P1_refusal_is_said_once_and_by_a_policy(both: Both) -> None:
+    namespace = both.asked.namespace("shop-limited")
+    for entry in (make_pod(namespace), make_workload("Deployment", namespace)):
+        spec = entry["spec"] if entry["kind"] == "Pod" else entry["spec"]["template"]["spec"]
+        spec["priorityClassName"] = "both-high"
+        (said,) = dry_run(both.people.control_plane, entry)
+        assert said.count("PriorityClass both-high is not allowed") == 1
+        assert "ValidatingAdmissionPolicy" in said
+
+
+def test_F1_force_deletion_is_warned_of_once_and_by_the_webhook(both: Both, make_node: Callable[..., Object]) -> None:
+    for path in ("delete", "eviction"):
+        pod = both.bound(f"warned-{path}", "warn", make_node())
+        done = both.people.force(path, pod)
+        namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+        assert told(done.stderr) == [
+            f"Warning: db on {node}: its processes may run on, and nobody replaces it",
+            f"Warning: Check first: kubectl qos explain pod/db -n {namespace}",
+        ]
+    node = make_node()["metadata"]["name"]
+    assert told(both.people.kubectl("delete", "node", node).stderr) == []
+
+
+@pytest.mark.parametrize("path", ["delete", "eviction"])
+def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Object], path: str) -> None:
+    """Of an eviction the webhook alone can tell."""
+    pod = both.bound(f"confirmed-{path}", "confirm", make_node())
+    refused = both.people.force(path, pod)
+    assert refused.returncode == 1
+    assert ("ValidatingAdmissionPolicy" in refused.stderr) == (path == "delete")
+    command = re.search(rf"kubectl annotate .* {CONFIRMATION}=[-0-9a-f]{{36}} --overwrite", refused.stderr)
+    assert command is not None, refused.stderr
+    both.people.run(command[0])
+    done = both.people.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert len(told(done.stderr)) == 2
+    assert both.people.pod(pod) is None
+
+
+def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable[..., Object]) -> None:
+    """The last one: no replica is left."""
+    node = make_node()
+    pods = {mode: both.bound(f"away-{mode}", mode, node) for mode in ("warn", "confirm", "deny")}
+    namespace = both.asked.namespace("shop-away")
+    stop_all([both.replica.process], timeout=2)
+    # Its worker finishes what is under way.
+    both.people.control_plane.wait_for(
+        lambda: not told(both.people.force("delete", pods["warn"], dry_run=True).stderr), "nobody answers"
+    )
+    assert both.people.force("delete", pods["warn"]).returncode == 0
+    for mode in ("confirm", "deny"):
+        assert both.people.force("delete", pods[mode]).returncode == 1
+        assert both.people.is_untouched(pods[mode])
+    assert both.people.force("eviction", pods["deny"]).returncode == 1
+
+    assert "is not allowed" in "".join(
+        dry_run(both.people.control_plane, make_pod(namespace, priorityClassName="both-high"))
+    )
+    both.asked.create(make_pod(namespace))
+    assert priority_of(both.asked.stored(make_pod(namespace)))[0] == "both-low"
+
+
+# From one mode to another
+
+
+def test_A_no_mode_leaves_anything_of_another(
+    control_plane: ControlPlane, helm: Path, classes: None, tmp_path: Path
+) -> None:
+    """What is stored is what the manifest says, and after the last, nothing."""
+    name = "moving-modes"
+    installation = Installation(control_plane, helm, tmp_path, namespace=f"{name}-system", release=name)
+    control_plane.create_namespace(installation.namespace)
+    asked = Asked(control_plane, name)
+    pod = make_pod(asked.namespace("limited"), priorityClassName="both-high")
+    values = scoped(name, priorityClasses={"allowed": {f"{name}-limited": []}})
+    values["webhook"] |= {"url": "https://127.0.0.1:1"}
+    kinds: set[tuple[str, str]] = set()
+
+    def manifest() -> set[tuple[str, str, str]]:
+        objects = list(yaml.safe_load_all(installation.helm("get", "manifest", name)))
+        kinds.update((entry["apiVersion"], entry["kind"]) for entry in objects)
+        return {(entry["kind"], entry["metadata"].get("namespace", ""), entry["metadata"]["name"]) for entry in objects}
+
+    def stored() -> set[tuple[str, str, str]]:
+        return {
+            (kind, entry["metadata"].get("namespace", ""), entry["metadata"]["name"])
+            for version, kind in kinds
+            for entry in control_plane.api.list_items(
+                version, kind, labelSelector=f"app.kubernetes.io/instance={name},app.kubernetes.io/managed-by=Helm"
+            )
+        }
+
+    installation.install(values | {"mode": "webhook"})
+    manifest()
+    for mode in ("policy", "webhook"):
+        installation.upgrade(values | {"mode": mode})
+        rendered = manifest()
+        assert stored() == rendered, mode
+        assert {kind for kind, _, _ in rendered}.isdisjoint(KINDS) == (mode == "webhook")
+        assert ("Deployment" in {kind for kind, _, _ in rendered}) == (mode != "policy")
+        in_effect(control_plane)
+        assert ("is not allowed in namespace" in "".join(dry_run(control_plane, pod))) == (mode == "policy")
+    installation.uninstall()
+    assert stored() == set()

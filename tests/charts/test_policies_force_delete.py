@@ -1,0 +1,421 @@
+"""Force deletions in mode policy: by every way, in every mode, by kubectl on a real API server without a webhook."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.charts.policies import installed, scoped, told
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.asking import make_workload, path_of
+from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod
+
+pytestmark = pytest.mark.controlplane
+
+NAME = "forced-policy"
+NAMED = f"{NAME}-by-configuration"
+NO_GRACE = (
+    "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
+    "its processes may run on beside a replacement; 1 or more waits for them"
+)
+SERVICE_ACCOUNTS = ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
+CONTROLLERS = (*(f"system:serviceaccount:kube-system:{name}" for name in SERVICE_ACCOUNTS),)
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def people(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
+    """The policies with the mode of one namespace in the values, and an exempt administrator."""
+    values = scoped(NAME, forceDeletion={"namespaces": {NAMED: "deny"}, "exemptUsers": [ADMIN]})
+    with installed(control_plane, helm, tmp_path_factory.mktemp("helm"), NAME, values):
+        yield People(control_plane)
+
+
+@pytest.fixture
+def space(control_plane: ControlPlane, people: People) -> Iterator[Callable[..., str]]:
+    """Makes a namespace with a mode as its label; it is deleted after the test with its pods."""
+    made = []
+
+    def space(mode: str = "", *, name: str = "") -> str:
+        made.append(name or f"{NAME}-{next(_NUMBERS)}")
+        control_plane.create_namespace(made[-1], {"asked": NAME, **({MODE: mode} if mode else {})})
+        return made[-1]
+
+    yield space
+    api = control_plane.api
+    for name in made:
+        api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+
+
+@pytest.fixture
+def make(
+    control_plane: ControlPlane, space: Callable[..., str], make_node: Callable[..., Object]
+) -> Callable[..., Object]:
+    """Makes a bare pod on a node of its own, in a namespace of a mode."""
+
+    def make(mode: str = "", *, name: str = "", node: bool = True, **spec: object) -> Object:
+        bound = make_node()["metadata"]["name"] if node else ""
+        return control_plane.api.create(make_pod("db", space(mode, name=name), bound, **spec))
+
+    return make
+
+
+def standing(pod: Object) -> str:
+    """What is said of a bare pod."""
+    return f"db on {pod['spec']['nodeName']}: its processes may run on, and nobody replaces it"
+
+
+def warning(path: str, pod: Object) -> str:
+    """What is said where a path is only warned of; what is evicted is not in the request."""
+    check = f"check first: kubectl qos explain pod/db -n {pod['metadata']['namespace']}"
+    if path in {"eviction", "drain"}:
+        return f"db: evicted without grace, its processes may run on beside a replacement; {check}"
+    return f"{standing(pod)}; {check}"
+
+
+# Warn
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "drain"])
+def test_F1_policy_warns_once_on_every_path(people: People, make: Callable[..., Object], path: str) -> None:
+    pod = make()
+    done = people.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in told(done.stderr) if "deleting Pods that declare no" not in line] == [warning(path, pod)]
+    assert people.is_gone(path, pod)
+
+
+def test_F1_policy_warns_once_of_forcing_what_is_stopping(people: People, make: Callable[..., Object]) -> None:
+    pod = make()
+    people.control_plane.api.delete(pod)
+    (said,) = told(people.force("delete", pod).stderr)
+    place, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+    assert re.fullmatch(
+        rf"db on {node} is already stopping, until [-0-9T:]+Z if its node answers: forcing stops nothing sooner; "
+        rf"its processes may run on, and nobody replaces it; check first: kubectl qos explain pod/db -n {place}",
+        said,
+    )
+    assert people.pod(pod) is None
+
+
+PROMISES = {
+    "StatefulSet": "promises at most one, but a second may start",
+    "ReplicaSet": "may start a replacement",
+    "ReplicationController": "may start a replacement",
+    "DaemonSet": "may start the next copy",
+    "Job": "may start the work again",
+}
+
+
+@pytest.mark.parametrize("kind", PROMISES)
+def test_F3_policy_says_what_the_owner_promises(
+    people: People, space: Callable[..., str], make_node: Callable[..., Object], kind: str
+) -> None:
+    namespace, node = space(), make_node()["metadata"]["name"]
+    workload = make_workload(kind, namespace, nodeName=node)
+    if kind not in {"DaemonSet", "Job"}:
+        workload["spec"]["replicas"] = 1
+    api = people.control_plane.api
+    api.create(workload)
+    (pod,) = people.control_plane.wait_for(lambda: api.list_items("v1", "Pod", namespace), "its pod")
+    name = pod["metadata"]["name"]
+    (said,) = told(people.force("delete", pod, dry_run=True).stderr)
+    promise = f"{kind} web {PROMISES[kind]} while it still runs"
+    assert said == f"{name} on {node}: {promise}; check first: kubectl qos explain pod/{name} -n {namespace}"
+
+
+def test_F3_policy_leaves_the_promises_of_other_owners_to_them(
+    people: People, space: Callable[..., str], make_node: Callable[..., Object]
+) -> None:
+    pod = make_pod("db", space(), make_node()["metadata"]["name"])
+    owner = {"apiVersion": "example.com/v1", "kind": "StatefulSet", "name": "shop", "uid": "0-0", "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    people.control_plane.api.create(pod)
+    (said,) = told(people.force("delete", pod, dry_run=True).stderr)
+    assert "StatefulSet shop decides whether a second starts while it still runs" in said
+
+
+def test_F1_policy_warns_of_a_collection_pod_by_pod(people: People, make: Callable[..., Object]) -> None:
+    pod = make()
+    node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
+    people.control_plane.api.create(make_pod("web", namespace, node))
+    said = told(people.force("collection", pod).stderr)
+    assert sorted(said) == [warning("collection", pod).replace("db", name) for name in ("db", "web")]
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "CronJob"])
+def test_F1_policy_warns_of_a_period_of_0(people: People, space: Callable[..., str], kind: str) -> None:
+    namespace = space()
+    if kind == "Pod":
+        made, path = make_pod("db", namespace, "", terminationGracePeriodSeconds=0), "spec"
+    else:
+        made, path = make_workload(kind, namespace, terminationGracePeriodSeconds=0), path_of(kind)
+    assert told(people.kubectl("create", "-f", "-", body=made).stderr) == [f"{path}.{NO_GRACE}"]
+
+
+@pytest.mark.parametrize("mode", ["", "deny"])
+def test_F1_policy_warns_of_plain_deletions_of_pods_without_grace_and_never_refuses_them(
+    people: People, make: Callable[..., Object], mode: str
+) -> None:
+    pod = make(mode, terminationGracePeriodSeconds=0)
+    done = people.kubectl("delete", "pod", "db", "-n", pod["metadata"]["namespace"], "--wait=false")
+    assert done.returncode == 0, done.stderr
+    assert told(done.stderr) == [warning("delete", pod)]
+    assert people.pod(pod) is None
+
+
+@pytest.mark.parametrize("mode", ["", "deny"])
+def test_F1_policy_warns_of_plain_collections_for_their_pods_without_grace_and_never_refuses_them(
+    people: People, make: Callable[..., Object], mode: str
+) -> None:
+    pod = make(mode, terminationGracePeriodSeconds=0)
+    namespace = pod["metadata"]["namespace"]
+    graceful = people.control_plane.api.create(make_pod("web", namespace, pod["spec"]["nodeName"]))
+    done = people.kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods")
+    assert done.returncode == 0, done.stderr
+    assert told(done.stderr) == [warning("collection", pod)]
+    assert people.pod(pod) is None
+    stopping = people.pod(graceful)
+    assert stopping is not None
+    assert stopping["metadata"]["deletionGracePeriodSeconds"] == 30
+
+
+@pytest.mark.parametrize("mode", ["", "confirm", "deny"])
+def test_F1_policy_lets_graceful_ways_be(people: People, make: Callable[..., Object], mode: str) -> None:
+    pod = make(mode)
+    namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+    drained = people.kubectl("drain", node, "--force", "--dry-run=server")
+    assert drained.returncode == 0, drained.stderr
+    assert [line for line in told(drained.stderr) if "deleting Pods that declare no" not in line] == []
+    done = people.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Confirm
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "drain"])
+def test_F2_policy_refuses_until_its_own_command_was_typed(
+    people: People, make: Callable[..., Object], path: str
+) -> None:
+    """An eviction is not confirmed itself: it says which deletion can be."""
+    pod = make("confirm")
+    refused = people.force(path, pod)
+    assert refused.returncode == 1
+    if path in {"eviction", "drain"}:
+        line = re.search(r"kubectl delete pod \S+ -n \S+ --grace-period=0 --force", refused.stderr)
+        assert line is not None, refused.stderr
+        path = "delete"
+        refused = people.kubectl(*line[0].split()[1:])
+    assert standing(pod) in refused.stderr
+    assert people.is_untouched(pod)
+
+    command = re.search(rf"kubectl annotate .* {CONFIRMATION}=[-0-9a-f]{{36}} --overwrite", refused.stderr)
+    assert command is not None, refused.stderr
+    people.run(command[0])
+    done = people.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert told(done.stderr) == [warning(path, pod)]
+    assert people.is_gone(path, pod)
+
+
+def test_F2_policy_lets_a_confirmation_die_with_its_pod(people: People, make: Callable[..., Object]) -> None:
+    pod = make("confirm")
+    annotated = make_pod("db", pod["metadata"]["namespace"], pod["spec"]["nodeName"])
+    annotated["metadata"]["annotations"] = {CONFIRMATION: pod["metadata"]["uid"]}
+    people.control_plane.api.delete(pod, grace_period_seconds=0)
+    again = people.control_plane.api.create(annotated)
+    assert people.force("delete", again).returncode == 1
+    assert people.is_untouched(again)
+
+
+# Deny
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "drain"])
+def test_F2_policy_refuses_and_says_what_to_do_instead(people: People, make: Callable[..., Object], path: str) -> None:
+    pod = make("deny")
+    people.control_plane.api.patch(pod, {"metadata": {"annotations": {CONFIRMATION: pod["metadata"]["uid"]}}})
+    namespace = pod["metadata"]["namespace"]
+    refused = people.force(path, pod)
+    assert refused.returncode == 1
+    if path in {"eviction", "drain"}:
+        assert f"db: namespace {namespace} forbids force deletions; evict it with grace, without" in refused.stderr
+    else:
+        remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
+        assert f"{standing(pod)}; namespace {namespace} forbids force deletions; {remedy}" in refused.stderr
+    assert "Warning: Validation" not in refused.stderr
+    assert people.is_untouched(pod)
+
+
+def test_F2_policy_says_how_to_vouch_for_a_machine(people: People, make: Callable[..., Object]) -> None:
+    pod = make("deny")
+    people.control_plane.api.delete(pod)
+    node = pod["spec"]["nodeName"]
+    taint = f"kubectl taint nodes {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    said = people.force("delete", pod).stderr
+    assert f"wait until it has stopped, or once {node} is off for certain: {taint}" in said
+
+
+def test_F2_policy_goes_by_the_mode_of_the_values_where_no_label_is(
+    people: People, make: Callable[..., Object]
+) -> None:
+    pod = make(name=NAMED)
+    refused = people.force("delete", pod, dry_run=True)
+    assert f"namespace {NAMED} forbids force deletions" in refused.stderr
+    people.kubectl("label", "namespace", NAMED, f"{MODE}=warn")
+
+    def warned() -> bool:
+        return told(people.force("delete", pod, dry_run=True).stderr) == [warning("delete", pod)]
+
+    people.control_plane.wait_for(warned, "the label comes first")
+
+
+@pytest.mark.parametrize("path", ["delete", "eviction"])
+def test_F2_policy_warns_of_a_label_that_is_no_mode(people: People, make: Callable[..., Object], path: str) -> None:
+    pod = make("denny")
+    done = people.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    wrong = f"Namespace {pod['metadata']['namespace']}: label {MODE}=denny is none of warn, confirm, deny"
+    assert told(done.stderr) == [warning(path, pod), f"{wrong}: let through with a warning"]
+
+
+@pytest.mark.parametrize(
+    ("path", "mode"), [("delete", ""), ("delete", "confirm"), ("delete", "deny"), ("eviction", "")]
+)
+def test_F2_policy_answers_a_dry_run_as_the_real_one(
+    people: People, make: Callable[..., Object], path: str, mode: str
+) -> None:
+    pod = make(mode)
+    tried = people.force(path, pod, dry_run=True)
+    assert people.is_untouched(pod)
+    done = people.force(path, pod)
+    assert (tried.returncode, tried.stderr) == (done.returncode, done.stderr)
+
+
+# Who and what is never hindered
+
+
+@pytest.mark.parametrize("user", ["system:kube-controller-manager", *CONTROLLERS, ADMIN])
+def test_F2_policy_neither_hinders_nor_warns_controllers(
+    people: People, make: Callable[..., Object], user: str
+) -> None:
+    pod = make("deny")
+    paths = ("collection", "node", "eviction", "delete") if user == "system:kube-controller-manager" else ("delete",)
+    for path in paths:
+        done = people.force(path, pod, user=user, dry_run=True)
+        assert (done.returncode, told(done.stderr)) == (0, []), path
+    assert people.force("delete", pod, user=user).returncode == 0
+    assert people.pod(pod) is None
+
+
+@pytest.mark.parametrize("mode", ["", "deny"])
+def test_F2_policy_neither_hinders_nor_warns_kubelets(people: People, make: Callable[..., Object], mode: str) -> None:
+    pod = make(mode)
+    node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
+    kubelet = people.control_plane.kubeconfig_for_client_certificate(f"system:node:{node}", ["system:nodes"])
+    people.control_plane.api.delete(pod)
+    line = ("delete", "pod", "db", "-n", namespace, "--grace-period=0", "--force", "--wait=false")
+
+    def deleted() -> bool:
+        done = people.control_plane.kubectl(*line, kubeconfig=kubelet, check=False)
+        assert "AdmissionPolicy" not in done.stderr
+        return done.returncode == 0
+
+    people.control_plane.wait_for(deleted, "the authorizer has learnt that the pod is the node's")
+    assert people.pod(pod) is None
+
+
+def test_F2_policy_does_not_refuse_the_deletion_of_a_mirror_pod(
+    people: People, space: Callable[..., str], make_node: Callable[..., Object]
+) -> None:
+    pod = make_pod("db", space("deny"), make_node()["metadata"]["name"])
+    pod["metadata"]["annotations"] = {
+        "kubernetes.io/config.mirror": "0123456789abcdef",
+        "kubernetes.io/config.source": "file",
+    }
+    people.control_plane.api.create(pod)
+    done = people.force("delete", pod)
+    assert done.returncode == 0, done.stderr
+    (said,) = told(done.stderr)
+    assert "it mirrors a static pod, and deleting it stops nothing" in said
+
+
+@pytest.mark.parametrize("state", ["Succeeded", "Failed", "unscheduled"])
+def test_F2_policy_keeps_no_pods_that_run_nothing(people: People, make: Callable[..., Object], state: str) -> None:
+    """Of an eviction it cannot tell, and there is no need for force: one with grace ends them at once, too."""
+    unscheduled = state == "unscheduled"
+    pod = make("deny", **({"node": False, "nodeSelector": {"nowhere": "at-all"}} if unscheduled else {}))
+
+    def finish() -> None:
+        if not unscheduled:
+            people.control_plane.set_pod_status(pod, {"phase": state})
+
+    finish()
+    assert people.force("eviction", pod).returncode == 1
+    namespace = pod["metadata"]["namespace"]
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "db", "namespace": namespace}}
+    path = f"/api/v1/namespaces/{namespace}/pods/db/eviction"
+    assert people.kubectl("create", "--raw", path, "-f", "-", body=body).returncode == 0
+    assert people.pod(pod) is None
+    for path in ("delete", "collection"):
+        again = make_pod("db", namespace, pod["spec"].get("nodeName", ""), nodeSelector=pod["spec"].get("nodeSelector"))
+        people.control_plane.api.create(again)
+        finish()
+        done = people.force(path, pod)
+        assert (done.returncode, told(done.stderr)) == (0, [])
+        assert people.pod(pod) is None
+
+
+def test_F2_policy_leaves_the_releases_own_namespace_alone(people: People, make_node: Callable[..., Object]) -> None:
+    namespace = f"{NAME}-system"
+    people.kubectl("label", "namespace", namespace, f"asked={NAME}", f"{MODE}=deny")
+    pod = people.control_plane.api.create(make_pod("db", namespace, make_node()["metadata"]["name"]))
+    done = people.force("delete", pod)
+    assert (done.returncode, told(done.stderr)) == (0, [])
+
+
+def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People, make: Callable[..., Object]) -> None:
+    """The real one: also of pods without a grace of their own, and of pods that wait for a node."""
+    pod = make("deny")
+    api, namespace = people.control_plane.api, pod["metadata"]["namespace"]
+    api.create(make_pod("without-grace", namespace, pod["spec"]["nodeName"], terminationGracePeriodSeconds=0))
+    api.create(make_pod("waiting", namespace, "", nodeSelector={"nowhere": "at-all"}))
+    # No kubelet confirms that it stopped.
+    people.control_plane.set_pod_status(pod, {"phase": "Succeeded"})
+    people.kubectl("delete", "namespace", namespace, "--wait=false")
+
+    def gone() -> bool:
+        return not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
+
+    people.control_plane.wait_for(gone, "the namespace is gone")
+
+
+# Nodes, of which the pods cannot be told
+
+
+@pytest.mark.parametrize("mode", ["", "deny"])
+def test_F1_policy_warns_of_a_node_that_was_not_drained_and_never_refuses(
+    people: People, make: Callable[..., Object], mode: str
+) -> None:
+    node = make(mode)["spec"]["nodeName"]
+    done = people.kubectl("delete", "node", node, "--dry-run=server")
+    assert done.returncode == 0
+    consequence = "without the Node, pod garbage collection force deletes the pods that still run there"
+    remedy = f"drain it first: kubectl drain {node} --ignore-daemonsets"
+    assert told(done.stderr) == [f"{node} is not cordoned, so it was not drained: {consequence}; {remedy}"]
+    cloud = people.kubectl("delete", "node", node, "--dry-run=server", user="system:cloud-controller-manager")
+    assert told(cloud.stderr) == []
+    finalized = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
+    people.control_plane.api.patch(finalized, {"metadata": {"finalizers": ["example.com/drain"]}})
+    assert told(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []
+    people.control_plane.api.patch(finalized, {"metadata": {"finalizers": None}})
+    people.kubectl("cordon", node)
+    assert told(people.kubectl("delete", "node", node).stderr) == []
+    assert not people.has_node(node)

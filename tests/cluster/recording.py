@@ -1,0 +1,68 @@
+"""A source in memory that writes down what it is asked for, and refuses some of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from podrules.cluster.errors import Forbidden, NotServed
+from podrules.cluster.kinds import NODE_PROXIES, Kind
+from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.memory import MemorySource
+from podrules.model.base import KubeObject, Model
+from podrules.model.selectors import Selector
+
+__all__ = ["RecordingSource"]
+
+T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+
+
+class RecordingSource:
+    """What was asked for is written as for kubectl: ``list services -n shop``, ``get nodes node-1``."""
+
+    description = "the cluster"
+    namespace = "default"
+    side_by_side = False
+    now = None
+
+    def __init__(
+        self,
+        objects: Iterable[Mapping[str, Any]] = (),
+        *,
+        forbidden: Collection[str] = (),
+        not_served: Collection[str] = (),
+        git_version: str | None = None,
+        kubelets: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Hold objects and answers of kubelets; resources by their names in RBAC are refused, or unknown."""
+        self.git_version = git_version
+        self._memory = MemorySource(objects, description=self.description, kubelets=kubelets or {})
+        self._forbidden = forbidden
+        self._not_served = not_served
+        self.asked: list[str] = []
+
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+        """See `Source.get`."""
+        self._ask("get", kind, namespace, name)
+        return self._memory.get(kind, name, namespace)
+
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
+        """See `Source.list`."""
+        self._ask("list", kind, namespace, field_selector)
+        return self._memory.list(kind, namespace, selector=selector, field_selector=field_selector)
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """See `Source.kubelet`."""
+        self._ask("get", NODE_PROXIES, None, f"{node} {endpoint.path}")
+        return self._memory.kubelet(node, endpoint)
+
+    def _ask(self, verb: str, kind: Kind[Any], namespace: str | None, which: str) -> None:
+        place = f" -n {namespace}" if namespace else ""
+        self.asked.append(f"{verb} {kind.rbac_name}{f' {which}' if which else ''}{place}")
+        if kind.rbac_name in self._forbidden:
+            raise Forbidden(verb, kind, namespace, "no")
+        if kind.rbac_name in self._not_served:
+            raise NotServed(kind)

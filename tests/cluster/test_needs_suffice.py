@@ -1,0 +1,86 @@
+"""From just what is read, the rules answer as from the whole cluster: upstream's recorded cases."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import fields
+
+from podrules.cluster.device_kinds import (
+    DEVICE_CLASSES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import ALL_KINDS, Kind
+from podrules.cluster.memory import MemorySource
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.profile import read_profiles
+from tests.parity.schedule import answer_schedule
+
+Object = dict[str, Any]
+
+CASES = Path(__file__).resolve().parents[1] / "testdata" / "conformance"
+DEVICES = (DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, RESOURCE_SLICES)
+KINDS = {kind.plural: kind for kind in (*ALL_KINDS, *DEVICES)}
+LISTS: Mapping[str, tuple[str, Kind[Any]]] = {
+    field.encode_name: (field.name, KINDS[field.encode_name.lower()])
+    for field in fields(ClusterSnapshot)
+    if field.name != "pod_disruption_budgets"
+}
+"""A case's lists: fields of the snapshot, and kinds; budgets are read once preemption is looked at."""
+
+
+def _cases(suite: str) -> Iterator[Object]:
+    with gzip.open(CASES / f"{suite}.jsonl.gz", "rt") as file:
+        for line in file:
+            yield json.loads(line)["input"]
+
+
+def _read(case: Object) -> Object:
+    """The case with the objects that are read for its pod."""
+    args = read_profiles(case["schedulerConfiguration"])["default-scheduler"].args
+    objects = [
+        {"apiVersion": kind.api_version, "kind": kind.kind, **entry}
+        for name, (_, kind) in LISTS.items()
+        for entry in case.get(name, ())
+    ]
+    cluster = Gatherer(MemorySource(objects, description="a case")).snapshot([from_object(case["pod"], Pod)], args)
+    assert cluster.snapshot is not None
+    read: Object = {}
+    for name, (field, _) in LISTS.items():
+        known = {(entry.metadata.namespace, entry.metadata.name) for entry in getattr(cluster.snapshot, field)}
+        read[name] = [entry for entry in case.get(name, ()) if _key(entry) in known]
+    return {**case, **read}
+
+
+def _key(entry: Object) -> tuple[str, str]:
+    return entry["metadata"].get("namespace", ""), entry["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("suite", "spared"),
+    [
+        ("schedule", {"namespaces", "services", "replicationControllers", "replicaSets", "statefulSets"}),
+        ("schedule_dra", {"namespaces", "services", "resourceClaims", "resourceSlices", "deviceClasses"}),
+    ],
+)
+def test_less_is_read_and_the_same_is_answered(suite: str, spared: set[str]) -> None:
+    left_out: Counter[str] = Counter()
+    wrong = []
+    for number, case in enumerate(_cases(suite)):
+        read = _read(case)
+        if answer_schedule(read) != answer_schedule(case):
+            wrong.append(number)
+        left_out.update(name for name in LISTS if len(read[name]) < len(case.get(name, ())))
+    assert wrong == []
+    assert spared <= left_out.keys(), left_out

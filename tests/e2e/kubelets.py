@@ -1,0 +1,216 @@
+"""What a node's kubelet and its CSI driver do at the API, while it answers: heartbeats, pod statuses, volumes.
+
+There are no machines here. A kubelet that falls silent leaves everything in the API as it was, as in a partition.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from tests.controlplane.client import ApiClient, ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+
+__all__ = ["DRIVER", "Kubelet", "claimed_volume", "is_gone", "uid_of"]
+
+DRIVER = "block.csi.example.com"
+_PERIOD_SECONDS = 0.2
+_LEASES = "kube-node-lease"
+
+
+class Kubelet:
+    """One node and whoever speaks for it, from the block's beginning to its end."""
+
+    def __init__(self, control_plane: ControlPlane, name: str, *, zone: str = "", cordoned: bool = False) -> None:
+        """Describe it.
+
+        Args:
+            control_plane: The cluster.
+            name: The node's.
+            zone: The node's; none when it is empty.
+            cordoned: Whether the scheduler leaves it alone, so that no pods of others come.
+        """
+        self._api: ApiClient = control_plane.api
+        self._plane = control_plane
+        self.name = name
+        self._zone = zone
+        self._cordoned = cordoned
+        self._holds = threading.Event()
+        self._mounted: list[str] = []
+        self._silent = threading.Event()
+        self._ended = threading.Event()
+        self._round = threading.Lock()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        labels = {"topology.kubernetes.io/zone": self._zone} if self._zone else {}
+        node = self._plane.create_node(self.name, labels=labels, unschedulable=self._cordoned)
+        # Its volumes are attached by the attach/detach controller, as the kubelet's default has it.
+        managed = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+        self._api.patch(node, {"metadata": {"annotations": managed}})
+        self._renew()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def hold(self) -> None:
+        """From here on deleted pods are not stopped, as if their processes took long."""
+        self._holds.set()
+
+    def let_go(self) -> None:
+        """They stop."""
+        self._holds.clear()
+
+    def fall_silent(self) -> None:
+        """From here on nothing is heard of it."""
+        self._silent.set()
+        with self._round:  # The round under way is the last.
+            pass
+
+    def answer_again(self) -> None:
+        """It is back, and says so."""
+        self._renew()
+        self._report({"conditions": [_ready()]})
+        self._silent.clear()
+
+    def _run(self) -> None:
+        try:
+            while not self._ended.wait(_PERIOD_SECONDS):
+                with self._round:
+                    if not self._silent.is_set():
+                        # The API server may be cut off for a while, or an object change under our hands.
+                        with contextlib.suppress(ApiError, OSError):
+                            self._do_a_round()
+        finally:
+            self._api.close()
+
+    def _do_a_round(self) -> None:
+        self._renew()
+        if not _is_ready(self._api.get("v1", "Node", self.name)):
+            # It was taken for lost, as when the API server was cut off for a while.
+            self._report({"conditions": [_ready()]})
+        attached = self._attach()
+        mounted = []
+        for pod in self._api.list_items("v1", "Pod", fieldSelector=f"spec.nodeName={self.name}"):
+            volumes = _volumes(pod)
+            mounted += [f"kubernetes.io/csi/{DRIVER}^{volume}" for volume in volumes]
+            if "deletionTimestamp" in pod["metadata"]:
+                if not self._holds.is_set():
+                    self._confirm_end(pod)
+            elif pod["status"]["phase"] == "Pending" and attached.issuperset(volumes):
+                self._api.patch(pod, {"status": _running(pod)}, subresource="status")
+        if mounted != self._mounted:
+            self._report({"volumesInUse": mounted})
+            self._mounted = mounted
+
+    def _renew(self) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": now}
+        metadata = {"name": self.name, "namespace": _LEASES}
+        self._api.apply([{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}])
+
+    def _report(self, status: Mapping[str, Any]) -> None:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name}}
+        self._api.patch(node, {"status": dict(status)}, subresource="status")
+
+    def _confirm_end(self, pod: Object) -> None:
+        ended = {"exitCode": 0, "reason": "Completed", "finishedAt": _now(), "startedAt": _now()}
+        statuses = [_container(entry["name"], {"terminated": ended}) for entry in pod["spec"]["containers"]]
+        self._api.patch(pod, {"status": {"phase": "Succeeded", "containerStatuses": statuses}}, subresource="status")
+        self._api.delete(pod, grace_period_seconds=0)
+
+    def _attach(self) -> set[str]:
+        """What the driver's external-attacher writes; the volumes that are attached here."""
+        attached = set()
+        for entry in self._api.list_items("storage.k8s.io/v1", "VolumeAttachment"):
+            if entry["spec"]["nodeName"] == self.name:
+                if not entry.get("status", {}).get("attached"):
+                    self._api.patch(entry, {"status": {"attached": True}}, subresource="status")
+                attached.add(entry["spec"]["source"]["persistentVolumeName"])
+        return attached
+
+
+def _volumes(pod: Object) -> list[str]:
+    """The volumes that a pod claims; claims and volumes have the same names here."""
+    sources = (entry.get("persistentVolumeClaim") for entry in pod["spec"].get("volumes", ()))
+    return [source["claimName"] for source in sources if source]
+
+
+def claimed_volume(name: str, namespace: str, access_mode: str = "ReadWriteOnce") -> list[Object]:
+    """A claim and the CSI volume that it is bound to; volume and handle are named as the claim."""
+    spec = {"accessModes": [access_mode], "storageClassName": "", "volumeName": name}
+    size = {"storage": "1Gi"}
+    source = {"driver": DRIVER, "volumeHandle": name}
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": name, "namespace": namespace}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {
+                "accessModes": [access_mode],
+                "capacity": size,
+                "csi": source,
+                "claimRef": reference,
+                "storageClassName": "",
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {**spec, "resources": {"requests": size}},
+        },
+    ]
+
+
+def uid_of(control_plane: ControlPlane, namespace: str, pod: str) -> str:
+    """The uid of the pod of that name, empty when there is none."""
+    found = control_plane.api.list_items("v1", "Pod", namespace, fieldSelector=f"metadata.name={pod}")
+    return found[0]["metadata"]["uid"] if found else ""
+
+
+def is_gone(control_plane: ControlPlane, namespace: str, pod: str) -> bool:
+    """Whether there is no pod of that name."""
+    return not uid_of(control_plane, namespace, pod)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_ready(node: Object) -> bool:
+    return any((entry["type"], entry["status"]) == ("Ready", "True") for entry in node["status"]["conditions"])
+
+
+def _ready() -> Object:
+    now = _now()
+    return {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+
+
+def _container(name: str, state: Mapping[str, Any]) -> Object:
+    running = "running" in state
+    return {"name": name, "image": "x", "imageID": "x", "ready": running, "restartCount": 0, "state": dict(state)}
+
+
+def _running(pod: Object) -> Object:
+    statuses = [_container(entry["name"], {"running": {"startedAt": _now()}}) for entry in pod["spec"]["containers"]]
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": _now()} for kind in ("Ready", "ContainersReady")
+    ]
+    return {"phase": "Running", "containerStatuses": statuses, "conditions": conditions, "startTime": _now()}

@@ -1,0 +1,142 @@
+"""A cluster in which the real scheduler is given pods one by one: how it is made, read and waited for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from podrules.cluster.client import ClientTransport
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.live import LiveSource
+from podrules.features import Features
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.profile import read_profiles
+from podrules.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduler.runtime import Framework, new_framework
+from tests.controlplane.client import ApiClient, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_pod, on
+
+__all__ = ["ALL_NODES", "await_node", "create_nodes", "make_framework", "read_cluster", "settled", "why_not"]
+
+ALL_NODES: Final[Object] = {
+    "percentageOfNodesToScore": 100,
+    "profiles": [
+        {
+            "pluginConfig": [
+                {
+                    "name": "DefaultPreemption",
+                    "args": {
+                        "apiVersion": "kubescheduler.config.k8s.io/v1",
+                        "kind": "DefaultPreemptionArgs",
+                        "minCandidateNodesPercentage": 100,
+                    },
+                }
+            ]
+        }
+    ],
+}
+"""Nothing is left to chance but the choice among equals."""
+
+_LAST: Final = {"example.com/last": "true"}
+"""The label of the node that is created after all others."""
+_THREADS: Final = 4
+
+
+def make_framework() -> Framework:
+    """The plugins of the scheduler that is configured so."""
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    profiles = read_profiles(configuration | ALL_NODES, PLUGIN_ARGS)
+    return new_framework(profiles["default-scheduler"])
+
+
+def create_nodes(plane: ControlPlane, nodes: Sequence[Mapping[str, Any]], namespace: str) -> None:
+    """Create nodes from arguments of `ControlPlane.create_node`; returns when the scheduler knows all of them.
+
+    The last one is made one that every pod may go to, and a pod is left on it.
+    """
+    *most, last = nodes
+
+    def create(some: Sequence[Mapping[str, Any]]) -> None:
+        try:
+            for node in some:
+                plane.create_node(**node)
+        finally:
+            plane.api.close()
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(create, (most[first::_THREADS] for first in range(_THREADS))))
+    plane.create_node(**{**last, "labels": last["labels"] | _LAST, "unschedulable": False, "taints": []})
+    # Nodes come to the scheduler in their order: where the last one is known, all are.
+    metadata = {"name": "first", "namespace": namespace}
+    spec = {"nodeSelector": _LAST, "containers": [container()]}
+    first = plane.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    plane.wait_for(
+        lambda: plane.api.get("v1", "Pod", first["metadata"]["name"], namespace)["spec"].get("nodeName"),
+        "the scheduler knows all nodes",
+    )
+
+
+def await_node(plane: ControlPlane, node: Mapping[str, Any], namespace: str) -> None:
+    """Returns when the scheduler knows a ready node as it is, and what was done to nodes before.
+
+    It hears of nodes and of pods apart. A pod that comes first is judged on the nodes of a moment ago, and the words
+    for it stay: when a node of an earlier test goes, nothing is tried again.
+    """
+    keys = ["node.kubernetes.io/unschedulable", *(taint["key"] for taint in node["spec"].get("taints", ()))]
+    # Not any taint: that it is not ready is taken from a node last.
+    tolerations = [{"key": key, "operator": "Exists"} for key in keys]
+    spec: Object = {"nodeSelector": on(node), "tolerations": tolerations, "schedulerName": "default-scheduler"}
+    probe = plane.api.create(make_pod(namespace, "probe", **spec))
+    plane.wait_for(
+        lambda: plane.api.get("v1", "Pod", "probe", namespace)["spec"].get("nodeName"), "the scheduler knows the node"
+    )
+    plane.api.delete(probe, grace_period_seconds=0)
+
+
+def read_cluster(
+    plane: ControlPlane, pods: Sequence[Object], *, budgets: bool = False
+) -> tuple[ClusterSnapshot, Features]:
+    """The cluster as the product reads it for these pods."""
+    transport = ClientTransport(kubeconfig=str(plane.admin_kubeconfig), request_timeout=20)
+    try:
+        gatherer = Gatherer(LiveSource(transport, namespace=None))
+        cluster = gatherer.snapshot([from_object(pod, Pod) for pod in pods], budgets=budgets)
+        features = gatherer.features
+    finally:
+        transport.close()
+    assert cluster.snapshot is not None, cluster.unread
+    return cluster.snapshot, features
+
+
+def settled(api: ApiClient, pod: Object, *, unlike: str = "", seconds: float = 90) -> Object:
+    """The pod once the scheduler has bound it or has given up.
+
+    Args:
+        api: Where it is read.
+        pod: It has been created.
+        unlike: What the scheduler has said before: a message that is waited past.
+        seconds: How long at most.
+    """
+    deadline = time.monotonic() + seconds
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    while time.monotonic() < deadline:
+        now = api.get("v1", "Pod", name, namespace)
+        if now["spec"].get("nodeName") or why_not(now) not in ("", unlike):
+            return now
+        time.sleep(0.004)
+    raise TimeoutError(f"the scheduler did not look at {json.dumps(pod)}")
+
+
+def why_not(pod: Object) -> str:
+    """The message of a PodScheduled condition that is False; empty when there is none."""
+    for condition in pod["status"].get("conditions", ()):
+        if (condition["type"], condition["status"]) == ("PodScheduled", "False"):
+            message: str = condition["message"]
+            return message if condition["reason"] == "Unschedulable" else f"{condition['reason']}: {message}"
+    return ""

@@ -1,0 +1,184 @@
+"""Completion as people have it: through the real kubectl, and in real shells with Tab."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podrules.cluster.client import ClientTransport
+from podrules.cluster.kinds import PODS
+from podrules.cluster.live import LiveSource
+from podrules.cluster.transport import Response
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_pod, node_name
+from tests.e2e.plugin import SCRIPTS, Plugin, proxies_of, with_contexts
+from tests.kubectl_plugin.terminals import resize
+
+pytestmark = pytest.mark.controlplane
+
+SHELLS = ("bash", "zsh", "fish")
+BASH_COMPLETION = Path("/usr/share/bash-completion/bash_completion")
+"""What kubectl's script for bash needs; Debian's and Fedora's place."""
+PROMPT = "ready> "
+PATIENCE = 60.0
+"""Seconds; generous, for other programs may need the machine."""
+PATIENT = {"KUBECTL_QOS_COMPLETION_SECONDS": "60"}
+NO_FILES = ":4"
+
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    assert (SCRIPTS / "kubectl_complete-qos").exists(), "make .venv anew: the entry point is not installed"
+
+
+@pytest.fixture
+def pods(control_plane: ControlPlane, namespace: str) -> str:
+    """A namespace with pods and a Deployment without replicas."""
+    control_plane.apply([make_pod(namespace, name) for name in ("web-0", "web-1", "db-0")])
+    return namespace
+
+
+def _completed(
+    control_plane: ControlPlane, qos: Plugin, *words: str, kubeconfig: Path | None = None
+) -> tuple[list[str], str]:
+    """What kubectl answers a shell: candidates without explanation, and the directive."""
+    environment = {**qos.environment(kubeconfig), **PATIENT}
+    done = control_plane.kubectl("__complete", "qos", *words, kubeconfig=kubeconfig, env=environment)
+    *lines, directive = done.stdout.splitlines()
+    assert not list(qos.runtime.iterdir()), "a folder with a socket is left"
+    assert not proxies_of(qos.runtime), "a kubectl proxy is left"
+    return sorted(line.partition("\t")[0] for line in lines), directive
+
+
+def test_K_live_names(control_plane: ControlPlane, qos: Plugin, pods: str) -> None:
+    assert _completed(control_plane, qos, "explain", "-n", pods, "pod/") == (
+        ["pod/db-0", "pod/web-0", "pod/web-1"],
+        NO_FILES,
+    )
+    assert _completed(control_plane, qos, "delete", "-n", pods, "pod/w") == (["pod/web-0", "pod/web-1"], NO_FILES)
+    assert _completed(control_plane, qos, "explain", "pod", f"--namespace={pods}", "d") == (["db-0"], NO_FILES)
+
+
+def test_K_live_nodes_and_namespaces(
+    control_plane: ControlPlane, qos: Plugin, make_node: Callable[..., Object], namespace: str
+) -> None:
+    name = node_name(make_node())
+    assert _completed(control_plane, qos, "node", name) == ([name], NO_FILES)
+    assert _completed(control_plane, qos, "fence", f"node/{name}") == ([f"node/{name}"], NO_FILES)
+    assert _completed(control_plane, qos, "explain", "--on", name) == ([name], NO_FILES)
+    assert _completed(control_plane, qos, "explain", "-n", namespace) == ([namespace], NO_FILES)
+
+
+def test_K_contexts_and_their_namespace(control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path) -> None:
+    contexts = {"here": {"namespace": pods}, "there": {}}
+    kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, "there")
+    assert _completed(control_plane, qos, "explain", "--context", "", kubeconfig=kubeconfig) == (
+        ["here", "there"],
+        NO_FILES,
+    )
+    named = _completed(control_plane, qos, "explain", "--context=here", "pod/db", kubeconfig=kubeconfig)
+    assert named == (["pod/db-0"], NO_FILES)
+
+
+def test_K_who_may_not_list_gets_nothing(control_plane: ControlPlane, qos: Plugin, pods: str) -> None:
+    kubeconfig = control_plane.kubeconfig_for_client_certificate("nobody-at-all")
+    assert _completed(control_plane, qos, "explain", "-n", pods, "pod/", kubeconfig=kubeconfig) == ([], NO_FILES)
+
+
+def test_K_only_names_are_sent(control_plane: ControlPlane, pods: str) -> None:
+    class Recording(ClientTransport):
+        """Keeps what comes."""
+
+        body = b""
+
+        def get(self, path: str, accept: str = "application/json", *, timeout: float | None = None) -> Response:
+            status, self.body = super().get(path, accept, timeout=timeout)
+            return status, self.body
+
+    transport = Recording(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=30)
+    try:
+        assert sorted(LiveSource(transport, namespace=pods).names(PODS, pods)) == ["db-0", "web-0", "web-1"]
+    finally:
+        transport.close()
+    assert b'"PartialObjectMetadataList"' in transport.body
+    assert b'"spec"' not in transport.body
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("exp", ["explain"]),
+        ("explain -n NAMESPACE pod/d", ["explain", "-n", "NAMESPACE", "pod/db-0"]),
+        ("explain -n NAMESPACE pod/we", ["explain", "-n", "NAMESPACE", "pod/web-"]),
+        ("explain --output=ya", ["explain", "--output=yaml"]),
+        ("fence --confirm-p", ["fence", "--confirm-powered-off"]),
+    ],
+    ids=["command", "name", "what names share", "value", "flag"],
+)
+def test_K_tab_is_pressed(qos: Plugin, pods: str, tmp_path: Path, shell: str, typed: str, completed: list[str]) -> None:
+    told = _tell_words(tmp_path)
+    words = _start_up(shell, tmp_path)
+    environment = {**qos.environment(), **PATIENT, "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+    environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"
+    # fish leaves a pipe of its own there: it must not be taken for something that the plugin left.
+    del environment["XDG_RUNTIME_DIR"]
+    master, slave = pty.openpty()
+    resize(slave, rows=24, columns=200)
+    process = subprocess.Popen(["setsid", "--ctty", *words], env=environment, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    try:
+        _read_until(master, lambda text: PROMPT.encode() in text)
+        line = f"kubectl qos {typed}".replace("NAMESPACE", pods)
+        # To the line's start, where another program is put before it, which is then run instead of kubectl.
+        os.write(master, f"{line}\t\x01tell \r".encode())
+        _read_until(master, lambda _: told.exists())
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    assert told.read_text().splitlines() == ["kubectl", "qos", *(word.replace("NAMESPACE", pods) for word in completed)]
+
+
+def _tell_words(folder: Path) -> Path:
+    """A program ``tell`` that writes its words to a file, whole or not at all; returns the file."""
+    told = folder / "told"
+    program = folder / "tell"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}.part && mv {told}.part {told}\n')
+    program.chmod(0o755)
+    return told
+
+
+def _start_up(shell: str, folder: Path) -> list[str]:
+    """The command of a shell that sets completion up as our page says, and then prompts."""
+    program = shutil.which(shell)
+    missing = shell if program is None else "the package bash-completion"
+    if program is None or (shell == "bash" and not BASH_COMPLETION.exists()):
+        assert os.environ.get("CI") != "true", f"{missing} is not installed"
+        pytest.skip(f"{missing} is not installed")
+    if shell == "fish":
+        prompt = f"function fish_prompt; echo '{PROMPT}'; end; function fish_greeting; end"
+        return [program, "--init-command", f"kubectl completion fish | source; {prompt}"]
+    before = {"bash": f"source {BASH_COMPLETION}", "zsh": "autoload -Uz compinit; compinit -u"}
+    start = folder / ".zshrc"
+    start.write_text(f"{before[shell]}\nsource <(kubectl completion {shell})\nPS1='{PROMPT}'\n")
+    return [program, "--rcfile", str(start), "-i"] if shell == "bash" else [program, "-i"]
+
+
+def _read_until(master: int, done: Callable[[bytes], bool]) -> None:
+    """Read a terminal, for a shell stops where nobody does."""
+    text = b""
+    deadline = time.monotonic() + PATIENCE
+    while not done(text):
+        assert time.monotonic() < deadline, text
+        if select.select([master], [], [], 0.1)[0]:
+            text += os.read(master, 1 << 16)

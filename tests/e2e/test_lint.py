@@ -1,0 +1,59 @@
+"""What ``kubectl qos lint`` calls an error the API server refuses, and what has none it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podrules.checks.objects import Manifest, Objects, read_manifest
+from podrules.checks.rules import RULES, Level
+from podrules.checks.run import check
+from tests.controlplane.client import ApiError
+from tests.controlplane.control_plane import ControlPlane
+
+pytestmark = pytest.mark.controlplane
+
+DATA = Path(__file__).resolve().parents[1] / "testdata" / "lint"
+REFUSED_UNLESS = {"priority-without-class"}
+"""Warnings that say that it depends on the cluster: this one has no default class."""
+
+
+def _read(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((DATA / f"{name}.yaml").read_text(encoding="utf-8")))
+
+
+def _problem(control_plane: ControlPlane, entry: dict[str, Any], namespace: str) -> str:
+    """What the API server objects to; empty: it takes the object."""
+    api = control_plane.api
+    entry = {**entry, "metadata": {**entry["metadata"], "namespace": namespace}}
+    if entry["kind"] == "PriorityClass":
+        del entry["metadata"]["namespace"]
+    path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"].get("namespace"))
+    try:
+        api.request("POST", path, entry, query={"dryRun": "All"})
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+def test_errors_are_refused(control_plane: ControlPlane, namespace: str) -> None:
+    entries = _read("refused")
+    problems = [_problem(control_plane, entry, namespace) for entry in entries]
+    taken = [entry["metadata"] for entry, problem in zip(entries, problems, strict=True) if not problem]
+    assert len(entries) > 50
+    assert taken == []
+    # Refused for what it says, and not for want of permission or of a namespace.
+    assert {problem.split()[0] for problem in problems} <= {"400", "403", "422"}
+
+
+def test_what_has_no_error_is_taken(control_plane: ControlPlane, namespace: str) -> None:
+    entries = _read("unwanted")
+    manifests = [(read_manifest(number, entry), entry) for number, entry in enumerate(entries)]
+    findings = check(Objects.of([(found, entry) for found, entry in manifests if isinstance(found, Manifest)]))
+    assert not [finding for finding in findings if RULES[finding.rule].level is Level.ERROR]
+    expected = {finding.position for finding in findings if finding.rule in REFUSED_UNLESS}
+    problems = {number: _problem(control_plane, entry, namespace) for number, entry in enumerate(entries)}
+    assert {number for number, problem in problems.items() if problem} == expected, problems

@@ -1,0 +1,300 @@
+"""``kubectl qos node`` on the real API server, whose node proxy reaches a server that answers as a kubelet does."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.kubelet_answers import KubeletAnswers, own_address
+from tests.e2e.objects import container, make_pod, node_name
+from tests.e2e.plugin import Plugin, flat
+
+pytestmark = pytest.mark.controlplane
+
+MI = 1 << 20
+CONFIG = {
+    "evictionHard": {"memory.available": "300Mi"},
+    "enforceNodeAllocatable": ["pods"],
+    "kubeReserved": {"memory": "1Gi"},
+    "failCgroupV1": True,
+}
+READS = {"": {"nodes": ["get"], "pods": ["get", "list"]}, "scheduling.k8s.io": {"priorityclasses": ["get"]}}
+
+
+@pytest.fixture
+def node(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Plugin:
+    """``kubectl qos node``."""
+    return Plugin(control_plane, tmp_path_factory.mktemp("run"), command="node")
+
+
+@pytest.fixture
+def kubelet(tmp_path: Path) -> Iterator[KubeletAnswers]:
+    """A kubelet that answers."""
+    address = own_address()
+    if address is None:
+        pytest.skip("this machine has no address but loopback, and the API server proxies to no loopback address")
+    with KubeletAnswers(address, tmp_path) as answering:
+        yield answering
+
+
+@pytest.fixture
+def name(control_plane: ControlPlane, make_node: Callable[..., Object], namespace: str, kubelet: KubeletAnswers) -> str:
+    """The node of that kubelet, with three running pods that it measures, and one elsewhere."""
+    made = node_name(make_node(status=kubelet.status))
+    elsewhere = node_name(make_node())
+    used = {"burstable": 2000, "best-effort": 100, "quiet": 50}
+    requests = {"burstable": {"memory": "1Gi"}, "quiet": {"memory": "100Mi"}}
+    pods = [
+        make_pod(namespace, pod, containers=[container(requests=requests.get(pod))]) for pod in (*used, "elsewhere")
+    ]
+    stored = control_plane.apply(pods)
+    for pod in stored:
+        own = pod["metadata"]["name"] in used
+        control_plane.bind(pod, made if own else elsewhere)
+        control_plane.set_pod_status(pod, {"phase": "Running"})
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in stored}
+    kubelet.answers = {
+        "/stats/summary": _summary(made, namespace, {pod: (uids[pod], size) for pod, size in used.items()}),
+        "/configz": {"kubeletconfig": CONFIG},
+    }
+    return made
+
+
+def _summary(node: str, namespace: str, pods: dict[str, tuple[str, int]]) -> Object:
+    def memory(size: int) -> Object:
+        return {"time": "2026-01-01T00:00:00Z", "workingSetBytes": size * MI, "rssBytes": size * MI}
+
+    measured = [
+        {
+            "podRef": {"name": pod, "namespace": namespace, "uid": uid},
+            "containers": [{"name": "app", "memory": memory(size)}],
+            "memory": memory(size),
+        }
+        for pod, (uid, size) in pods.items()
+    ]
+    whole = {"nodeName": node, "memory": {**memory(7192), "availableBytes": 1000 * MI}}
+    return {"node": whole, "pods": measured}
+
+
+def _pods(places: Sequence[Object]) -> list[str]:
+    return [place["pod"] for place in places]
+
+
+def test_Q3_Q6_node_by_its_own_kubelet(node: Plugin, name: str, kubelet: KubeletAnswers) -> None:
+    report = node.json(name)
+
+    assert kubelet.asked == ["/stats/summary", "/configz"]
+    assert (report["usageSource"], report["thresholdSource"], report["unread"]) == ("stats/summary", "Kubelet", [])
+    machine, kubepods = report["oom"][:2]
+    # 875 + 244 is more than 1000 + 12.
+    assert _pods(machine["places"]) == ["burstable", "best-effort", "quiet"]
+    assert (machine["memory"] // MI, kubepods["memory"] // MI) == (8192, 7168)
+    assert machine["places"][0]["decidedBy"] == "UsageDespiteAdj"
+    memory = next(order for order in report["evictions"] if order["signal"] == "memory.available")
+    assert _pods(memory["places"]) == ["burstable", "best-effort", "quiet"]
+    assert memory["places"][1]["decidedBy"] == "ExceedsRequest"
+    threshold = report["thresholds"][0]
+    assert (threshold["quantity"], threshold["headroom"], threshold["met"]) == ("300Mi", "700Mi", False)
+    assert report["promised"]["pods"] == 3
+
+
+def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Plugin, qos: Plugin, name: str, namespace: str) -> None:
+    text = node.text(f"node/{name}")
+    assert f"the kernel kills container app of {namespace}/burstable first" in text
+    assert (
+        "Headroom: 700Mi until the first eviction (memory.available < 300Mi: the kubelet's own configuration)" in text
+    )
+    assert "Measured by the kubelet (stats/summary)" in text
+    place = qos.text("pod/best-effort", "-n", namespace)
+    assert f"2nd of 3 containers that the kernel kills if {name} runs out: app, 1012 = 12 + 1000" in place
+    assert "2nd of 3 pods that the kubelet evicts for memory: 100Mi, no request" in place
+
+
+def test_Q3_Q6_manifest_on_the_node(qos: Plugin, name: str, namespace: str, tmp_path: Path) -> None:
+    manifest = tmp_path / "pod.json"
+    coming = make_pod(namespace, "coming", requests={"memory": "3Gi"})
+    manifest.write_text(json.dumps(coming))
+    (entry,) = qos.json("-f", manifest, "--on", f"node/{name}", "--no-placement")["pressure"]
+    assert (entry["node"], entry["assumption"], entry["usageSource"]) == (name, "Requests", "stats/summary")
+    # 625 + 375 is less than 1000 + 12, and as much as quiet's 988 + 6 is less.
+    assert entry["oom"][0]["place"]["rank"] == 3
+
+
+def _user(control_plane: ControlPlane, who: str, node_rules: dict[str, list[str]]) -> Path:
+    """A user who may read pods and nodes everywhere, and these subresources of nodes."""
+    rbac = "rbac.authorization.k8s.io"
+    granted = {**READS, "": {**READS[""], **node_rules}}
+    rules = [
+        {"apiGroups": [group], "resources": [resource], "verbs": verbs}
+        for group, resources in granted.items()
+        for resource, verbs in resources.items()
+    ]
+    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": who}, "rules": rules}
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": who},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": who},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": who}],
+    }
+    control_plane.apply([role, binding])
+
+    def allowed() -> bool:
+        wanted = {"verb": "list", "resource": "pods"}
+        review = {"apiVersion": "authorization.k8s.io/v1", "spec": {"user": who, "resourceAttributes": wanted}}
+        answer = control_plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"]["allowed"])
+
+    control_plane.wait_for(allowed, f"{who} may list pods")
+    return control_plane.kubeconfig_for_client_certificate(who)
+
+
+@pytest.mark.parametrize(
+    ("rules", "source"),
+    [
+        pytest.param({}, "none", id="no right"),
+        pytest.param({"nodes/stats": ["get"], "nodes/configz": ["get"]}, "none", id="finer rights do not count here"),
+        pytest.param({"nodes/proxy": ["get"]}, "stats/summary", id="nodes proxy"),
+    ],
+)
+def test_right_that_the_api_server_asks_for(
+    control_plane: ControlPlane,
+    node: Plugin,
+    name: str,
+    kubelet: KubeletAnswers,
+    request: pytest.FixtureRequest,
+    rules: dict[str, list[str]],
+    source: str,
+) -> None:
+    kubeconfig = _user(control_plane, f"{name}-{'-'.join(rules).replace('/', '-') or 'nothing'}", rules)
+
+    report = node.json(name, kubeconfig=kubeconfig)
+
+    assert report["usageSource"] == source
+    assert bool(kubelet.asked) is (source != "none")
+    text = flat(node(name, kubeconfig=kubeconfig).out)
+    said = "nodes/proxy: you may not get them (kubectl auth can-i get nodes/proxy)"
+    assert (said in text, "with get nodes/proxy: resident memory" in text) == (source == "none", source == "none")
+
+
+def test_without_right_to_list_pods_nothing_is_ranked(control_plane: ControlPlane, node: Plugin, name: str) -> None:
+    kubeconfig = control_plane.kubeconfig_for_client_certificate("nobody-in-particular")
+    ran = node(name, kubeconfig=kubeconfig)
+    assert (ran.code, ran.out) == (4, "")
+    assert "you may not get nodes" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param("<html>", "stats/summary of {name}: not valid JSON", id="rubbish"),
+        pytest.param(None, "the kubelet of {name} answers 404", id="not served"),
+        pytest.param({"node": {"memory": {"rssBytes": "many"}}}, "node.memory.rssBytes: expected int", id="shape"),
+    ],
+)
+def test_kubelet_that_answers_something_else(
+    node: Plugin, name: str, kubelet: KubeletAnswers, answer: Any, said: str
+) -> None:
+    kubelet.answers["/stats/summary"] = answer
+    report = node.json(name)
+    assert report["usageSource"] == "none"
+    reasons = {entry["resource"]: entry["reason"] for entry in report["unread"]}
+    assert said.format(name=name) in reasons["nodes/proxy"]
+    assert [place["oomScoreAdj"] for place in report["oom"][0]["places"]] == [1000, 988, 875]
+
+
+def test_kubelet_that_nobody_reaches(node: Plugin, make_node: Callable[..., Object], kubelet: KubeletAnswers) -> None:
+    [address] = kubelet.status["addresses"]
+    # Held, so that no other program comes to listen there.
+    with socket.socket() as held:
+        held.bind((address["address"], 0))
+        endpoint = {"Port": held.getsockname()[1]}
+        name = node_name(make_node(status={**kubelet.status, "daemonEndpoints": {"kubeletEndpoint": endpoint}}))
+        report = node.json(name)
+    (entry, _) = report["unread"]
+    assert entry["resource"] == "nodes/proxy"
+    assert "answers 503: error trying to reach service" in entry["reason"]
+
+
+def _definition(kind: str, plural: str, scope: str) -> Object:
+    """A kind of the metrics API, served by the API server itself."""
+    group = "metrics.k8s.io"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    # Groups of Kubernetes' own are protected: whoever takes one has to say so.
+    annotations = {"api-approved.kubernetes.io": "unapproved, a test's stand-in for a metrics server"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}", "annotations": annotations},
+        "spec": {"group": group, "names": names, "scope": scope, "versions": [version]},
+    }
+
+
+@pytest.fixture
+def metrics(control_plane: ControlPlane) -> Iterator[Callable[[str, str, dict[str, str]], None]]:
+    """Reports the usage of a node and of pods in a namespace, as a metrics server does."""
+    definitions = [_definition("NodeMetrics", "nodes", "Cluster"), _definition("PodMetrics", "pods", "Namespaced")]
+    api = control_plane.api
+    root = "/apis/metrics.k8s.io/v1beta1"
+
+    def served() -> bool:
+        try:
+            return all(api.request("GET", f"{root}/{plural}") for plural in ("nodes", "pods"))
+        except ApiError:
+            return False
+
+    def report(node: str, namespace: str, used: dict[str, str]) -> None:
+        head = {"apiVersion": "metrics.k8s.io/v1beta1"}
+        whole = {**head, "kind": "NodeMetrics", "metadata": {"name": node}, "usage": {"cpu": "1", "memory": "3Gi"}}
+        api.request("POST", f"{root}/nodes", whole)
+        for pod, memory in used.items():
+            containers = [{"name": "app", "usage": {"cpu": "1m", "memory": memory}}]
+            one = {**head, "kind": "PodMetrics", "metadata": {"name": pod}, "containers": containers}
+            api.request("POST", f"{root}/namespaces/{namespace}/pods", one)
+
+    control_plane.apply(definitions)
+    control_plane.wait_for(served, "the metrics API is served")
+    yield report
+    for definition in definitions:
+        api.delete(definition)
+
+
+def test_Q3_Q6_metrics_api_where_no_kubelet_answers(
+    node: Plugin,
+    name: str,
+    namespace: str,
+    kubelet: KubeletAnswers,
+    metrics: Callable[[str, str, dict[str, str]], None],
+) -> None:
+    kubelet.answers.clear()
+    metrics(name, namespace, {"burstable": "2000Mi", "best-effort": "100Mi"})
+    report = node.json(name)
+    assert (report["usageSource"], report["thresholdSource"]) == ("metrics.k8s.io", "Defaults")
+    assert _pods(report["oom"][0]["places"]) == ["burstable", "best-effort", "quiet"]
+    assert [place["rss"] for place in report["oom"][0]["places"]] == [2000 * MI, 100 * MI, None]
+    (order,) = report["evictions"]
+    # Whom nobody measured the kubelet would send away first.
+    assert _pods(order["places"]) == ["quiet", "burstable", "best-effort"]
+    assert [entry["quantity"] for entry in report["thresholds"]] == ["100Mi"]
+    assert [entry["resource"] for entry in report["unread"]] == ["nodes/proxy"]
+
+
+def test_silent_node_is_not_asked(
+    control_plane: ControlPlane, node: Plugin, name: str, kubelet: KubeletAnswers
+) -> None:
+    stored = control_plane.api.get("v1", "Node", name)
+    silent = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
+    control_plane.api.patch(stored, {"status": {"conditions": silent}}, subresource="status")
+    text = node.text(name)
+    assert text.startswith(f"node/{name} Silent")
+    assert "the node is not ready, so its kubelet was not asked" in text
+    assert kubelet.asked == []

@@ -1,0 +1,506 @@
+"""A node falls silent, on the real control plane: what is reported at every step, and who may do what about it (F8).
+
+Grace periods are shortened: 4 s until a node counts as lost, 2 s of toleration. Pod garbage collection has its 20 s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, uid_of
+from tests.e2e.objects import container, make_pod, make_workload
+from tests.e2e.plugin import Plugin, Ran, flat
+from tests.golden import check
+
+pytestmark = pytest.mark.controlplane
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "partitions.md"
+STORY: Final = re.compile(r"(<!-- story: (\w+) -->\n```\n)(.*?)(```\n)", re.DOTALL)
+LOST: Final = ("node-1", "node-2", "node-3")
+"""Nodes that fall silent, each in a zone of its own: the others' states are no reason to spare it."""
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+PATIENCE: Final = 120
+"""Seconds until what runs beside a test has ended."""
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
+    """A control plane that loses patience soon."""
+    running = ControlPlane(
+        control_plane_binaries,
+        apiserver_args=["--default-unreachable-toleration-seconds=2", "--default-not-ready-toleration-seconds=2"],
+        controller_manager_args=["--node-monitor-grace-period=4s", "--node-monitor-period=500ms"],
+    )
+    with running:
+        driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER}}
+        running.apply([{**driver, "spec": {"attachRequired": True}}])
+        running.create_namespace("shop")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kubelets(plane: ControlPlane) -> Iterator[dict[str, Kubelet]]:
+    """Three nodes to lose, and one that stays."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(Kubelet(plane, name, zone=f"zone-{name}")) for name in (*LOST, "node-4")}
+
+
+class Command:
+    """``kubectl qos`` on this control plane."""
+
+    def __init__(self, plane: ControlPlane, runtime: Path) -> None:
+        self._plane, self._runtime = plane, runtime
+        # What still runs has its sockets elsewhere: a run that ended has to leave none.
+        self._background = runtime.with_name(f"background-{runtime.name}")
+        self._background.mkdir()
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def __call__(self, command: str, *arguments: str, **how: Any) -> Ran:
+        return Plugin(self._plane, self._runtime, command=command)(*arguments, **how)
+
+    def start(self, command: str, *arguments: str) -> subprocess.Popen[bytes]:
+        self._started.append(Plugin(self._plane, self._background, command=command).start(*arguments))
+        return self._started[-1]
+
+    def end(self) -> None:
+        """Nothing that a failed test started stays behind."""
+        for run in self._started:
+            if run.poll() is None:
+                os.killpg(run.pid, signal.SIGTERM)
+            run.communicate(timeout=PATIENCE)
+
+    def nodes(self) -> dict[str, Any]:
+        """The nodes of ``kubectl qos partitions -o json`` by name."""
+        ran = self("partitions", "-o", "json")
+        assert (ran.code, ran.err) == (0, ""), ran
+        return {entry["reach"]["name"]: entry for entry in json.loads(ran.out)["nodes"]}
+
+
+@pytest.fixture
+def qos(plane: ControlPlane, runtime: Path) -> Iterator[Command]:
+    command = Command(plane, runtime)
+    yield command
+    command.end()
+
+
+def stateful_set(plane: ControlPlane, name: str, node: str, *, volume: bool = False) -> None:
+    """A StatefulSet of one pod, which starts on a node and goes to node-4 then; returns when it runs there."""
+    preferred = [_preferred(node, 100), _preferred("node-4", 50)]
+    spec: Object = {
+        "containers": [container()],
+        "terminationGracePeriodSeconds": 5,
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
+    }
+    if volume:
+        plane.apply(claimed_volume(f"{name}-disk", "shop"))
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"{name}-disk"}}]
+    plane.apply([make_workload("StatefulSet", "shop", spec, name=name, replicas=1, serviceName=name)])
+    plane.wait_for(lambda: runs_on(plane, f"{name}-0") == node, f"{name}-0 runs on {node}")
+
+
+def _preferred(node: str, weight: int) -> Object:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    return {"weight": weight, "preference": {"matchExpressions": [expression]}}
+
+
+def pods(plane: ControlPlane, name: str) -> Object:
+    found = plane.api.list_items("v1", "Pod", "shop", fieldSelector=f"metadata.name={name}")
+    return found[0] if found else {"metadata": {}, "spec": {}, "status": {}}
+
+
+def runs_on(plane: ControlPlane, name: str) -> str:
+    """The node on which a pod runs; empty while it does not."""
+    pod = pods(plane, name)
+    return str(pod["spec"].get("nodeName", "")) if pod["status"].get("phase") == "Running" else ""
+
+
+def is_terminating(plane: ControlPlane, name: str) -> bool:
+    return "deletionTimestamp" in pods(plane, name)["metadata"]
+
+
+def taints(plane: ControlPlane, node: str) -> list[str]:
+    return [taint["key"] for taint in plane.api.get("v1", "Node", node)["spec"].get("taints", ())]
+
+
+def ready(plane: ControlPlane, node: str) -> str:
+    conditions = plane.api.get("v1", "Node", node)["status"]["conditions"]
+    return next(str(entry["status"]) for entry in conditions if entry["type"] == "Ready")
+
+
+def lose(plane: ControlPlane, kubelet: Kubelet) -> None:
+    """Cut a node off; returns when the node lifecycle controller has seen it."""
+    kubelet.fall_silent()
+    plane.wait_for(lambda: ready(plane, kubelet.name) == "Unknown", f"{kubelet.name} is Unknown")
+    plane.wait_for(lambda: "node.kubernetes.io/unreachable" in taints(plane, kubelet.name), "it is tainted")
+
+
+@pytest.fixture(scope="module")
+def lost(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> str:
+    """A node that stays silent."""
+    lose(plane, kubelets["node-2"])
+    return "node-2"
+
+
+@pytest.fixture
+def silent(plane: ControlPlane, lost: str) -> Iterator[str]:
+    """The same, and not fenced before or after the test."""
+    yield lost
+    if OUT_OF_SERVICE in taints(plane, lost):
+        node = plane.api.get("v1", "Node", lost)
+        left = [taint for taint in node["spec"]["taints"] if taint["key"] != OUT_OF_SERVICE]
+        plane.api.patch({"apiVersion": "v1", "kind": "Node", **node}, {"spec": {"taints": left}})
+
+
+class PostMortem:
+    """What was typed and seen, kept for the page."""
+
+    def __init__(self, qos: Command) -> None:
+        self._qos = qos
+        self.scenes: dict[str, str] = {}
+
+    def __call__(self, scene: str, code: int, command: str, *arguments: str) -> str:
+        ran = self._qos(command, *arguments)
+        assert ran.code == code, ran
+        shown = f"$ kubectl qos {command} {' '.join(arguments)}".rstrip()
+        self.scenes[scene] = f"{shown}\n{ran.out}{ran.err}"
+        return flat(ran.out + ran.err)
+
+
+def timeless(text: str) -> str:
+    """A text whose times, ages, uids and revisions stand for any, and so does which of two events was seen first."""
+    text = re.sub(r"^(.* UTC  volume .*\n)(.* UTC  pod .*\n)", r"\2\1", text, flags=re.MULTILINE)
+    text = re.sub(r"\s+", " ", text)
+    for pattern, word in (
+        (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC", "TIME"),
+        (r"\b(\d+[smhd])+\b|\b\d+ s\b(?= after the last)", "AGE"),
+        (r"[0-9a-f]{8}-[0-9a-f-]{27}", "UID"),
+        (r"resourceVersion \d+", "REVISION"),
+    ):
+        text = re.sub(pattern, word, text)
+    return text
+
+
+def test_F8_post_mortem_of_a_node_that_went_silent(
+    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
+) -> None:
+    """One database, one disk, one machine that loses its network."""
+    told = PostMortem(qos)
+    stateful_set(plane, "db", "node-1", volume=True)
+    first = uid_of(plane, "shop", "db-0")
+    assert "All nodes answer." in qos("partitions").out
+
+    # The network goes. Half a minute later, in a real cluster, people look.
+    lose(plane, kubelets["node-1"])
+    plane.wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is told to end")
+    seen = told("partitions", 0, "partitions")
+    assert "node/node-1 Silent since" in seen
+    assert "StatefulSet db makes no other db-0 before it is gone" in seen
+    assert "its volume db-disk stays attached here" in seen
+    node = qos.nodes()["node-1"]
+    assert (node["reach"]["reach"], node["ready"], node["zone"]["state"]) == ("Silent", "Unknown", "FullDisruption")
+    assert [(pod["name"], pod["risk"], bool(pod["deleted"])) for pod in node["pods"]] == [
+        ("db-0", "NoReplacement", True)
+    ]
+
+    # Why does nothing happen? The pod waits for its kubelet, and everybody else for the pod.
+    moving = json.loads(qos("explain", "pod/db-0", "-n", "shop", "-o", "json").out)["moving"]
+    assert [(entry["step"], entry["waitsFor"], entry["heldBy"]) for entry in moving] == [
+        ("Stop", "SilentKubelet", ["db-0"])
+    ]
+
+    # Somebody in a hurry would force it. Not with this command, not yet.
+    refused = told("delete", 3, "delete", "pod/db-0", "-n", "shop", "--grace-period=0")
+    assert "Not deleted: to delete it without grace, add --confirm." in refused
+    assert "node-1 is silent" in refused
+    assert uid_of(plane, "shop", "db-0") == first
+
+    # What would fencing do? Nothing, until somebody knows that the machine is off.
+    asked = told("look", 3, "fence", "node/node-1")
+    assert "Not fenced: nobody has said that its machine is off." in asked
+    assert OUT_OF_SERVICE not in taints(plane, "node-1")
+    dry = qos("fence", "node/node-1", "--confirm-powered-off", "--dry-run=server")
+    assert (dry.code, "dry run: the API server would do it" in flat(dry.out)) == (0, True)
+    assert OUT_OF_SERVICE not in taints(plane, "node-1")
+
+    # Somebody has pulled the plug, and says so.
+    done = told("fence", 0, "fence", "node/node-1", "--confirm-powered-off")
+    order = [
+        "you vouch",
+        "is declared out of service",
+        "pod shop/db-0 is gone",
+        "volume db-disk is detached",
+        "nothing is left",
+    ]
+    vouched, declared, gone, detached, nothing_left = (done.index(words) for words in order)
+    # Garbage collection and the detaching controller go by the taint, each by itself.
+    assert vouched < declared < min(gone, detached) < max(gone, detached) < nothing_left
+
+    # The database is back, elsewhere, with its disk: 20 seconds later and not never.
+    plane.wait_for(lambda: runs_on(plane, "db-0") not in {"", "node-1"}, "db-0 runs elsewhere")
+    assert uid_of(plane, "shop", "db-0") != first
+    attached = [entry["spec"]["nodeName"] for entry in plane.api.list_items("storage.k8s.io/v1", "VolumeAttachment")]
+    assert attached == [runs_on(plane, "db-0")]
+    assert "Nothing is left to go." in told("after", 0, "partitions")
+
+    # The machine is repaired and boots. It is kept empty until somebody takes it back.
+    kubelets["node-1"].answer_again()
+    plane.wait_for(lambda: ready(plane, "node-1") == "True", "node-1 is Ready")
+    assert "It answers again" in flat(qos("partitions").out)
+    assert told("unfence", 3, "unfence", "node/node-1").startswith("node/node-1 Not taken back")
+    assert OUT_OF_SERVICE in taints(plane, "node-1")
+    told("unfenced", 0, "unfence", "node/node-1", "--confirm")
+    plane.wait_for(lambda: not taints(plane, "node-1"), "node-1 has no taints")
+    assert "All nodes answer." in qos("partitions").out
+    _write_down(told.scenes)
+
+
+def _write_down(scenes: dict[str, str]) -> None:
+    """The page shows what was printed, on the day on which it was written; one other word, and all is written anew."""
+    page = PAGE.read_text(encoding="utf-8")
+    shown = STORY.findall(page)
+    assert len(shown) >= 4
+    if all(timeless(text) == timeless(scenes[scene]) for _, scene, text, _ in shown):
+        return
+    check(PAGE, STORY.sub(lambda found: f"{found[1]}{scenes[found[2]]}{found[4]}", page))
+
+
+def test_F8_plain_force_starts_a_second_ours_does_not(
+    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
+) -> None:
+    """Two members of a StatefulSet's name at once is what the plain command makes."""
+    stateful_set(plane, "cache", "node-3")
+    lose(plane, kubelets["node-3"])
+    first = uid_of(plane, "shop", "cache-0")
+
+    assert qos("delete", "pod/cache-0", "-n", "shop", "--grace-period=0").code == 3
+    assert uid_of(plane, "shop", "cache-0") == first
+
+    plane.kubectl("delete", "pod", "cache-0", "-n", "shop", "--grace-period=0", "--force")
+    plane.wait_for(lambda: runs_on(plane, "cache-0") not in {"", "node-3"}, "a second cache-0 runs")
+    assert uid_of(plane, "shop", "cache-0") != first
+    assert ready(plane, "node-3") == "Unknown", "and nobody knows whether the first has stopped"
+
+
+def test_F6_fence_command_that_fails_changes_nothing(
+    plane: ControlPlane, qos: Command, silent: str, tmp_path: Path
+) -> None:
+    commands = (
+        (_program(tmp_path, "sys.exit(7)"), "60s", "exit code 7"),
+        (_program(tmp_path, "time.sleep(600)"), "1s", "it did not end within 1 s"),
+        (str(tmp_path / "missing"), "60s", "it cannot be started: No such file or directory"),
+    )
+    for command, timeout, said in commands:
+        ran = qos("fence", f"node/{silent}", f"--fence-command={command}", "--confirm", f"--timeout={timeout}")
+        assert ran.code == 9, ran
+        assert f"the fence command failed, nothing in the cluster is changed: {said}" in ran.out
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
+def test_F6_without_confirmation_nothing_runs(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
+    """A configured fence command is no confirmation, and a dry run does not run it."""
+    trace = tmp_path / "ran"
+    configured = {"KUBECTL_QOS_FENCE_COMMAND": _program(tmp_path, f"open({str(trace)!r}, 'w').close()")}
+    for arguments, code in (((), 3), (("--dry-run=server",), 0), (("--confirm", "--dry-run=server"), 0)):
+        assert qos("fence", f"node/{silent}", *arguments, env=configured).code == code
+    assert not trace.exists()
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
+def test_F6_missing_rights_are_told_first(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
+    """Before any proof is asked for: whoever may only look is told what is missing."""
+    trace = tmp_path / "ran"
+    command = _program(tmp_path, f"open({str(trace)!r}, 'w').close()")
+    user = _viewer(plane)
+    ran = qos("fence", f"node/{silent}", f"--fence-command={command}", "--confirm", kubeconfig=user)
+    assert ran.code == 4, ran
+    assert "patch nodes node-2 (kubectl auth can-i patch nodes)" in flat(ran.out)
+    assert ran.err.startswith("error: you may not patch nodes")
+    assert ran.err.endswith("Nothing was changed.\n")
+    assert not trace.exists()
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
+def test_F6_interrupted_before_the_taint(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    command = _program(tmp_path, f"open({str(started)!r}, 'w').close(); time.sleep(600)")
+    run = qos.start("fence", f"node/{silent}", f"--fence-command={command}", "--confirm")
+    plane.wait_for(started.exists, "the fence command runs")
+    os.killpg(run.pid, signal.SIGINT)
+    _, err = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130, err
+    assert b"whether the machine of node/node-2 is off is not known" in err
+    assert b"Traceback" not in err
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
+def test_F8_api_server_cut_from_etcd_while_fencing(
+    plane: ControlPlane, qos: Command, silent: str, tmp_path: Path
+) -> None:
+    """The fence command has run, and the API server answers no more: nothing half done, and it can be said again."""
+    pid = plane.pids["etcd"]
+    stop = _program(tmp_path, f"os.kill({pid}, signal.SIGSTOP)")
+    try:
+        cut = qos("fence", f"node/{silent}", f"--fence-command={stop}", "--confirm", "--request-timeout=2s")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert cut.code == 5, cut
+    assert cut.err.startswith("error: ")
+    assert "The fence command has run; node/node-2 is not declared out of service." in cut.err
+    plane.wait_for(lambda: _answers(plane), "the API server answers")
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
+def test_F8_api_server_cut_from_etcd_while_deleting(
+    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
+) -> None:
+    """A deletion is under way when the API server loses its store: it is followed to its end, and none begins."""
+    # Whenever the store stands still for long, nodes are taken for lost.
+    plane.wait_for(lambda: ready(plane, "node-4") == "True", "node-4 is Ready")
+    stuck = _bound(plane, "kept", "node-4", finalizers=["example.com/keeps"])
+    kubelets["node-4"].hold()
+    run = qos.start("delete", "pod/kept", "-n", "shop", "--request-timeout=2s")
+    try:
+        plane.wait_for(lambda: is_terminating(plane, "kept"), "it is being deleted")
+        told = pods(plane, "kept")["metadata"]["deletionTimestamp"]
+        with _stopped(plane.pids["etcd"]):
+            # Longer than the one that follows waits: it is told, too.
+            cut = qos("delete", "pod/kept", "-n", "shop", "--grace-period=1", "--request-timeout=5s")
+        plane.wait_for(lambda: _answers(plane), "the API server answers")
+        assert pods(plane, "kept")["metadata"]["deletionTimestamp"] == told, "a second deletion would bring it forward"
+    finally:
+        kubelets["node-4"].let_go()
+    assert (cut.code, cut.out, cut.err.startswith("error: "), cut.err.count("\n")) == (5, "", True, 1), cut
+    plane.api.patch(stuck, {"metadata": {"finalizers": None}})
+    out, err = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0, (out, err)
+    assert out.index(b"no answer for the moment") < out.index(b"pod/kept is gone")
+    assert b"Traceback" not in err
+
+
+def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, qos: Command, silent: str) -> None:
+    """A pod that does not go in time, a break, and the same command again."""
+    stuck = _bound(plane, "stuck", silent, finalizers=["example.com/keeps"])
+    run = qos.start("fence", f"node/{silent}", "--confirm-powered-off")
+    # Not by the node's taints: those are there before the answer to the patch.
+    assert run.stdout
+    while b"is declared out of service" not in (line := run.stdout.readline()):
+        assert line, run.communicate(timeout=PATIENCE)
+    assert OUT_OF_SERVICE in taints(plane, silent)
+    plane.wait_for(lambda: is_terminating(plane, "stuck"), "its pod is told to end")
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130, (out, err)
+    assert b"node/node-2 is declared out of service" in err
+    assert b"To go on: kubectl qos fence node/node-2" in err
+
+    late = qos("fence", f"node/{silent}", "--timeout=1s", "-o", "json")
+    assert late.code == 10, late
+    report = json.loads(late.out)
+    assert (report["outcome"], report["left"]["pods"]) == ("UnderWay", ["shop/stuck"])
+    assert [step["kind"] for step in report["steps"]] == ["GoingOn", "Waiting"]
+
+    again = qos.start("fence", f"node/{silent}")
+    assert again.stdout
+    begun = again.stdout.readline() + again.stdout.readline()
+    assert b"is declared out of service already: going on from there" in begun
+    assert b"waiting for shop/stuck and 0 volumes to go" in begun
+    plane.api.patch(stuck, {"metadata": {"finalizers": None}})
+    out, err = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, err) == (0, b"")
+    assert b"pod shop/stuck is gone" in out
+    done = qos("fence", f"node/{silent}")
+    assert (done.code, "waiting for" in done.out, "nothing is left to go" in done.out) == (0, False, True), done
+    assert qos("unfence", f"node/{silent}", "--confirm").code == 0
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
+def test_F8_two_operators_fence_at_once(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
+    """Both have proof at the same moment: one wins, the other is told and has changed nothing."""
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    arrive = f"folder = {str(meeting)!r}; open(f'{{folder}}/{{os.getpid()}}', 'w').close()"
+    meet = _program(tmp_path, f"{arrive}\nwhile len(os.listdir(folder)) < 2: time.sleep(0.01)")
+    runs = [qos.start("fence", f"node/{silent}", f"--fence-command={meet}", "--confirm") for _ in range(2)]
+    outputs = [[text.decode() for text in run.communicate(timeout=PATIENCE)] for run in runs]
+    assert sorted(run.returncode for run in runs) == [0, 9], outputs
+    loser = next(out for run, (out, _) in zip(runs, outputs, strict=True) if run.returncode == 9)
+    assert f"node/{silent} was declared out of service by somebody else" in loser
+    assert taints(plane, silent).count(OUT_OF_SERVICE) == 1
+    assert qos("unfence", f"node/{silent}", "--confirm").code == 0
+
+
+def _program(folder: Path, body: str) -> str:
+    """A fence command of its own."""
+    script = folder / f"program-{len(list(folder.iterdir()))}.py"
+    lines = ("import os, signal, sys, time", "signal.signal(signal.SIGINT, signal.SIG_DFL)", body)
+    script.write_text("\n".join(lines))
+    return shlex.join([sys.executable, str(script)])
+
+
+@contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    """A process that does nothing meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _answers(plane: ControlPlane) -> bool:
+    try:
+        plane.api.list_items("v1", "Node", limit="1")
+    except (ApiError, OSError):
+        return False
+    return True
+
+
+def _bound(plane: ControlPlane, name: str, node: str, *, finalizers: Sequence[str]) -> Object:
+    """A pod that says that it runs on a node."""
+    pod = make_pod("shop", name, nodeName=node)
+    pod["metadata"]["finalizers"] = list(finalizers)
+    # It would be told to end at once: the taint is tolerated for 2 s.
+    made = plane.api.create(pod)
+    return {"apiVersion": "v1", "kind": "Pod", **made}
+
+
+def _viewer(plane: ControlPlane) -> Path:
+    """Who may look at everything here and change nothing."""
+    kubeconfig = plane.kubeconfig_for_client_certificate("viewer")
+    names = {
+        "": ["nodes", "pods", "namespaces", "persistentvolumes", "persistentvolumeclaims"],
+        "coordination.k8s.io": ["leases"],
+        "apps": ["statefulsets"],
+        "storage.k8s.io": ["volumeattachments"],
+    }
+    rbac = "rbac.authorization.k8s.io"
+    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "viewer"}}
+    rules = [{"apiGroups": [group], "resources": found, "verbs": ["get", "list"]} for group, found in names.items()]
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "viewer"},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "viewer"},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": "viewer"}],
+    }
+    plane.apply([{**role, "rules": rules}, binding])
+    plane.wait_for(
+        lambda: plane.kubectl("auth", "can-i", "list", "nodes", kubeconfig=kubeconfig, check=False).returncode == 0,
+        "the viewer may look",
+    )
+    return kubeconfig

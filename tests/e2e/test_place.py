@@ -1,0 +1,264 @@
+"""What ``kubectl qos place`` says of five specs, beside what the real scheduler makes of their 200 replicas.
+
+What is compared is what the rules settle: the choice among equal nodes is the scheduler's. Zones of different sizes,
+an earlier revision of one spec in one of them. Then a sixth spec comes, for which others have to go.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pytest
+import yaml
+from msgspec import Struct
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_class, make_workload, node_name
+from tests.e2e.plugin import Plugin
+
+pytestmark = pytest.mark.controlplane
+
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST: Final = "kubernetes.io/hostname"
+NAMESPACE: Final = "shop"
+POOLS: Final[Mapping[str, tuple[Mapping[str, str], tuple[int, int, int]]]] = {
+    "plain": ({"cpu": "4", "memory": "4Gi"}, (9, 7, 4)),
+    "ssd": ({"cpu": "8", "memory": "16Gi"}, (5, 4, 3)),
+    "large": ({"cpu": "16", "memory": "28Gi"}, (2, 3, 4)),
+    "gpu": ({"cpu": "32", "memory": "128Gi"}, (1, 2, 1)),
+}
+"""What each node of a pool has, and how many there are in the zones a, b and c."""
+PRIORITIES: Final = {"edge": 500, "agent": 400, "trainer": 300, "cache": 200, "batch": 100, "urgent": 1000}
+REPLICAS: Final = {"edge": 60, "agent": 16, "trainer": 24, "cache": 36, "batch": 64, "urgent": 3}
+FIRST: Final = ("edge", "agent", "trainer", "cache", "batch")
+GPU: Final = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+OLD: Final = 5
+"""Pods of an earlier revision, all in zone a."""
+HASH_LABEL: Final = "pod-template-hash"
+
+
+class Placed(Struct, frozen=True):
+    """Where the replicas of one spec are."""
+
+    nodes: Counter[str]
+    zones: Counter[str]
+    unschedulable: int
+    message: str
+    """Why, of the first that fits nowhere."""
+
+
+class Run(Struct, frozen=True):
+    """What was said and what came, by spec; ``victims`` by node."""
+
+    planned: Mapping[str, Placed]
+    real: Mapping[str, Placed]
+    planned_victims: Sequence[Mapping[str, Any]]
+    real_victims: Mapping[str, int]
+
+
+@pytest.fixture(scope="module")
+def run(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Plans and then creates five specs, and after these the sixth."""
+    # No controllers: nothing moves but the scheduler, and nobody makes victims anew.
+    settings = {"percentageOfNodesToScore": 100}
+    with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=settings) as plane:
+        zones = _create_cluster(plane)
+        place = Plugin(plane, tmp_path_factory.mktemp("run"), command="place")
+        said = _plan(place, FIRST, code=7)
+        _create_replicas(plane, FIRST)
+        pods = _settled(plane, FIRST)
+        urgent = _plan(place, ("urgent",), code=0)
+        _create_replicas(plane, ("urgent",))
+        after = _settled(plane, ("urgent", "batch"))
+        real = {name: _real(found, zones) for name, found in (*pods.items(), ("urgent", after["urgent"]))}
+        yield Run(
+            planned={spec["name"].removeprefix("deployment/"): _planned(spec) for spec in (*said, *urgent)},
+            real=real,
+            planned_victims=urgent[0]["victims"],
+            real_victims=real["batch"].nodes - _real(after["batch"], zones).nodes,
+        )
+
+
+def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
+    """Returns each node's zone when the scheduler knows all of them."""
+    plane.create_namespace(NAMESPACE)
+    plane.apply([make_class(name, value) for name, value in PRIORITIES.items()])
+    nodes = [
+        plane.create_node(
+            f"{pool}-{zone}{number}", capacity, {ZONE: zone, "pool": pool}, taints=[GPU] if pool == "gpu" else []
+        )
+        for pool, (capacity, numbers) in POOLS.items()
+        for zone, count in zip("abc", numbers, strict=True)
+        for number in range(count)
+    ]
+    # Nodes come to the scheduler in their order: where the last one is known, all are.
+    # Not any taint is tolerated: that it is not ready is taken from a node last.
+    there: Object = {"tolerations": [GPU], "nodeSelector": {HOST: node_name(nodes[-1])}}
+    known = _pod("known", {}, _spec(**there))
+    plane.api.create(known)
+    plane.wait_for(
+        lambda: plane.api.get("v1", "Pod", "known", NAMESPACE)["spec"].get("nodeName"),
+        "the scheduler knows all nodes",
+    )
+    for number in range(OLD):
+        old = _pod(f"edge-old-{number}", {"app": "edge", HASH_LABEL: "old"}, _spec(nodeName="plain-a0"))
+        plane.api.create(old)
+    return {node_name(node): node["metadata"]["labels"][ZONE] for node in nodes}
+
+
+def _plan(place: Plugin, names: Sequence[str], *, code: int) -> Sequence[Mapping[str, Any]]:
+    """What the plugin says of specs that are not there yet."""
+    # The order of the file is not that of the queue.
+    specs = [make_workload("Deployment", NAMESPACE, _template(name), name, replicas=REPLICAS[name]) for name in names]
+    ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all(reversed(specs)))
+    assert (ran.code, ran.err) == (code, ""), ran
+    found: Sequence[Mapping[str, Any]] = json.loads(ran.out)["specs"]
+    assert [spec["name"] for spec in found] == [f"deployment/{name}" for name in names]
+    return found
+
+
+def _create_replicas(plane: ControlPlane, names: Sequence[str]) -> None:
+    """One after the other, as the queue would have them."""
+    for name in names:
+        for number in range(REPLICAS[name]):
+            plane.api.create(_pod(f"{name}-{number:02}", {"app": name, HASH_LABEL: "new"}, _template(name)))
+
+
+def _settled(plane: ControlPlane, names: Sequence[str]) -> Mapping[str, Sequence[Object]]:
+    """The pods of each spec in their order, once the scheduler has bound each or has given up; victims end at once."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        pods = plane.api.list_items("v1", "Pod", NAMESPACE, labelSelector=f"{HASH_LABEL}=new")
+        going = [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]
+        for pod in going:
+            plane.api.delete(pod, grace_period_seconds=0)
+        waiting = [pod for pod in pods if not pod["spec"].get("nodeName") and (_is_nominated(pod) or not _why_not(pod))]
+        if not going and not waiting:
+            return {name: [pod for pod in pods if pod["metadata"]["labels"]["app"] == name] for name in names}
+        time.sleep(0.1)
+    raise TimeoutError(f"the scheduler is not done: {[pod['metadata']['name'] for pod in waiting]}")
+
+
+def _is_nominated(pod: Object) -> bool:
+    return bool(pod["status"].get("nominatedNodeName"))
+
+
+def _why_not(pod: Object) -> str:
+    conditions = pod["status"].get("conditions", ())
+    return next((entry["message"] for entry in conditions if entry.get("reason") == "Unschedulable"), "")
+
+
+def _planned(spec: Mapping[str, Any]) -> Placed:
+    return Placed(
+        nodes=Counter(spec["nodes"]),
+        zones=Counter(spec["zones"]),
+        unschedulable=spec["wanted"] - spec["placed"],
+        message=spec["stopped"]["message"] if spec["stopped"] else "",
+    )
+
+
+def _real(pods: Sequence[Object], zones: Mapping[str, str]) -> Placed:
+    names = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
+    messages = [_why_not(pod) for pod in pods if not pod["spec"].get("nodeName")]
+    return Placed(
+        nodes=Counter(names),
+        zones=Counter(zones[name] for name in names),
+        unschedulable=len(messages),
+        message=messages[0] if messages else "",
+    )
+
+
+# Specs
+
+
+def _template(name: str) -> Object:
+    """The pod of a spec.
+
+    Pods of 6Gi come last, and what came before takes so little that the room for these does not depend on where it is.
+    """
+    selector = {"labelSelector": {"matchLabels": {"app": name}}}
+    hard = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **selector}
+    by_zone = {"topologyKey": ZONE, **hard, "matchLabelKeys": [HASH_LABEL]}
+    own: Mapping[str, Object] = {
+        "edge": _spec(topologySpreadConstraints=[by_zone]),
+        "agent": _spec(
+            nodeSelector={"pool": "ssd"},
+            affinity={
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, **selector}],
+                }
+            },
+        ),
+        "trainer": _spec(
+            {"cpu": "6", "memory": "8Gi"},
+            tolerations=[{"key": "dedicated", "operator": "Exists"}],
+            affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _in_pool("gpu")}},
+        ),
+        "cache": _spec(
+            topologySpreadConstraints=[{"topologyKey": HOST, **hard}],
+            affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _in_pool("large")}},
+        ),
+        "batch": _spec({"cpu": "100m", "memory": "6Gi"}),
+        "urgent": _spec({"cpu": "100m", "memory": "6Gi"}, topologySpreadConstraints=[by_zone]),
+    }
+    return {**own[name], "priorityClassName": name}
+
+
+def _in_pool(pool: str) -> Object:
+    return {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": [pool]}]}]}
+
+
+def _spec(requests: Mapping[str, str] | None = None, **more: Any) -> Object:
+    return {"containers": [container(requests=requests or {"cpu": "20m", "memory": "16Mi"})], **more}
+
+
+def _pod(name: str, labels: Mapping[str, str], spec: Object) -> Object:
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": dict(labels)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+# Tests
+
+
+def test_as_many_are_unschedulable_as_was_said(run: Run) -> None:
+    said = {name: found.unschedulable for name, found in run.planned.items()}
+
+    assert {name: found.unschedulable for name, found in run.real.items()} == said
+    assert said == {"edge": 0, "agent": 4, "trainer": 4, "cache": 0, "batch": 4, "urgent": 0}
+
+
+def test_zones_have_as_many_as_was_said(run: Run) -> None:
+    said = {name: found.zones for name, found in run.planned.items()}
+
+    assert {name: found.zones for name, found in run.real.items()} == said
+    assert said["edge"] == {"a": 20, "b": 20, "c": 20}
+    assert said["batch"] == {"a": 18, "b": 20, "c": 22}
+
+
+@pytest.mark.parametrize("name", ["agent", "trainer", "cache", "batch"])
+def test_nodes_have_as_many_as_was_said(run: Run, name: str) -> None:
+    """Of the specs that the rules settle to the node."""
+    assert run.real[name].nodes == run.planned[name].nodes
+
+
+@pytest.mark.parametrize("name", ["agent", "trainer", "batch"])
+def test_what_stopped_a_spec_is_what_the_scheduler_says(run: Run, name: str) -> None:
+    """It says more: what preemption came to."""
+    assert run.planned[name].message
+    assert run.real[name].message.startswith(run.planned[name].message)
+
+
+def test_as_many_victims_go_as_was_said(run: Run) -> None:
+    """Each from the node that its preemptor comes to; which of the nodes of a zone is the scheduler's choice."""
+    said = Counter(victim["node"] for victim in run.planned_victims)
+
+    assert said == run.planned["urgent"].nodes
+    assert run.real_victims == run.real["urgent"].nodes
+    assert said.total() == REPLICAS["urgent"]
+    assert {victim["pod"]["name"].partition("-")[0] for victim in run.planned_victims} == {"batch"}

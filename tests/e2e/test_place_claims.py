@@ -1,0 +1,143 @@
+"""What ``kubectl qos place`` says of a StatefulSet with claims, beside what the control plane makes of it.
+
+Volumes that exist, each on one node; one of them holds the claim of a pod that was there before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+import yaml
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_workload, node_name
+from tests.e2e.plugin import Plugin
+from tests.e2e.scheduling import await_node
+
+pytestmark = pytest.mark.controlplane
+
+MODES = ["ReadWriteOnce"]
+FIRST = 2
+REPLICAS = 6
+
+
+def _volume(name: str, storage_class: str, node: str) -> Object:
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": MODES,
+            "storageClassName": storage_class,
+            "local": {"path": "/data"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+    }
+
+
+def _claim_spec(storage_class: str) -> Object:
+    return {
+        "accessModes": MODES,
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+
+
+def _stateful_set(namespace: str, nodes: Sequence[str]) -> Object:
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(nodes)}]}]
+    near = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return make_workload(
+        "StatefulSet",
+        namespace,
+        {"containers": [container(requests={"cpu": "10m"})], "affinity": near},
+        "db",
+        replicas=REPLICAS,
+        ordinals={"start": FIRST},
+        podManagementPolicy="Parallel",
+        volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": _claim_spec(namespace)}],
+    )
+
+
+@pytest.fixture
+def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Iterator[Sequence[str]]:
+    """Three nodes with two, one and one volumes; the last one's is the claim's of the pod with the first number."""
+    api = control_plane.api
+    made = [make_node() for _ in range(3)]
+    await_node(control_plane, made[-1], namespace)
+    names = list(map(node_name, made))
+    volumes = [_volume(f"{namespace}-{number}", namespace, names[place]) for number, place in enumerate((0, 0, 1, 2))]
+    storage_class = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": namespace},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    control_plane.apply([storage_class, *volumes])
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": f"data-db-{FIRST}", "namespace": namespace},
+        "spec": {**_claim_spec(namespace), "volumeName": f"{namespace}-3"},
+    }
+    api.create(claim)
+    control_plane.wait_for(
+        lambda: api.get("v1", "PersistentVolumeClaim", f"data-db-{FIRST}", namespace)["status"]["phase"] == "Bound",
+        "the claim of an earlier pod is bound",
+    )
+    control_plane.wait_for(
+        lambda: (
+            [api.get("v1", "PersistentVolume", f"{namespace}-{number}")["status"]["phase"] for number in range(3)]
+            == ["Available"] * 3
+        ),
+        "the other volumes can be had",
+    )
+    yield names
+    for entry in (*volumes, storage_class):
+        api.delete(entry)
+
+
+def test_claims_of_a_stateful_set(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, nodes: Sequence[str]
+) -> None:
+    place = Plugin(control_plane, qos.runtime, command="place")
+    manifest = _stateful_set(namespace, nodes)
+    ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump(manifest))
+    assert (ran.code, ran.err) == (7, ""), ran
+    (said,) = json.loads(ran.out)["specs"]
+    assert said["nodes"] == {nodes[0]: 2, nodes[1]: 1, nodes[2]: 1}
+
+    control_plane.api.create(manifest)
+
+    def settled() -> tuple[Counter[str], set[str]] | None:
+        """Pods by node, and what the scheduler says of the others, once it has spoken of all."""
+        pods = control_plane.api.list_items("v1", "Pod", namespace)
+        there = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
+        told = [
+            entry["message"]
+            for pod in pods
+            for entry in pod["status"].get("conditions", ())
+            if entry.get("reason") == "Unschedulable"
+        ]
+        done = len(there) == said["placed"] and len(told) == REPLICAS - said["placed"]
+        return (Counter(there), set(told)) if done and all(map(said_before, told)) else None
+
+    def said_before(message: str) -> bool:
+        # Of a pod that was tried before the last volume was taken, the scheduler speaks anew.
+        return message.startswith(said["stopped"]["message"])
+
+    there, _ = control_plane.wait_for(settled, "all pods are placed, or it is told why not")
+    assert there == said["nodes"]
+    first = control_plane.api.get("v1", "Pod", f"db-{FIRST}", namespace)
+    assert first["spec"]["nodeName"] == nodes[2]
+
+    # One more would be the next number's: no claim and no volume waits for it.
+    ran = place("-f", "-", "--replicas", "1", "-o", "json", stdin=yaml.safe_dump(manifest))
+    (more,) = json.loads(ran.out)["specs"]
+    assert (ran.code, more["placed"], more["stopped"]["message"]) == (7, 0, said["stopped"]["message"])

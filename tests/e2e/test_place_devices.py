@@ -1,0 +1,116 @@
+"""What ``kubectl qos place`` says of pods that claim devices, beside what the control plane makes of them.
+
+No driver is needed: slices are written here, and nobody prepares what the scheduler has allocated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_workload, node_name
+from tests.e2e.plugin import Plugin
+from tests.e2e.scheduling import await_node
+
+pytestmark = pytest.mark.controlplane
+
+API = "resource.k8s.io/v1"
+DEVICES = (3, 1, 2)
+"""Of each node."""
+REPLICAS = 8
+
+
+def _slice(name: str, driver: str, node: str, count: int) -> Object:
+    return {
+        "apiVersion": API,
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": {
+            "driver": driver,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "nodeName": node,
+            "devices": [{"name": f"gpu-{number}"} for number in range(count)],
+        },
+    }
+
+
+def _class(name: str, driver: str, **spec: Any) -> Object:
+    selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
+    return {
+        "apiVersion": API,
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [selector], **spec},
+    }
+
+
+def _template(namespace: str) -> Object:
+    request = {"name": "gpu", "exactly": {"deviceClassName": namespace}}
+    return {
+        "apiVersion": API,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpus", "namespace": namespace},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+
+
+@pytest.fixture
+def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Iterator[Sequence[str]]:
+    """Nodes with devices of a driver of their own; its class stands for a resource too."""
+    driver = f"{namespace}.example.com"
+    made_nodes = [make_node() for _ in DEVICES]
+    await_node(control_plane, made_nodes[-1], namespace)
+    names = list(map(node_name, made_nodes))
+    made = [
+        _class(namespace, driver, extendedResourceName=f"{driver}/gpu"),
+        *(_slice(name, driver, name, count) for name, count in zip(names, DEVICES, strict=True)),
+    ]
+    with control_plane.holding(made):
+        yield names
+
+
+@pytest.mark.parametrize("way", ["template", "resource"])
+def test_devices_are_taken(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, nodes: Sequence[str], way: str
+) -> None:
+    spec: Mapping[str, Any] = {
+        "template": {
+            "containers": [container(requests={"cpu": "10m"})],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}],
+        },
+        "resource": {
+            "containers": [container(requests={"cpu": "10m"}, limits={f"{namespace}.example.com/gpu": "1"})],
+        },
+    }[way]
+    template = _template(namespace)
+    workload = make_workload("Deployment", namespace, spec, "trainer", replicas=REPLICAS)
+    place = Plugin(control_plane, qos.runtime, command="place")
+    ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all([template, workload]))
+    assert (ran.code, ran.err) == (7, ""), ran
+    (said,) = json.loads(ran.out)["specs"]
+    assert said["nodes"] == dict(zip(nodes, DEVICES, strict=True))
+    assert "cannot allocate all claims" in said["stopped"]["message"]
+
+    for entry in (template, workload):
+        control_plane.api.create(entry)
+
+    def settled() -> Counter[str] | None:
+        pods = control_plane.api.list_items("v1", "Pod", namespace)
+        there = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
+        told = [
+            entry
+            for pod in pods
+            for entry in pod["status"].get("conditions", ())
+            if entry.get("reason") == "Unschedulable" and entry["message"].startswith(said["stopped"]["message"])
+        ]
+        return Counter(there) if len(there) + len(told) == REPLICAS and len(there) >= said["placed"] else None
+
+    there = control_plane.wait_for(settled, "all pods are placed, or it is told why not")
+    assert there == said["nodes"]

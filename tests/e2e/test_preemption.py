@@ -1,0 +1,527 @@
+"""Whom the real scheduler preempts, one preemptor after the other, is whom the rules answer.
+
+``PREEMPTIONS`` is how many preemptions there are, ``PREEMPTION_SEED`` what the cluster and the pods are drawn from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import count
+from random import Random
+from typing import Final
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.features import Features
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.plugins.default_preemption import is_terminating_by_preemption
+from podrules.scheduler.preemption import Candidate, Criterion, PostFilter, Preemption, preempt
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_class, make_pod, node_name, on
+from tests.e2e.preemption_objects import (
+    NAMESPACES,
+    Filler,
+    make_classes,
+    make_fillers,
+    make_guards,
+    make_nodes,
+    make_preemptor,
+)
+from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
+
+pytestmark = pytest.mark.controlplane
+
+PREEMPTIONS: Final = int(os.environ.get("PREEMPTIONS", "40"))
+SEED: Final = int(os.environ.get("PREEMPTION_SEED", "1"))
+THREADS: Final = 4
+TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
+
+Pods = Mapping[str, Object]
+"""All pods by namespace and name."""
+
+
+class Turn(Struct, frozen=True):
+    """What is tried."""
+
+    pod: Object
+    beside: Object | None
+    """A pod of at most the same priority, which comes while the first one waits for its victims."""
+    stays: bool
+    """Whether the first pod stays where it comes to be, or all becomes as it was before."""
+
+
+class Answer(Struct, frozen=True):
+    """What the rules say of one pod, beside what became of it."""
+
+    pod: Object
+    fits: frozenset[str]
+    """The best nodes for a pod that fits without preemption."""
+    best: Mapping[str, Candidate]
+    """Candidates of which one is taken, by node."""
+    victims: frozenset[str]
+    """Of the candidate on the node that the scheduler nominates, without those that were going already."""
+    message: str
+    decided_by: Criterion | None
+    candidates: int
+    rejected_by: frozenset[str]
+    """Plugins that keep the pod from every node."""
+    unhelped: frozenset[str]
+    """Plugins that still reject a node when all that may go are gone."""
+    others_nominated: int
+    """Pods that have been nominated before this one."""
+    real_node: str
+    real_nominated: str
+    real_message: str
+    real_victims: frozenset[str]
+
+    @property
+    def nominates(self) -> bool:
+        """Whether either of them does."""
+        return bool(self.best or self.real_nominated)
+
+    def __str__(self) -> str:
+        ours = {node: [_key(victim.pod) for victim in found.victims] for node, found in self.best.items()}
+        return (
+            f"ours: {sorted(self.fits) or ours} {self.message}\n"
+            f"real: {self.real_node or self.real_nominated} {sorted(self.real_victims)} {self.real_message}\n"
+            f"of: {json.dumps(self.pod)}"
+        )
+
+
+class Freed(Struct, frozen=True):
+    """Where a nominated pod goes once its victims are gone."""
+
+    pod: Object
+    nominated: str
+    best: frozenset[str]
+    real_node: str
+
+
+class Waiting(Struct, frozen=True):
+    """What is said of a nominated pod when some of its victims are gone."""
+
+    pod: Object
+    message: str
+    real_message: str
+
+
+class Run(Struct, frozen=True):
+    """All that was seen."""
+
+    answers: Sequence[Answer]
+    freed: Sequence[Freed]
+    waiting: Sequence[Waiting]
+    going: frozenset[str]
+    """Pods that somebody had deleted before."""
+    still_going: frozenset[str]
+    """Pods that are terminating at the end."""
+    kept: ClusterSnapshot
+    """The cluster as it was judged at last."""
+    read: ClusterSnapshot
+    """The same, read anew."""
+
+    @property
+    def preemptions(self) -> Sequence[Answer]:
+        """Answers that nominate."""
+        return [answer for answer in self.answers if answer.nominates]
+
+
+@pytest.fixture(scope="module")
+def run(control_plane_binaries: Binaries) -> Iterator[Run]:
+    """Preempts as often as it should."""
+    random = Random(SEED)  # noqa: S311  # the same cluster each time
+    # No controllers: nothing moves but the scheduler.
+    with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=ALL_NODES) as plane:
+        fillers = _create_cluster(plane, random)
+        turns = [_turn(random, number) for number in range(3 * PREEMPTIONS)]
+        preempting = Preempting(plane, turns)
+        for turn in turns:
+            preempting.take(turn)
+            if sum(answer.nominates for answer in preempting.answers) >= PREEMPTIONS:
+                break
+        pods = preempting.pods()
+        yield Run(
+            answers=preempting.answers,
+            freed=preempting.freed,
+            waiting=preempting.waiting,
+            going=frozenset(_name(filler.pod) for filler in fillers if filler.going),
+            still_going=frozenset(_going(pods)),
+            kept=preempting.snapshot(pods),
+            read=_read(plane, turns),
+        )
+
+
+class Preempting:
+    """Gives pods to the scheduler and keeps what it does with them beside what the rules say."""
+
+    def __init__(self, plane: ControlPlane, turns: Sequence[Turn]) -> None:
+        """Begin with the cluster as it is, as far as the pods of these turns need it."""
+        self._plane, self._api = plane, plane.api
+        self._base, self._features = read_cluster(plane, _pods_of(turns), budgets=True)
+        self._framework = make_framework()
+        self._starts = count()
+        self.answers: list[Answer] = []
+        self.freed: list[Freed] = []
+        self.waiting: list[Waiting] = []
+
+    def pods(self) -> Pods:
+        """All pods as they are now."""
+        return {_name(pod): pod for pod in self._api.list_items("v1", "Pod")}
+
+    def snapshot(self, pods: Pods) -> ClusterSnapshot:
+        """The cluster with these pods."""
+        found = (from_object(pod, Pod) for pod in pods.values())
+        return replace(
+            self._base, pods=tuple(pod for pod in found if pod.spec.node_name or pod.status.nominated_node_name)
+        )
+
+    def take(self, turn: Turn) -> None:
+        """One pod, all its consequences and, if it does not stay, their end."""
+        pods = self.pods()
+        pod, answer = self._ask(turn.pod, pods)
+        if not (answer.real_nominated or answer.real_node):
+            # Nothing is to be tried again when later pods come.
+            self._api.delete(pod, grace_period_seconds=0)
+            return
+        victims: list[Object] = []
+        others: list[Object] = []
+        if answer.real_nominated:
+            victims = _victims(answer, pods)
+            meanwhile: list[Pods] = []
+            # A pod whose victims were all going before may preempt others when it is tried again.
+            if turn.beside is not None and answer.real_victims:
+                others, meanwhile = self._come_beside(turn.beside)
+            self._finish(pod, answer, victims + others, meanwhile)
+        if turn.stays:
+            second = next(self._starts)
+            start = f"2026-03-01T{10 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+            self._plane.set_pod_status(pod, {"startTime": start})
+        else:
+            self._api.delete(pod, grace_period_seconds=0)
+        for victim in others if turn.stays else victims + others:
+            _put_back(self._plane, victim)
+
+    def _come_beside(self, written: Object) -> tuple[list[Object], list[Pods]]:
+        """A pod comes and goes while another waits.
+
+        Returns:
+            The victims that are on their way out for it, and all pods as they were while it was bound, if it was.
+        """
+        pods = self.pods()
+        pod, answer = self._ask(written, pods)
+        self._api.delete(pod, grace_period_seconds=0)
+        going = _going(pods)
+        victims = [victim for victim in _victims(answer, pods) if _name(victim) not in going]
+        return victims, [{**pods, _name(pod): pod}] if answer.real_node else []
+
+    def _ask(self, written: Object, pods: Pods) -> tuple[Object, Answer]:
+        """Create a pod, ask the rules, and wait for the scheduler."""
+        stored = self._api.create(written)
+        filtered = self._filtered(stored, pods)
+        found = None if len(filtered.feasible) else preempt(filtered, self._base.pod_disruption_budgets)
+        preemption = (found.preemption if found else None) or Preemption()
+        judged = settled(self._api, stored)
+        node = judged["status"].get("nominatedNodeName", "") if not judged["spec"].get("nodeName") else ""
+        best = {candidate.node: candidate for candidate in found.best} if found else {}
+        expected = frozenset(_key(victim.pod) for victim in best[node].victims) if node in best else frozenset[str]()
+        answer = Answer(
+            pod=written,
+            fits=self._fits(filtered),
+            best=best,
+            victims=expected - _going(pods),
+            message=found.message if found else "",
+            decided_by=preemption.choice.decided_by,
+            candidates=len(preemption.candidates),
+            rejected_by=filtered.unschedulable_plugins,
+            unhelped=frozenset(status.plugin for status in preemption.no_candidate.values()),
+            others_nominated=sum(not pod["spec"].get("nodeName") for pod in pods.values()),
+            real_node=judged["spec"].get("nodeName", ""),
+            real_nominated=node,
+            real_message=why_not(judged),
+            real_victims=self._preempted(expected - _going(pods), pods) if node else frozenset(),
+        )
+        self.answers.append(answer)
+        return judged, answer
+
+    def _preempted(self, expected: frozenset[str], before: Pods) -> frozenset[str]:
+        """Pods that the scheduler has preempted since; it goes on with that after it has nominated."""
+
+        def preempted() -> set[str]:
+            now = self.pods()
+            gone = _going(now) - _going(before)
+            return {name for name in gone if is_terminating_by_preemption(from_object(now[name], Pod))}
+
+        # Otherwise the test says which are missing.
+        with suppress(TimeoutError):
+            self._plane.wait_for(lambda: expected <= preempted(), "the victims are going", timeout=30)
+        return frozenset(preempted())
+
+    def _finish(self, pod: Object, answer: Answer, victims: Sequence[Object], meanwhile: Sequence[Pods] = ()) -> None:
+        """Let the victims be gone, one by one, and see where the pod goes."""
+        pods = dict(self.pods())
+        untouched = pods.pop(_name(pod)) == pod
+        states = [{name: other for name, other in state.items() if name != _name(pod)} for state in meanwhile]
+        for victim in victims:
+            self._api.delete(victim, grace_period_seconds=0)
+            del pods[_name(victim)]
+            states.append(dict(pods))
+            if untouched and len(states) == 1 < len(victims):
+                self._wait(pod, answer, pods)
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        real: str = self._plane.wait_for(
+            lambda: self._api.get("v1", "Pod", name, namespace)["spec"].get("nodeName"), f"{name} is bound: {answer}"
+        )
+        best = self._best(pod, states[-1])
+        if real not in best:
+            # It may have been bound before all of them were gone.
+            best = best.union(*(self._best(pod, state) for state in states[:-1]))
+        self.freed.append(Freed(answer.pod, answer.real_nominated, best, real))
+
+    def _wait(self, nominated: Object, answer: Answer, pods: Pods) -> None:
+        """See what is said of a pod when the first of its victims is gone."""
+        filtered = self._filtered(nominated, pods)
+        # Whom other plugins reject is tried again for certain pods only.
+        if len(filtered.feasible) or "NodeResourcesFit" not in answer.rejected_by:
+            return
+        found = preempt(filtered, self._base.pod_disruption_budgets)
+        if found.message == answer.real_message:
+            return
+        judged = settled(self._api, nominated, unlike=answer.real_message)
+        self.waiting.append(Waiting(answer.pod, found.message, why_not(judged)))
+
+    def _filtered(self, pod: Object, pods: Pods) -> Filtered:
+        snapshot = self.snapshot(pods)
+        table = NodeTable(snapshot.nodes, snapshot.pods)
+        return filter_nodes(from_object(pod, Pod), table, snapshot, features=self._features, framework=self._framework)
+
+    def _best(self, pod: Object, pods: Pods) -> frozenset[str]:
+        """Where a nominated pod may go: to its node, whatever others are worth; to the best if it does not fit there.
+
+        Source: findNodesThatFitPod in pkg/scheduler/schedule_one.go at v1.36.3.
+        """
+        filtered = self._filtered(pod, pods)
+        node = pod["status"]["nominatedNodeName"]
+        fits = filtered.fits(filtered.context.table.index[node])
+        return frozenset((node,)) if fits else self._fits(filtered)
+
+    @staticmethod
+    def _fits(filtered: Filtered) -> frozenset[str]:
+        if not len(filtered.feasible):
+            return frozenset()
+        names = filtered.context.table.names
+        return frozenset(names[row] for row in score_nodes(filtered).best)
+
+
+def _create_cluster(plane: ControlPlane, random: Random) -> Sequence[Filler]:
+    """Returns what fills it."""
+    for namespace, labels in NAMESPACES.items():
+        plane.create_namespace(namespace, labels)
+    plane.apply(make_classes())
+    for budget, status in make_guards():
+        plane.api.create(budget)
+        plane.api.patch(budget, {"status": status}, subresource="status")
+    nodes = make_nodes(random)
+    create_nodes(plane, nodes, "shop")
+    first = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "first", "namespace": "shop"}}
+    plane.api.delete(first, grace_period_seconds=0)
+    fillers = make_fillers(random, nodes)
+
+    def create(some: Sequence[Filler]) -> None:
+        try:
+            for filler in some:
+                _create_filler(plane, filler)
+        finally:
+            plane.api.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(create, (fillers[index::THREADS] for index in range(THREADS))))
+    return fillers
+
+
+def _create_filler(plane: ControlPlane, filler: Filler) -> None:
+    plane.api.create(filler.pod)
+    if filler.start:
+        plane.set_pod_status(filler.pod, {"startTime": filler.start})
+    if filler.going:
+        plane.api.delete(filler.pod, grace_period_seconds=3600)
+
+
+def _put_back(plane: ControlPlane, pod: Object) -> None:
+    """As it was on its node before it was preempted."""
+    metadata = {key: pod["metadata"][key] for key in ("name", "namespace", "labels")}
+    own = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod["spec"]}
+    going = "deletionTimestamp" in pod["metadata"]
+    _create_filler(plane, Filler(own, pod["status"].get("startTime"), going))
+
+
+def _turn(random: Random, number: int) -> Turn:
+    pod = make_preemptor(random, number)
+    value = {name["metadata"]["name"]: name["value"] for name in make_classes()}[pod["spec"]["priorityClassName"]]
+    beside = make_preemptor(random, 10_007 + number, at_most=value) if value > 0 and random.random() < 0.3 else None
+    return Turn(pod, beside, stays="pool" not in json.dumps(pod["spec"]) and random.random() < 0.4)
+
+
+def _pods_of(turns: Sequence[Turn]) -> Sequence[Object]:
+    return [pod for turn in turns for pod in (turn.pod, turn.beside) if pod is not None]
+
+
+def _read(plane: ControlPlane, turns: Sequence[Turn]) -> ClusterSnapshot:
+    return read_cluster(plane, _pods_of(turns), budgets=True)[0]
+
+
+def _victims(answer: Answer, before: Pods) -> list[Object]:
+    """Who goes for a pod, as they were before: those that the rules name and those that the scheduler preempted.
+
+    Those that were going already come first.
+    """
+    candidate = answer.best.get(answer.real_nominated)
+    ours = [_key(victim.pod) for victim in candidate.victims] if candidate else []
+    found = [before[name] for name in dict.fromkeys((*ours, *sorted(answer.real_victims)))]
+    return sorted(found, key=lambda pod: "deletionTimestamp" not in pod["metadata"])
+
+
+def _going(pods: Pods) -> set[str]:
+    return {name for name, pod in pods.items() if "deletionTimestamp" in pod["metadata"]}
+
+
+def _name(pod: Object) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def _key(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def test_P4_nominated_node_is_one_of_the_best(run: Run) -> None:
+    assert [str(answer) for answer in run.preemptions if answer.real_nominated not in answer.best] == []
+
+
+def test_P4_victims_are_those_of_the_candidate(run: Run) -> None:
+    assert [str(answer) for answer in run.preemptions if answer.real_victims != answer.victims] == []
+    # Nobody else went later.
+    assert run.still_going <= run.going
+
+
+def test_P4_message_is_the_same_with_and_without_a_nomination(run: Run) -> None:
+    pending = [answer for answer in run.answers if not answer.real_node]
+
+    assert [str(answer) for answer in pending if answer.real_message != answer.message] == []
+
+
+def test_P4_pods_that_fit_preempt_nobody(run: Run) -> None:
+    fitting = [answer for answer in run.answers if answer.fits or answer.real_node]
+
+    assert [str(answer) for answer in fitting if answer.real_node not in answer.fits or answer.nominates] == []
+
+
+def test_P5_pod_goes_to_its_nominated_node_or_to_the_best_once_its_victims_are_gone(run: Run) -> None:
+    assert len(run.freed) >= 0.6 * PREEMPTIONS
+    assert [freed for freed in run.freed if freed.real_node not in freed.best] == []
+
+
+def test_P5_pod_preempts_nobody_else_while_a_victim_is_terminating(run: Run) -> None:
+    assert len(run.waiting) >= 0.05 * PREEMPTIONS
+    assert [seen for seen in run.waiting if seen.real_message != seen.message] == []
+    assert [seen for seen in run.waiting if not seen.message.endswith(TERMINATING)] == []
+
+
+def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
+    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    node = make_node(capacity={"cpu": "2"})
+    name, api = node_name(node), control_plane.api
+    await_node(control_plane, node, namespace)
+    control_plane.apply([make_class(f"{namespace}-{one}", value) for one, value in (("mid", 1000), ("high", 2000))])
+    victim = api.create(make_pod(namespace, "victim", requests={"cpu": "2"}, nodeName=name))
+
+    def judge(pod: Object, snapshot: ClusterSnapshot, features: Features) -> PostFilter:
+        table = NodeTable(snapshot.nodes, snapshot.pods)
+        filtered = filter_nodes(from_object(pod, Pod), table, snapshot, features=features, framework=make_framework())
+        return preempt(filtered, snapshot.pod_disruption_budgets)
+
+    def come(priority: str) -> tuple[PostFilter, Object]:
+        pod = make_pod(
+            namespace,
+            priority,
+            requests={"cpu": "2"},
+            nodeSelector=on(node),
+            priorityClassName=f"{namespace}-{priority}",
+            schedulerName="default-scheduler",
+        )
+        snapshot, features = read_cluster(control_plane, [pod], budgets=True)
+        stored = api.create(pod)
+        return judge(stored, snapshot, features), settled(api, stored)
+
+    def is_going() -> bool:
+        return "deletionTimestamp" in api.get("v1", "Pod", "victim", namespace)["metadata"]
+
+    said = {}
+    for priority in ("mid", "high"):
+        found, pod = come(priority)
+        said[priority] = why_not(pod)
+        # Whose victim it is does not matter: it is going already when the second pod comes.
+        assert [entry.pod.metadata.name for candidate in found.best for entry in candidate.victims] == ["victim"]
+        assert pod["status"]["nominatedNodeName"] == found.nominated_node_name == name
+        assert said[priority] == found.message
+        control_plane.wait_for(is_going, "the victim goes")
+
+    api.delete(victim, grace_period_seconds=0)
+
+    def bound() -> bool:
+        return bool(api.get("v1", "Pod", "high", namespace)["spec"].get("nodeName"))
+
+    def refused() -> Object | None:
+        pod = api.get("v1", "Pod", "mid", namespace)
+        # The nomination may go first, and the words when it is tried again.
+        return None if "nominatedNodeName" in pod["status"] or why_not(pod) == said["mid"] else pod
+
+    control_plane.wait_for(bound, "the pod of the higher priority is bound")
+    loser = control_plane.wait_for(refused, "the nomination of the other one is taken back")
+    found = judge(loser, *read_cluster(control_plane, [loser], budgets=True))
+    assert found.nominated_node_name == ""
+    assert why_not(loser) == found.message
+
+
+def test_cluster_that_was_judged_is_the_one_that_is_read(run: Run) -> None:
+    def by_uid(pods: Sequence[Pod]) -> Sequence[Pod]:
+        return sorted(pods, key=lambda pod: pod.metadata.uid)
+
+    assert by_uid(run.read.pods) == by_uid(run.kept.pods)
+    assert replace(run.read, pods=()) == replace(run.kept, pods=())
+
+
+def test_preemptions_tried_every_rule(run: Run) -> None:
+    """As shares of the preemptions, however many there are."""
+    found = run.preemptions
+    decided = Counter(answer.decided_by for answer in found)
+    plugins = Counter(plugin for answer in run.answers for plugin in answer.rejected_by | answer.unhelped)
+    taken = [answer.best[answer.real_nominated] for answer in found if answer.real_nominated in answer.best]
+    counts = {
+        "several candidates": sum(answer.candidates > 1 for answer in found),
+        "one candidate": sum(answer.candidates == 1 for answer in found),
+        "several victims": sum(len(candidate.victims) > 1 for candidate in taken),
+        "a budget is violated": sum(candidate.num_pdb_violations > 0 for candidate in taken),
+        "no candidate": sum(not (answer.fits or answer.best) for answer in run.answers),
+        "never": sum("preemptionPolicy=Never" in answer.message for answer in run.answers),
+        "nothing to preempt for": sum("No preemption victims found" in answer.message for answer in run.answers),
+        "fits": sum(bool(answer.fits) for answer in run.answers),
+        "beside another": sum(answer.others_nominated > 0 for answer in found),
+    }
+
+    assert len(found) >= PREEMPTIONS
+    assert min(counts.values()) >= 0.01 * PREEMPTIONS, counts
+    assert set(Criterion) <= set(decided), decided
+    assert {"NodeResourcesFit", "NodePorts", "PodTopologySpread", "InterPodAffinity"} <= set(plugins), plugins

@@ -1,0 +1,65 @@
+"""The page of a real cluster: of all of it, and for a user who may see one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import robot
+from tests.e2e.objects import make_pod, node_name
+from tests.e2e.plugin import Plugin, flat
+
+pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture
+def report(control_plane: ControlPlane, tmp_path: Path) -> Plugin:
+    """``kubectl qos report``."""
+    (tmp_path / "run").mkdir()
+    return Plugin(control_plane, tmp_path / "run", command="report")
+
+
+@pytest.fixture
+def node(make_node: Callable[..., Object]) -> Object:
+    """A node of its own."""
+    return make_node()
+
+
+@pytest.fixture
+def pod(control_plane: ControlPlane, namespace: str, node: Object) -> str:
+    """A namespace with the pod web on that node."""
+    requests = {"cpu": "100m", "memory": "64Mi"}
+    control_plane.apply([make_pod(namespace, requests=requests, nodeName=node_name(node))])
+    return namespace
+
+
+def test_all_of_the_cluster(report: Plugin, pod: str, node: Object, tmp_path: Path) -> None:
+    path = tmp_path / "all.html"
+    ran = report("--all", "-o", path)
+    assert (ran.code, ran.err) == (0, ""), ran
+    assert "Written," in ran.out
+    page = path.read_text(encoding="utf-8")
+    assert f"node/{node_name(node)}" in page
+    assert f"explain pod/web -n {pod}" in page
+
+
+def test_without_rights_beyond_a_namespace(
+    control_plane: ControlPlane, report: Plugin, pod: str, tmp_path: Path
+) -> None:
+    kubeconfig, path = robot(control_plane, pod), tmp_path / "own.html"
+    ran = report("-n", pod, "-o", path, kubeconfig=kubeconfig)
+    assert (ran.code, ran.err) == (0, ""), ran
+    assert "nodes: you may not list them (kubectl auth can-i list nodes)" in flat(ran.out)
+    page = path.read_text(encoding="utf-8")
+    assert "Not known" in page
+    assert '<template id="pod-0">' in page
+    assert "Burstable: container " in flat(unescape(page))
+    everything = report("--all", "-o", tmp_path / "all.html", kubeconfig=kubeconfig)
+    assert everything.code == 4
+    assert "you may not list pods" in everything.err
+    assert not (tmp_path / "all.html").exists()

@@ -1,0 +1,329 @@
+"""Timelines are held against a real control plane: grace periods, replacements, and a node that is lost.
+
+There is no kubelet: a test reports what one would. Times are those that the components wrote themselves, in whole
+seconds; how late they may be is the machine's business, so that only much too late is wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pytest
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import robot
+from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name
+from tests.e2e.plugin import Plugin
+
+pytestmark = pytest.mark.controlplane
+
+LATE: Final = 20
+"""Seconds that a busy machine may take longer than a component says."""
+GRACE: Final = 6
+PERIOD: Final = 1
+"""Of the node lifecycle controller that loses a node here; the defaults are 50 and 5."""
+DEFAULT_GRACE: Final = 50
+DEFAULT_PERIOD: Final = 5
+TOLERATED: Final = 3
+"""Seconds of the lost pods' own toleration of unreachable nodes."""
+TAINT: Final = ("node.kubernetes.io/unreachable", "NoExecute")
+TOLERATION: Final = {"key": TAINT[0], "operator": "Exists", "effect": TAINT[1], "tolerationSeconds": TOLERATED}
+OWNERS: Final = ("replicaset", "statefulset", "job", "job-failed")
+BACK_OFF: Final = 10
+"""A Job's, after the first failure."""
+
+
+def told(qos: Plugin, namespace: str, way: str) -> dict[str, Object]:
+    """What the plugin says of one way, by pod; with ``events`` by what happens."""
+    found = {}
+    for item in qos.json("pods", "-n", namespace, f"--timeline={way}")["items"]:
+        [entry] = item["timeline"]["ways"]
+        events = {event["what"]: event for event in entry["events"]}
+        found[item["name"]] = {**entry, "began": item["timeline"]["began"], "events": events}
+    return found
+
+
+def span(answer: Mapping[str, Any], what: str) -> tuple[int | None, int | None]:
+    event = answer["events"][what]
+    return event["earliest"], event["latest"]
+
+
+def started(api: ControlPlane, pod: Mapping[str, Any]) -> None:
+    """Reports that the pod runs, as its kubelet would."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    state = {
+        "name": "app",
+        "ready": True,
+        "restartCount": 0,
+        "image": "app:1",
+        "imageID": "",
+        "state": {"running": {"startedAt": now}},
+    }
+    api.set_pod_status(
+        pod,
+        {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [state]},
+    )
+
+
+def run_on(control_plane: ControlPlane, namespace: str, owner: str, node: str) -> Object:
+    """Binds the pod that a workload made, and lets it run; its other pods stay pending."""
+    pod = control_plane.wait_for(lambda: pods_of(control_plane, namespace, owner), f"{owner} makes a pod")[0]
+    control_plane.bind(pod, node)
+    started(control_plane, pod)
+    return control_plane.api.get("v1", "Pod", pod["metadata"]["name"], namespace)
+
+
+def pods_of(control_plane: ControlPlane, namespace: str, owner: str) -> list[Object]:
+    return control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={owner}")
+
+
+def others(control_plane: ControlPlane, namespace: str, owner: str, pod: Mapping[str, Any]) -> list[Object]:
+    """Pods of a workload beside this one, by uid: a StatefulSet's next one has the same name."""
+    found = pods_of(control_plane, namespace, owner)
+    return [entry for entry in found if entry["metadata"]["uid"] != pod["metadata"]["uid"]]
+
+
+def another(control_plane: ControlPlane, namespace: str, owner: str, pod: Mapping[str, Any]) -> Object:
+    """The pod that a workload makes beside this one."""
+    found = control_plane.wait_for(
+        lambda: others(control_plane, namespace, owner, pod), f"{owner} makes another", timeout=60
+    )
+    return found[0]
+
+
+def make_owners(control_plane: ControlPlane, namespace: str, **spec: Any) -> None:
+    """A workload of each kind that replaces its pods in its own way."""
+    pod_spec = {"schedulerName": NOWHERE, "containers": [container()], "terminationGracePeriodSeconds": 30, **spec}
+    finite = {**pod_spec, "restartPolicy": "Never"}
+    for workload in (
+        make_workload("ReplicaSet", namespace, pod_spec, "replicaset", replicas=1),
+        make_workload("StatefulSet", namespace, pod_spec, "statefulset", replicas=1, serviceName="none"),
+        make_workload("Job", namespace, finite, "job"),
+        make_workload("Job", namespace, finite, "job-failed", podReplacementPolicy="Failed"),
+    ):
+        control_plane.api.create(workload)
+
+
+def instant(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def deleted_at(pod: Mapping[str, Any]) -> float:
+    """When the DELETE was: deletionTimestamp is when the grace period is over."""
+    meta = pod["metadata"]
+    return instant(meta["deletionTimestamp"]) - float(meta["deletionGracePeriodSeconds"])
+
+
+def test_T5_eviction_and_delete_give_the_grace_period_that_is_told(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    node, api = node_name(make_node()), control_plane.api
+    graces = {f"{way}-{grace}": grace for way in ("delete", "drain") for grace in (0, 1, 45)}
+    for name, grace in graces.items():
+        manifest = make_pod(namespace, name, nodeName=node, terminationGracePeriodSeconds=grace)
+        started(control_plane, api.create(manifest))
+    said = {
+        name: entry
+        for way in ("delete", "drain")
+        for name, entry in told(qos, namespace, way).items()
+        if name.startswith(way)
+    }
+    assert {name: entry["graceSeconds"] for name, entry in said.items()} == graces
+
+    for name in graces:
+        if name.startswith("delete"):
+            api.delete({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}})
+            continue
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+        api.request("POST", api.path("v1", "Pod", namespace, name, "eviction"), eviction)
+
+    left = {pod["metadata"]["name"]: pod for pod in api.list_items("v1", "Pod", namespace)}
+    # A pod of grace 0 is gone with the DELETE, and its processes have 2 s.
+    assert set(left) == {name for name, entry in said.items() if span(entry, "ObjectGone") != (0, 0)}
+    assert {name: pod["metadata"]["deletionGracePeriodSeconds"] for name, pod in left.items()} == {
+        name: grace for name, grace in graces.items() if grace
+    }
+    after = told(qos, namespace, "delete")
+    for name, pod in left.items():
+        assert after[name]["standing"] == "UnderWay"
+        assert instant(after[name]["began"]) == deleted_at(pod)
+        assert span(after[name], "SIGKILL") == span(said[name], "SIGKILL")
+
+
+def test_T5_owners_replace_a_deleted_pod_when_it_is_told(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    node = node_name(make_node())
+    make_owners(control_plane, namespace)
+    pods = {name: run_on(control_plane, namespace, name, node) for name in OWNERS}
+    by_pod = told(qos, namespace, "delete")
+    said = {name: by_pod[pod["metadata"]["name"]] for name, pod in pods.items()}
+    assert span(said["replicaset"], "Replaced") == (0, 0)
+    assert span(said["statefulset"], "Replaced") == span(said["statefulset"], "ObjectGone") == (0, 32)
+    assert span(said["job"], "Replaced") == (BACK_OFF, BACK_OFF)
+    assert span(said["job-failed"], "Replaced") == (BACK_OFF, 30 + BACK_OFF)
+
+    for pod in pods.values():
+        control_plane.api.delete(pod)
+
+    # The old ones are there: only their kubelet could end them.
+    for name, reached in (("replicaset", 0), ("job", BACK_OFF)):
+        new = another(control_plane, namespace, name, pods[name])
+        old = control_plane.api.get("v1", "Pod", pods[name]["metadata"]["name"], namespace)
+        after = instant(new["metadata"]["creationTimestamp"]) - deleted_at(old)
+        assert reached - 1 <= after <= reached + LATE
+    # Ten seconds later than the others have: these two wait for the end itself.
+    assert not others(control_plane, namespace, "statefulset", pods["statefulset"])
+    assert not others(control_plane, namespace, "job-failed", pods["job-failed"])
+
+    stateful = pods["statefulset"]
+    control_plane.api.delete(stateful, grace_period_seconds=0)
+    assert another(control_plane, namespace, "statefulset", stateful)["metadata"]["name"] == "statefulset-0"
+
+
+def test_T5_owners_replace_a_pod_that_the_kubelet_evicted_when_it_is_told(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    node = node_name(make_node())
+    make_owners(control_plane, namespace)
+    pods = {name: run_on(control_plane, namespace, name, node) for name in ("replicaset", "statefulset")}
+    by_pod = told(qos, namespace, "evict-hard")
+    for name, pod in pods.items():
+        said = by_pod[pod["metadata"]["name"]]
+        stays = span(said, "ObjectGone") == (None, None)
+        assert stays is (name == "replicaset")
+        assert span(said, "Replaced") == span(said, "Failed")
+
+        control_plane.set_pod_status(pod, {"phase": "Failed", "reason": "Evicted"})
+
+        another(control_plane, namespace, name, pod)
+        uids = {entry["metadata"]["uid"] for entry in pods_of(control_plane, namespace, name)}
+        assert (pod["metadata"]["uid"] in uids) is stays
+
+
+def test_T5_user_who_may_only_get_pods_is_told_what_is_not_known(
+    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    started(control_plane, control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node()))))
+    kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
+    text = qos.text("pod/web", "-n", namespace, "--timeline", kubeconfig=kubeconfig)
+    assert "Deleted now: SIGTERM at once, SIGKILL at 30 s, object gone by 32 s" in text
+    assert "whether a PodDisruptionBudget refuses a drain" in text
+    assert "the kubelet's configuration is not known: its defaults are assumed" in text
+
+
+@pytest.fixture
+def impatient(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
+    """A control plane that gives nodes up soon."""
+    flags = (f"--node-monitor-grace-period={GRACE}s", f"--node-monitor-period={PERIOD}s")
+    with ControlPlane(control_plane_binaries, scheduler=False, controller_manager_args=flags) as running:
+        yield running
+
+
+def test_T5_lost_node_goes_as_it_is_told(impatient: ControlPlane, tmp_path: Path) -> None:
+    api = impatient.api
+    impatient.create_namespace("lost")
+    # If no node were left that answers, nothing would be evicted.
+    with Heartbeat(impatient, "well"), Heartbeat(impatient, "lost") as lost:
+        make_owners(impatient, "lost", tolerations=[TOLERATION])
+        pods = {name: run_on(impatient, "lost", name, "lost") for name in OWNERS}
+        by_pod = told(Plugin(impatient, tmp_path), "lost", "node-lost")
+        said = {name: by_pod[pod["metadata"]["name"]] for name, pod in pods.items()}
+        heartbeat = lost.stop()
+
+        deleted = {name: wait_deleted(impatient, pod) for name, pod in pods.items()}
+        node = api.get("v1", "Node", "lost")
+        [ready] = [entry for entry in node["status"]["conditions"] if entry["type"] == "Ready"]
+        [taint] = [entry for entry in node["spec"]["taints"] if (entry["key"], entry["effect"]) == TAINT]
+        assert ready["status"] == "Unknown"
+        within(instant(ready["lastTransitionTime"]) - heartbeat, said["replicaset"], "NodeUnknown")
+        within(instant(taint["timeAdded"]) - heartbeat, said["replicaset"], "Tainted")
+        for name, pod in deleted.items():
+            within(deleted_at(pod) - heartbeat, said[name], "Deleted")
+            # The toleration is the pod's own, and counts from the taint.
+            assert TOLERATED - 1 <= deleted_at(pod) - instant(taint["timeAdded"]) <= TOLERATED + LATE
+        for name in ("replicaset", "job"):
+            new = another(impatient, "lost", name, pods[name])
+            within(instant(new["metadata"]["creationTimestamp"]) - heartbeat, said[name], "Replaced")
+        # By now the Job has waited for 10 s: what never comes by itself has not come.
+        for name in ("statefulset", "job-failed"):
+            assert span(said[name], "Replaced") == span(said[name], "ObjectGone") == (None, None)
+            assert not others(impatient, "lost", name, pods[name])
+            assert wait_deleted(impatient, pods[name])
+        after = told(Plugin(impatient, tmp_path), "lost", "node-lost")["statefulset-0"]
+        assert after["events"]["Deleted"]["rule"] == "DeletedBefore"
+        assert instant(after["began"]) == pytest.approx(heartbeat, abs=0.001)
+
+
+class Heartbeat:
+    """A node whose kubelet renews its Lease, and says that it is Ready, until it is stopped."""
+
+    def __init__(self, control_plane: ControlPlane, name: str) -> None:
+        self._control_plane = control_plane
+        self._name = name
+        self._silent = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._last = 0.0
+
+    def __enter__(self) -> Self:
+        self._node = self._control_plane.create_node(self._name)
+        self._beat()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> float:
+        """Go silent; returns the time of the last heartbeat."""
+        self._silent.set()
+        self._thread.join()
+        return self._last
+
+    def _run(self) -> None:
+        while not self._silent.wait(0.5):
+            self._beat()
+        self._control_plane.api.close()
+
+    def _beat(self) -> None:
+        now = time.time()
+        renewed = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._name, "namespace": "kube-node-lease"},
+            "spec": {"holderIdentity": self._name, "leaseDurationSeconds": 40, "renewTime": renewed},
+        }
+        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": f"{renewed[:19]}Z"}
+        self._control_plane.api.patch(self._node, {"status": {"conditions": [ready]}}, subresource="status")
+        # Last, so that nothing of the node is newer than its Lease.
+        self._control_plane.apply([lease])
+        self._last = now
+
+
+def within(seconds: float, answer: Mapping[str, Any], what: str) -> None:
+    """Holds a time since the last heartbeat against what was told for the default flags."""
+    earliest, latest = span(answer, what)
+    assert earliest is not None
+    assert latest is not None
+    # Both ends are in whole seconds.
+    assert seconds >= earliest - DEFAULT_GRACE + GRACE - 1
+    assert seconds <= latest - DEFAULT_GRACE - 2 * DEFAULT_PERIOD + GRACE + 2 * PERIOD + LATE
+
+
+def wait_deleted(control_plane: ControlPlane, pod: Mapping[str, Any]) -> Object:
+    """The pod once it is being deleted."""
+    meta = pod["metadata"]
+
+    def look() -> Object | None:
+        found = control_plane.api.get("v1", "Pod", meta["name"], meta["namespace"])
+        return found if found["metadata"].get("deletionTimestamp") else None
+
+    return control_plane.wait_for(look, f"{meta['name']} is deleted", timeout=60)

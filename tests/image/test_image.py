@@ -1,0 +1,271 @@
+"""The image that the Dockerfile makes: what is in it, what is not, and that it runs as a restricted pod runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import stat
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from podrules import __version__
+from tests.controlplane.certificates import Authority
+from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
+from tests.image.builder import ROOT, Builder
+
+# The first build of a tree takes a minute on a free machine.
+pytestmark = pytest.mark.timeout(600)
+
+USER = 1_000_650_000
+"""As OpenShift gives them: nobody's, in group 0."""
+MOST_MEBIBYTES = 320
+_Run = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+# How a container of it is run: by the image's configuration, and nothing writable but /tmp
+
+
+def confined(root: Path, secret: Path, command: Sequence[str], environment: Sequence[str]) -> list[str | Path]:
+    """The command line that runs a command on the image's files as a read-only root, as `USER` without rights.
+
+    What a pod mounts from a Secret is at /mnt.
+
+    buildah's own way of running without namespaces has no read-only root.
+    """
+    mounts = (
+        'mount --bind "$0" "$0"',
+        'mount -o remount,ro,bind "$0"',
+        'mount -t tmpfs -o mode=1777,size=8m tmpfs "$0/tmp"',
+        'mount -t proc proc "$0/proc"',
+        'mount --bind "$1" "$0/mnt"',
+        # What any runtime brings.
+        'mount -t tmpfs -o mode=755 tmpfs "$0/dev" && touch "$0/dev/null" && mount --bind /dev/null "$0/dev/null"',
+        'shift && exec chroot "$0" "$@"',
+    )
+    # The image's own: what it sets cannot be taken back.
+    rights = ("--reuid", f"{USER}", "--regid", "0", "--clear-groups", "--no-new-privs", "--bounding-set", "-all")
+    entered = ("setpriv", *rights, "--", "/usr/bin/env", "-i", *environment, *command)
+    return ["unshare", "--mount", "--", "sh", "-c", " && ".join(mounts), root, secret, *entered]
+
+
+@pytest.fixture(scope="session")
+def config(builder: Builder, image: str) -> dict[str, Any]:
+    """The image's configuration: user, environment, entry point, labels."""
+    found: dict[str, Any] = json.loads(builder.buildah("inspect", "--type=image", image))["OCIv1"]
+    assert found["config"]
+    return found
+
+
+@pytest.fixture(scope="session")
+def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for this machine, its key, and who signed it; anybody may read them."""
+    folder = tmp_path_factory.mktemp("secret")
+    # A kubelet's are for any user of the pod.
+    folder.chmod(0o755)
+    authority = Authority()
+    server = authority.server(())
+    for name, text in {"ca.crt": authority.certificate, "tls.crt": server.certificate, "tls.key": server.key}.items():
+        (folder / name).write_bytes(text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(root: Path, secret: Path, config: dict[str, Any]) -> _Run:
+    """Run a Python script in it to its end."""
+
+    def run_in_it(script: str) -> subprocess.CompletedProcess[str]:
+        line = confined(root, secret, ("python3", "-c", script), config["config"]["Env"])
+        return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+
+    return run_in_it
+
+
+# At work
+
+
+class Demo:
+    """The image's entry point with the demo cluster."""
+
+    def __init__(self, process: Process, port: int) -> None:
+        self.process = process
+        self.port = port
+
+
+@pytest.fixture(scope="session")
+def demo(root: Path, secret: Path, config: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    def line(port: int) -> Sequence[str | Path]:
+        metrics = f"--metrics-address=127.0.0.1:{free_port()}"
+        certificate = ("--tls-cert=/mnt/tls.crt", "--tls-key=/mnt/tls.key")
+        arguments = ("--demo", *certificate, f"--address=127.0.0.1:{port}", metrics, "--drain=0s")
+        return confined(root, secret, [*config["config"]["Entrypoint"], *arguments], config["config"]["Env"])
+
+    def ready(port: int) -> bool:
+        try:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=_anybody(), timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    log = tmp_path_factory.mktemp("demo") / "log"
+    process, port = start_on_free_port(line, ready, log=log, timeout=120)
+    try:
+        yield Demo(process, port)
+    finally:
+        stop_all([process], timeout=5)
+
+
+def _anybody() -> ssl.SSLContext:
+    return ssl._create_unverified_context()  # noqa: S323  # as the kubelet's probes
+
+
+def test_it_answers_the_probes(demo: Demo) -> None:
+    with urllib.request.urlopen(f"https://127.0.0.1:{demo.port}/healthz", context=_anybody(), timeout=60) as answer:
+        assert (answer.status, answer.read()) == (200, b"ok\n")
+
+
+def test_it_answers_reviews_over_tls(demo: Demo, run: _Run) -> None:
+    # The questions of `helm test`, as its pod asks them: with the image itself.
+    arguments = [f"--url=https://127.0.0.1:{demo.port}", "--ca=/mnt/ca.crt", "--namespace=shop", "--timeout=60"]
+    done = run(f"from webhook.check import main; import sys; sys.exit(main({arguments}))")
+    assert done.returncode == 0, done.stderr
+    assert "/mutate: allowed" in done.stdout
+    assert "/validate: allowed" in done.stdout
+
+
+def test_it_runs_as_nobody_with_no_rights(demo: Demo) -> None:
+    def status(pid: int) -> dict[str, str]:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+    worker = int(Path(f"/proc/{demo.process.pid}/task/{demo.process.pid}/children").read_text(encoding="utf-8"))
+    for found in (status(demo.process.pid), status(worker)):
+        assert found["Uid"].split() == [str(USER)] * 4
+        assert found["Gid"].split() == ["0"] * 4
+        assert int(found["CapEff"], 16) == int(found["CapBnd"], 16) == 0
+        assert found["NoNewPrivs"] == "1"
+
+
+def test_nothing_but_tmp_can_be_written(run: _Run) -> None:
+    script = (
+        "import os, sys\n"
+        "for folder in ('/', '/opt/qos-webhook', '/var', '/run', '/dev', '/etc'):\n"
+        "    try: open(os.path.join(folder, 'x'), 'w')\n"
+        "    except OSError: pass\n"
+        "    else: sys.exit(folder)\n"
+        "open('/tmp/x', 'w')\n"
+    )
+    done = run(script)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_bytecode_is_missing(run: _Run) -> None:
+    # What is compiled at each start because the root cannot be written to.
+    script = (
+        "import webhook.app, webhook.backend, webhook.server, webhook.demo, podrules.cluster.client\n"
+        "import kubernetes.client, kubernetes.config, os, sys\n"
+        "from importlib.util import cache_from_source\n"
+        "files = [getattr(module, '__file__', None) or '' for module in list(sys.modules.values())]\n"
+        "files = [file for file in files if file.endswith('.py')]\n"
+        "print(len(files), [file for file in files if not os.path.exists(cache_from_source(file))])\n"
+    )
+    done = run(script)
+    count, _, missing = done.stdout.strip().partition(" ")
+    assert int(count) > 200
+    assert missing == "[]", done.stderr
+
+
+# What it says of itself
+
+
+def test_configuration(config: dict[str, Any]) -> None:
+    settings = config["config"]
+    user, _, group = settings["User"].partition(":")
+    assert int(user) > 0
+    assert int(group) > 0
+    assert settings["Entrypoint"] == ["qos-webhook"]
+    assert set(settings["ExposedPorts"]) == {"8443/tcp", "9090/tcp"}
+    labels = settings["Labels"]
+    assert labels["org.opencontainers.image.version"] == __version__
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert labels["org.opencontainers.image.revision"] == "test"
+    # What was removed is in no layer below.
+    assert len(config["rootfs"]["diff_ids"]) == 1
+
+
+def test_chart_starts_the_entry_point(config: dict[str, Any]) -> None:
+    text = (ROOT / "tests" / "charts" / "golden" / "default.yaml").read_text(encoding="utf-8")
+    (deployment,) = (entry for entry in yaml.safe_load_all(text) if entry["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == config["config"]["Entrypoint"]
+    ports = {f"{port['containerPort']}/tcp" for port in container["ports"]}
+    assert ports == set(config["config"]["ExposedPorts"])
+
+
+# What is in it, and what is not
+
+
+def files(root: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(root):
+        yield from (Path(folder, name) for name in names)
+
+
+def test_no_installer_and_no_compiler(root: Path) -> None:
+    unwanted = {"pip", "pip3", "cc", "gcc", "g++", "clang", "ld", "make", "uv", "hatchling", "cyclonedx-py", "curl"}
+    found = {file.relative_to(root) for file in files(root) if file.name in unwanted or file.name.startswith("pip-")}
+    assert not found
+    assert not list(root.glob("opt/qos-webhook/lib/python*/site-packages/pip*"))
+    assert not list(root.glob("usr/**/ensurepip"))
+
+
+def test_nothing_runs_as_its_owner(root: Path) -> None:
+    raised = stat.S_ISUID | stat.S_ISGID
+    modes = ((file, file.lstat().st_mode) for file in files(root))
+    assert not [file for file, mode in modes if stat.S_ISREG(mode) and mode & raised]
+
+
+def test_nothing_of_the_repository_but_the_program(root: Path) -> None:
+    assert not [file for file in files(root) if file.name in {"Makefile", "Dockerfile", "CONTRIBUTING.md", ".git"}]
+    (installed,) = root.glob("opt/qos-webhook/lib/python*/site-packages/webhook/main.py")
+    assert installed.read_bytes() == (ROOT / "webhook" / "main.py").read_bytes()
+
+
+def test_it_is_small(root: Path) -> None:
+    done = subprocess.run(["du", "-smx", "--apparent-size", root], capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[0]) < MOST_MEBIBYTES
+
+
+# The list of what is in it
+
+
+def test_bill_of_materials_is_what_is_installed(root: Path) -> None:
+    # Its form was checked as it was made: the Dockerfile asks for that, and no image is made of one that is wrong.
+    found = json.loads((root / "opt" / "qos-webhook" / "sbom.cdx.json").read_text(encoding="utf-8"))
+    assert found["bomFormat"] == "CycloneDX"
+    component = found["metadata"]["component"]
+    assert (component["name"], component["version"], component["type"]) == ("kubectl-qos", __version__, "application")
+    assert all(part["purl"].startswith("pkg:pypi/") for part in found["components"])
+    listed = {canonicalize_name(part["name"]): part["version"] for part in found["components"]}
+    installed = {
+        canonicalize_name(name): version
+        for folder in root.glob("opt/qos-webhook/lib/python*/site-packages/*.dist-info")
+        for name, _, version in [folder.name.removesuffix(".dist-info").partition("-")]
+    }
+    assert installed.pop(canonicalize_name("kubectl-qos")) == __version__
+    assert listed == installed
+    lock = (ROOT / "requirements" / "image.txt").read_text(encoding="utf-8")
+    pinned = [Requirement(line.rstrip(" \\")) for line in lock.splitlines() if line[:1].isalnum()]
+    of_this_python = {
+        canonicalize_name(entry.name): str(entry.specifier).removeprefix("==")
+        for entry in pinned
+        if entry.marker is None or entry.marker.evaluate()
+    }
+    assert installed == of_this_python

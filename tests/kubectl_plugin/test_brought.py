@@ -1,0 +1,127 @@
+"""What files bring with their pods."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kubectl_plugin.running import run
+
+Json = dict[str, Any]
+
+
+def deployment(**spec: Any) -> Json:
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}},
+        },
+    }
+
+
+def mounting(claim: str) -> Json:
+    return deployment(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
+
+
+def claim(storage_class: str | None = None) -> Json:
+    spec: Json = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    if storage_class is not None:
+        spec["storageClassName"] = storage_class
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+
+
+LOCAL = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "by-hand"},
+    "provisioner": "kubernetes.io/no-provisioner",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+VOLUME = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "by-hand"},
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "by-hand",
+        "local": {"path": "/data"},
+        "nodeAffinity": {
+            "required": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-b2"]}]}
+                ]
+            }
+        },
+    },
+}
+CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+
+
+def template(version: str, request: Json) -> Json:
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpus"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+
+
+def placement(*documents: Json) -> Json:
+    ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(documents))
+    assert (ran.code, ran.err) == (0, "")
+    found: Json = json.loads(ran.out)["placement"]
+    return found
+
+
+def spec_of(*documents: Json) -> Json:
+    ran = run("place", "--demo", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(documents))
+    assert ran.err == ""
+    (found,) = json.loads(ran.out)["specs"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_claim_of_the_same_file_is_found() -> None:
+    assert 'persistentvolumeclaim "data" not found' in placement(mounting("data"))["message"]
+    assert placement(mounting("data"), claim())["outcome"] == "Fits"
+    assert spec_of(claim(), mounting("data"))["placed"] == 2
+
+
+def test_volumes_and_classes_of_the_same_file_are_found() -> None:
+    found = placement(LOCAL, VOLUME, claim("by-hand"), mounting("data"))
+    assert (found["outcome"], found["best"]) == ("Fits", ["node-b2"])
+    assert spec_of(LOCAL, VOLUME, claim("by-hand"), mounting("data"))["nodes"] == {"node-b2": 2}
+
+
+@pytest.mark.parametrize(
+    ("version", "request_"),
+    [
+        ("v1", {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}),
+        ("v1beta2", {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}),
+        ("v1beta1", {"name": "gpu", "deviceClassName": "gpu"}),
+    ],
+)
+def test_templates_of_claims_of_the_same_file_are_found(version: str, request_: Json) -> None:
+    wanting = deployment(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpus"}])
+    assert "ResourceClaim not created yet" in placement(wanting)["reason"]
+    found = placement(wanting, template(version, request_), CLASS)
+    # The demo cluster has no devices.
+    assert found["outcome"] == "Unschedulable"
+    assert "cannot allocate all claims" in found["message"]
+
+
+def test_what_cannot_be_read_is_told_beside_the_answer() -> None:
+    broken = {**claim(), "spec": {"accessModes": 7}}
+    ran = run("explain", "--demo", "-f", "-", "-o", "name", stdin=yaml.safe_dump_all([broken, deployment()]))
+    assert ran.code == 6
+    assert "accessModes" in ran.err
+    assert ran.out == "deployment.apps/web\n"

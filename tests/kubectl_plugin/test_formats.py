@@ -1,0 +1,174 @@
+"""Formats of ``-o``: the same for every command that prints reports, and beside kubectl's where kubectl has them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kubectl_plugin.render.columns import columns_from_lines, columns_from_spec
+from kubectl_plugin.render.jsonpath import JSONPathError
+from tests.kubectl_plugin.running import run
+
+COMMANDS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
+    "explain": (("-n", "shop", "pod/db-1"), 0, "pod/db-1\n"),
+    "node": (("node-a1",), 0, "node/node-a1\n"),
+    "partitions": ((), 0, "node/node-c3\n"),
+    "delete": (("-n", "shop", "pod/db-1", "--grace-period=0"), 3, "pod/db-1\n"),
+    "fence": (("node/node-c3",), 3, "node/node-c3\n"),
+    "unfence": (("node/node-a1",), 0, "node/node-a1\n"),
+    "place": (("--exclude-node", "node-a1", "--drain", "cp-a1"), 0, ""),
+}
+"""Each command's words, its exit code, and the names of what it is about."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_K_names(command: str) -> None:
+    words, code, names = COMMANDS[command]
+    ran = run(command, *words, "--demo", "-o", "name")
+    assert (ran.code, ran.err) == (code, "")
+    assert ran.out == names or (command == "place" and all("/" in line for line in ran.out.splitlines()))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_K_templates_go_over_what_json_prints(command: str) -> None:
+    words, code, _ = COMMANDS[command]
+    printed = json.loads(run(command, *words, "--demo", "-o", "json").out)
+    expected = f"{printed['kind']} of {printed['source']}"
+    assert run(command, *words, "--demo", "-ojsonpath={.kind} of {.source}") == (code, expected, "")
+
+
+def test_K_templates_in_files_and_columns(tmp_path: Path) -> None:
+    words = ("unfence", "node/node-a1", "--demo", "-o")
+    (tmp_path / "template").write_text("{.kind} of {.name}\n")
+    (tmp_path / "columns").write_text("KIND NOTHING\n{.kind} .nothing\n")
+    assert run(*words, f"jsonpath-file={tmp_path / 'template'}") == (0, "Fencing of node-a1\n", "")
+    table = "KIND      NOTHING\nFencing   <none>\n"
+    assert run(*words, f"custom-columns-file={tmp_path / 'columns'}") == (0, table, "")
+    assert run(*words, "custom-columns=KIND:.kind,NOTHING:nothing") == (0, table, "")
+
+
+def test_K_lists_of_a_report_are_lists() -> None:
+    words = ("explain", "--demo", "-n", "shop", "pod/db-1")
+    values = [entry["value"] for entry in json.loads(run(*words, "-o", "json").out)["oom"][0]["containers"]]
+    assert run(*words, "-o", "jsonpath={.oom[0].containers[*].value}").out == " ".join(map(str, values))
+    assert run(*words, "-o", "custom-columns=A:.oom[0].containers[*].value").out.split() == [
+        "A",
+        ",".join(map(str, values)),
+    ]
+
+
+def test_K_a_list_has_items() -> None:
+    words = ("explain", "--demo", "-n", "shop", "pod/db-0", "pod/db-1")
+    assert run(*words, "-o", 'jsonpath={range .items[*]}{.name}{"\\n"}{end}').out == "db-0\ndb-1\n"
+    assert run(*words, "-o", "custom-columns=N:.name").out == "N\ndb-0\ndb-1\n"
+    assert run(*words, "--no-headers", "-o", "custom-columns=N:.name").out == "db-0\ndb-1\n"
+
+
+def test_K_values_of_a_template_as_json() -> None:
+    words = ("explain", "--demo", "-n", "shop", "pod/db-0", "pod/db-1")
+    assert run(*words, "-o", "jsonpath-as-json={.items[*].name}").out == '[\n    "db-0",\n    "db-1"\n]\n'
+
+
+@pytest.mark.parametrize("output", ["table", "json", "name", "jsonpath={.name}"])
+def test_K_only_columns_have_headings(output: str) -> None:
+    ran = run("explain", "pod/x", "--no-headers", "-o", output)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--no-headers is for -o custom-columns=SPEC; -o name prints names alone" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ("jsonpath", "jsonpath needs a template: write e.g. jsonpath='{.name}'"),
+        ("jsonpath=", "jsonpath needs a template"),
+        ("jsonpath={.a", "jsonpath: an action is not closed"),
+        ("jsonpath-file=/no/such/file", "/no/such/file: No such file or directory"),
+        ("custom-columns=NAME", "column 'NAME': write HEADING:PATH"),
+        ("custom-columns=N:{.a}{.b}", "a column is one path"),
+        ("wide=x", "invalid choice: 'wide=x' (choose from table, wide, json, yaml, name, markdown, jsonpath=, "),
+        ("Json", "invalid choice"),
+    ],
+)
+def test_K_what_cannot_be_meant_is_told_before_anything_is_done(output: str, problem: str) -> None:
+    ran = run("explain", "pod/x", "-o", output)
+    assert (ran.code, ran.out) == (2, "")
+    assert problem in ran.err
+
+
+def test_K_a_template_file_has_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("x" * 100_001)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    assert "longer than 100000 characters" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'large'}").err
+    assert "it is no text" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'binary'}").err
+
+
+def test_K_a_template_that_does_not_go_with_the_data() -> None:
+    ran = run("explain", "--demo", "-n", "shop", "pod/db-1", "-o", "jsonpath={.name[0]}")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: -o jsonpath: [0] is for a list, and this is a text; -o json shows the data\n"
+
+
+def test_K_of_a_change_the_exit_code_stays() -> None:
+    ran = run("fence", "--demo", "node/node-c3", "-o", "jsonpath={.name[0]}")
+    assert (ran.code, ran.out) == (3, "")
+    assert "-o jsonpath: [0] is for a list" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "0 headings in the first line and 0 paths"),
+        ("A B\n.a", "2 headings in the first line and 1 paths"),
+        ("A\n{.a", "a column is one path"),
+    ],
+)
+def test_K_files_of_columns(text: str, problem: str) -> None:
+    with pytest.raises(JSONPathError, match=problem.replace("{", r"\{")):
+        columns_from_lines(text)
+
+
+def test_K_cells() -> None:
+    columns = columns_from_spec("A:.a,B:b[*],C:{c},D:{.d},E:")
+    items = [{"a": None, "b": [1, 2.5, "x"], "c": {"k": [True]}, "d": "two\nlines\x1b"}, {"a": "wide value"}]
+    assert columns.render(items).splitlines() == [
+        "A            B         C               D               E",
+        "<nil>        1,2.5,x   map[k:[true]]   two lines\\x1b   <none>",
+        "wide value   <none>    <none>          <none>          <none>",
+    ]
+
+
+HOSTILE: Final = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a\x1b[2Jb", "namespace": "default", "uid": "u"},
+    "spec": {"containers": [{"name": "x"}]},
+}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_K_a_terminal_is_not_moved_by_text_of_the_cluster(tmp_path: Path, *, terminal: bool) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(HOSTILE))
+    words = ["explain", "--snapshot", str(tmp_path / "c.json"), "pods", "-o", "jsonpath={.items[*].name}"]
+    if not terminal:
+        # A program gets what is there, as from kubectl.
+        assert run(*words).out == "a\x1b[2Jb"
+        return
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "kubectl_plugin", *words]
+    with subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2], stdout=slave) as process:
+        assert process.wait(timeout=60) == 0
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(master, 4096):
+            shown += piece
+    os.close(master)
+    assert shown == b"a\\x1b[2Jb"

@@ -1,0 +1,305 @@
+"""``kubectl qos lint``: what it prints, in each format, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_plugin.glossary.lookup import find
+from kubectl_plugin.reports.schema import schema_of
+from kubectl_plugin.views.lint_words import WORDS
+from podrules.checks.rules import RULES
+from tests.controlplane.binaries import Unavailable
+from tests.controlplane.custom_kinds import SARIF
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTDATA = ROOT / "tests" / "testdata"
+GOLDEN = TESTDATA / "golden"
+PAGE = ROOT / "docs" / "lint.md"
+TABLE = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
+FORMATS = ("table", "json", "yaml", "markdown", "sarif", "junit", "github")
+EXAMPLE = "tests/testdata/lint/example.yaml"
+UNWANTED = "tests/testdata/lint/unwanted.yaml"
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: one
+spec:
+  containers:
+  - name: app
+    image: registry.example/app
+"""
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def _found(*arguments: str, stdin: str = "") -> dict[str, Any]:
+    ran = run("lint", *arguments, "-o", "json", stdin=stdin)
+    report: dict[str, Any] = json.loads(ran.out)
+    jsonschema.Draft202012Validator(schema_of("LintReport")).validate(report)
+    return report
+
+
+def _xml(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314 - what we wrote ourselves
+
+
+def _rules(report: dict[str, Any], *, ignored: bool = False) -> list[str]:
+    return sorted(entry["rule"] for entry in report["findings"] if (entry["ignored"] is not None) is ignored)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", ["example", "unwanted"])
+def test_output(name: str, form: str) -> None:
+    ran = run("lint", "-f", f"tests/testdata/lint/{name}.yaml", "-o", form)
+    assert (ran.code, ran.err) == (1 if name == "example" else 0, "")
+    # What ours is at release changes nothing else in the file.
+    text = re.sub(r'("version": ")[0-9][^"]*(",\n +"rules")', r"\g<1>VERSION\g<2>", ran.out)
+    check(GOLDEN / f"lint-{name}.{form}", text)
+
+
+def test_every_rule_has_words() -> None:
+    assert list(WORDS) == list(RULES)
+    for words in WORDS.values():
+        assert words.about.endswith(".")
+        assert words.remedy.endswith(".")
+        assert not words.term or find(words.term), words.term
+
+
+@pytest.mark.parametrize("file", ["refused", "unwanted"])
+def test_messages_hold_their_values(file: str) -> None:
+    report = _found("-f", f"tests/testdata/lint/{file}.yaml")
+    assert len(report["findings"]) > 20
+    for entry in report["findings"]:
+        assert not re.search(r"\{[a-z]+\}", entry["message"])
+        assert entry["message"].endswith((".", ".)"))
+
+
+@pytest.mark.parametrize("file", ["refused", "unwanted"])
+def test_a_finding_stands_at_the_last_word_of_its_field(file: str) -> None:
+    path = ROOT / "tests" / "testdata" / "lint" / f"{file}.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = 0
+    for entry in _found("-f", str(path))["findings"]:
+        if re.search(r"[a-z]$", entry["field"]):
+            word = re.split(r"[./\]]", entry["field"])[-1]
+            found += lines[entry["line"] - 1][entry["column"] - 1 :].startswith(f"{word}:")
+    # The others are absent, and are told where they would stand.
+    assert found > 10
+
+
+def test_a_finding_stands_at_its_field() -> None:
+    report = _found("-f", EXAMPLE)
+    (error,) = (entry for entry in report["findings"] if entry["level"] == "error")
+    assert error["rule"] == "request-over-limit"
+    assert error["field"] == "spec.template.spec.containers[0].resources.requests.memory"
+    text = (ROOT / EXAMPLE).read_text(encoding="utf-8").splitlines()[error["line"] - 1]
+    assert text[error["column"] - 1 :].startswith("memory: 2Gi")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ((EXAMPLE,), 1),
+        ((EXAMPLE, "--disable=request-over-limit"), 0),
+        ((EXAMPLE, "--disable=request-over-limit", "--severity=warning"), 1),
+        ((EXAMPLE, "--disable", "request-over-limit,budget-blocks-drains", "--severity", "warning"), 0),
+        ((UNWANTED,), 0),
+        ((UNWANTED, "--severity=notice"), 1),
+        ((EXAMPLE, "-f", "missing.yaml"), 6),
+        ((EXAMPLE, "--disable=no-such"), 2),
+        ((EXAMPLE, "--severity=fatal"), 2),
+        ((EXAMPLE, "-o", "xml"), 2),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "sarif"])
+def test_exit_codes(arguments: tuple[str, ...], code: int, form: str) -> None:
+    assert run("lint", "-o", form, "-f", *arguments).code == code
+
+
+def test_a_wrong_command_line_names_the_remedy() -> None:
+    assert "-f FILE" in run("lint").err
+    assert "did you mean bare-pod?" in run("lint", "-f", EXAMPLE, "--disable=bare-pods").err
+
+
+def test_the_others_are_checked_when_a_file_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(POD, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text("kind: {{ .Values.kind }}\n", encoding="utf-8")
+    (tmp_path / "c.yaml").write_bytes(b"\xff\xfe")
+    (tmp_path / "d.yaml").write_text(POD + "---\nkind: Pod\n", encoding="utf-8")
+    (tmp_path / "Chart.txt").write_text("not read", encoding="utf-8")
+    (tmp_path / "values.yaml").write_text("replicas: 3\n", encoding="utf-8")
+    report = _found("-f", str(tmp_path), "-f", str(tmp_path / "gone"))
+    assert [Path(entry["file"]).name for entry in report["unreadable"]] == ["b.yaml", "c.yaml", "d.yaml", "gone"]
+    assert len(report["objects"]) == 2
+    assert report["passedOver"] == 1
+    for form in FORMATS:
+        ran = run("lint", "-f", str(tmp_path), "-o", form)
+        assert ran.code == 6
+        assert "not valid YAML" in ran.out
+        assert "Traceback" not in ran.err
+
+
+def test_standard_input() -> None:
+    ran = run("lint", "-f", "-", "--severity=notice", stdin=POD)
+    assert ran.code == 1
+    assert "standard input:6:3" in ran.out or "standard input:7:5" in ran.out
+
+
+def test_comments_and_annotations_ignore() -> None:
+    head = _found("-f", "-", stdin=f"# kubectl-qos: ignore bare-pod, best-effort - a test\n{POD}")
+    assert _rules(head, ignored=True) == ["bare-pod", "best-effort"]
+    assert _rules(head) == []
+    assert {entry["ignored"]["reason"] for entry in head["findings"]} == {"a test"}
+    field = _found("-f", "-", stdin=POD.replace("  - name", "  # kubectl-qos: ignore best-effort\n  - name"))
+    assert (_rules(field), _rules(field, ignored=True)) == (["bare-pod"], ["best-effort"])
+    elsewhere = _found("-f", "-", stdin=POD.replace("spec:", "spec:  # kubectl-qos: ignore best-effort"))
+    assert _rules(elsewhere) == ["bare-pod", "best-effort"]
+    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: best-effort,bare-pod"
+    annotated = _found("-f", "-", stdin=POD.replace("metadata:", annotation))
+    assert _rules(annotated, ignored=True) == ["bare-pod", "best-effort"]
+    assert {entry["ignored"]["by"] for entry in annotated["findings"]} == {"annotation"}
+
+
+def test_an_unknown_rule_in_an_ignore_is_told() -> None:
+    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: nothing"
+    text = f"# kubectl-qos: ignore bare-pods\n# kubectl-qos: ignore\n{POD}".replace("metadata:", annotation)
+    report = _found("-f", "-", stdin=text)
+    assert [(entry["line"], entry["rule"]) for entry in report["unknownIgnores"]] == [
+        (1, "bare-pods"),
+        (2, ""),
+        (7, "nothing"),
+    ]
+    for form in ("table", "sarif", "github", "markdown"):
+        assert "There is no rule bare-pods" in run("lint", "-f", "-", "-o", form, stdin=text).out
+
+
+def test_nothing_to_check_is_told() -> None:
+    ran = run("lint", "-f", "-", stdin="apiVersion: v1\nkind: ConfigMap\n")
+    assert ran.code == 0
+    assert "No object of a kind that is checked was there." in ran.out
+
+
+def test_objects_without_a_namespace_are_in_the_one_that_is_named() -> None:
+    budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all, namespace: shop}\n"
+    text = f"{POD}---\n{budget}spec: {{minAvailable: 1, selector: {{}}}}\n"
+    assert "budget-blocks-drains" not in _rules(_found("-f", "-", stdin=text))
+    assert "budget-blocks-drains" in _rules(_found("-n", "shop", "-f", "-", stdin=text))
+
+
+@pytest.mark.parametrize("depth", [100, 400, 700, 990, 1100])
+def test_deep_objects_are_checked_or_told(depth: int) -> None:
+    ran = run("lint", "-f", "-", stdin=f"{POD}  extra: {'[' * depth}{']' * depth}\n")
+    assert ran.err == ""
+    assert ran.code == 0 or "nested too deeply" in ran.out or "maximum recursion depth" in ran.out
+    assert depth > 400 or "bare-pod" in ran.out
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_hostile_names_do_not_reach_a_terminal_or_another_line(form: str) -> None:
+    hostile = 'a\u202e\x1b[31m\n::error::b <&"%0A'
+    text = POD.replace("name: one", f"name: {json.dumps(hostile)}").replace(
+        "image:", "x: # kubectl-qos: ignore \x85\n    image:"
+    )
+    ran = run("lint", "-f", "-", "-o", form, stdin=text)
+    assert ran.code in {0, 6}
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", ran.out)
+    assert not re.search("^::error::", ran.out, re.MULTILINE)
+    if form == "junit":
+        _xml(ran.out)
+
+
+def test_junit_is_what_consumers_read(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("{", encoding="utf-8")
+    root = _xml(run("lint", "-f", EXAMPLE, "-f", UNWANTED, "-f", str(broken), "-o", "junit").out)
+    assert root.tag == "testsuites"
+    for element in (root, *root):
+        cases = list(element.iter("testcase"))
+        assert element.get("tests") == str(len(cases))
+        assert element.get("failures") == str(sum(case.find("failure") is not None for case in cases))
+        assert element.get("errors") == str(sum(case.find("error") is not None for case in cases))
+    assert (root.get("failures"), root.get("errors")) == ("1", "1")
+    names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+    assert len(names) == len(set(names))
+    for case in root.iter("testcase"):
+        # Jenkins' schema: what failed comes before output.
+        assert [entry.tag for entry in case] in (["failure"], ["error"], ["system-out"], ["failure", "system-out"], [])
+    (failure,) = root.iter("failure")
+    assert failure.get("type") == "request-over-limit"
+    assert f"{EXAMPLE}:19:35" in str(failure.text)
+    assert not list(_xml(run("lint", "-f", UNWANTED, "-o", "junit").out).iter("failure"))
+    assert list(_xml(run("lint", "-f", UNWANTED, "-o", "junit", "--severity=notice").out).iter("failure"))
+
+
+def _sarif_schema() -> dict[str, Any]:
+    found = SARIF.find()
+    if isinstance(found, Unavailable):
+        if os.environ.get("CI") == "true":
+            pytest.fail(found.reason, pytrace=False)
+        pytest.skip(found.reason)
+    text = found[0].read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text[text.index("`") + 1 : text.rindex("`")])
+    assert "2.1.0" in schema["title"]
+    return schema
+
+
+def test_sarif_fits_its_schema(tmp_path: Path) -> None:
+    validator = jsonschema.Draft4Validator(_sarif_schema())
+    (tmp_path / "a b%.yaml").write_text("{", encoding="utf-8")
+    ignored = "# kubectl-qos: ignore no-such, bare-pod - a test\n"
+    files = ("-f", EXAMPLE, "-f", UNWANTED, "-f", "tests/testdata/lint/refused.yaml", "-f", str(tmp_path), "-f", "-")
+    log = json.loads(run("lint", *files, "-o", "sarif", stdin=ignored + POD).out)
+    validator.validate(log)
+    assert list(validator.iter_errors({**log, "runs": [{}]}))
+    (ran,) = log["runs"]
+    assert [entry["id"] for entry in ran["tool"]["driver"]["rules"]] == list(RULES)
+    for result in ran["results"]:
+        assert ran["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    suppressed = [result for result in ran["results"] if result["suppressions"]]
+    assert [result["ruleId"] for result in suppressed] == ["node-name-set", "bare-pod"]
+    assert suppressed[1]["suppressions"] == [{"kind": "inSource", "justification": "a test"}]
+    invocation = ran["invocations"][0]
+    assert invocation["executionSuccessful"] is False
+    assert len(invocation["toolExecutionNotifications"]) == 2
+
+
+def test_github_commands_have_a_place_each() -> None:
+    lines = run("lint", "-f", EXAMPLE, "-o", "github").out.splitlines()
+    assert lines[0].startswith(f"::error file={EXAMPLE},line=19,col=35,title=request-over-limit::Deployment/web ")
+    assert len(lines) == 2
+    assert run("lint", "-f", "-", "-o", "github", stdin="").out == ""
+
+
+def test_the_table_of_rules_is_that_of_the_code() -> None:
+    rows = [
+        "| rule | | what it objects to | what to do | source in Kubernetes 1.36.3 |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for rule in RULES.values():
+        words = WORDS[rule.name]
+        why = f" `kubectl qos why {words.term}`" if words.term and " " not in words.term else ""
+        rows.append(f"| `{rule.name}` | {rule.level.value} | {words.about} | {words.remedy}{why} | {rule.source} |")
+    text = PAGE.read_text(encoding="utf-8")
+    assert TABLE.search(text)
+    check(PAGE, TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text))
+
+
+def test_yaml_and_json_say_the_same() -> None:
+    as_yaml = yaml.safe_load(run("lint", "-f", EXAMPLE, "-o", "yaml").out)
+    assert as_yaml == _found("-f", EXAMPLE)

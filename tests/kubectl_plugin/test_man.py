@@ -1,0 +1,73 @@
+"""Manual pages and examples: what they say is what the parsers know."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubectl_plugin.manual import main, pages
+from kubectl_plugin.parsing import COMMANDS, parse, words_of
+from kubectl_plugin.parsing.flags import groups_of
+
+GROFF = shutil.which("groff")
+
+
+def _rendered(text: str) -> str:
+    """What a reader sees, in one line: without hyphenation, colour and justification."""
+    command = [GROFF or "groff", "-man", "-Tutf8", "-P-cbou", "-ww", "-rHY=0", "-rLL=200n"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert done.stderr == ""
+    # Distributions differ in how a dash that is to be typed is shown.
+    return " ".join(done.stdout.replace("\N{MINUS SIGN}", "-").replace("\N{HYPHEN}", "-").split())
+
+
+@pytest.mark.skipif(GROFF is None, reason="there is no groff")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_K_every_flag_is_in_the_page_of_its_command(command: str) -> None:
+    page = _rendered(pages()[f"kubectl-qos-{command}.1"])
+    flags = [name for group in groups_of(command) for flag in group.flags for name in flag.names]
+    assert "--help" in flags
+    assert [name for name in flags if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page)] == []
+    assert COMMANDS[command] in page
+    for heading in ("EXAMPLES", "EXIT CODES"):
+        assert f" {heading} " in page
+
+
+@pytest.mark.skipif(GROFF is None, reason="there is no groff")
+def test_K_the_first_page_leads_to_the_others() -> None:
+    page = _rendered(pages()["kubectl-qos.1"])
+    assert [command for command in COMMANDS if f"kubectl-qos-{command}(1)" not in page] == []
+    assert "130 interrupted" in page
+
+
+def test_pages_are_written(tmp_path: Path) -> None:
+    assert main([str(tmp_path / "man")]) == 0
+    assert {file.name: file.read_text() for file in (tmp_path / "man").iterdir()} == dict(pages())
+
+
+def _examples() -> Iterator[tuple[str, str]]:
+    """The words behind ``kubectl qos`` of each example of each command."""
+    for command in COMMANDS:
+        for line in words_of(command).EXAMPLES.splitlines():
+            found = re.match(r"  (?:.*\| )?kubectl qos (.*?)(?: [|>] .*|   ?#? ?[a-z.].*)?$", line)
+            if found:
+                yield command, found[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_K_help_has_examples(command: str) -> None:
+    assert sum(name == command for name, _ in _examples()) >= 2
+
+
+@pytest.mark.parametrize(("command", "line"), list(_examples()), ids=str)
+def test_K_examples_are_understood(command: str, line: str) -> None:
+    parsed = parse(shlex.split(line))
+    assert parsed.command in COMMANDS
+    # Those of one command may show another one beside it: snapshot's are read by explain.
+    assert parsed.command == command or command in {"fence", "snapshot"}

@@ -1,0 +1,157 @@
+"""``-o markdown``: whatever text a page holds, it reads the same once it is rendered."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.markdown import markdown_item, render_markdown
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from tests.kubectl_plugin.running import run
+
+PARSER: Final = MarkdownIt("gfm-like", {"linkify": False})
+HOSTILE: Final = (
+    "a|b|c",
+    "\\|",
+    "<script>alert(1)</script>",
+    "<!-- ",
+    "![x](http://evil.example/x.png)",
+    "[click](javascript:alert(1))",
+    "**bold** _it_ ~~gone~~ `code` ``",
+    "# heading",
+    "closed ## #",
+    "- item",
+    "+ item",
+    "* item",
+    "1. item",
+    "12) item",
+    "=====",
+    "---",
+    "> quote",
+    "    code",
+    "```\nfence",
+    "line\nbreak\r\n\n# h",
+    "&lt;b&gt; &amp; &#60;",
+    "\x1b[31mred\u202e",
+    "http://evil.example/ www.evil.example ftp://x",
+    "@team look at #12",
+    "$x^2$",
+    "snake_case_name _x_ __y__",
+    "| --- |",
+    "trailing\\",
+    "image@sha256:abc",
+)
+
+
+def _page(text: str) -> Page:
+    return Page(
+        title=text,
+        verdict=(text, text),
+        severity=Severity.NOTICE,
+        parts=(
+            Section(text, (text,)),
+            Section("Two", (text, Row((text, "", text)))),
+            Table(text, (text, "right"), ((text, text), (text, "1")), right=frozenset({1})),
+        ),
+        next_commands=(f"kubectl qos explain {text}",),
+    )
+
+
+def _texts(rendered: str, tag: str) -> list[str]:
+    found = re.findall(rf"<{tag}(?: [^>]*)?>(.*?)</{tag}>", rendered, re.DOTALL)
+    return [html.unescape(re.sub(r"<!-- -->", "", text)).strip() for text in found]
+
+
+def _hold(text: str) -> None:
+    rendered = PARSER.render(render_markdown(_page(text)))
+    # Tags are ours alone; the comment is what keeps a mention from being one.
+    tags = set(re.findall(r"</?([a-z0-9]+)", rendered))
+    assert tags <= {"h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
+    seen = " ".join(escape(text).split())
+    assert [" ".join(cell.split()) for cell in _texts(rendered, "td")] == [seen, seen, seen, "1"]
+    assert [" ".join(cell.split()) for cell in _texts(rendered, "th")] == [seen, "right"]
+    assert [" ".join(title.split()) for title in _texts(rendered, "h3")] == [seen]
+    assert rendered.count("<pre>") == 1
+    assert " ".join(_texts(rendered, "code")[0].split()) == f"kubectl qos explain {seen}".strip()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_K_hostile_text_stays_text(text: str) -> None:
+    _hold(text)
+
+
+@settings(max_examples=40)
+@given(st.text(st.sampled_from("ab1 |\\<>&`*_~[]()#-+=.!$@:/\n\t\"'{}^"), min_size=1, max_size=24).filter(str.strip))
+def test_K_any_text_stays_text(text: str) -> None:
+    _hold(text)
+
+
+def test_K_nobody_is_told_and_nothing_linked() -> None:
+    text = markdown_item("@team see #12 at https://x.example and www.y.example; image@sha256:1")
+    assert text == (
+        "- @<!-- -->team see #<!-- -->12 at https<!-- -->://x.example and www<!-- -->.y.example; image@sha256:1"
+    )
+
+
+def test_K_a_page_reads_well() -> None:
+    page = Page(
+        title="pod/web in namespace shop",
+        verdict=("Pending: no node fits.", "9 of 12 lack memory."),
+        severity=Severity.TROUBLE,
+        parts=(
+            Section("QoS class", ("Burstable: container app has no limit",)),
+            Section("Stops", ("at once", Row(("app", "SIGTERM at once; SIGKILL by 30 s")))),
+            Table("Placement", ("nodes", "reason"), (("9", "Insufficient memory"),), right=frozenset({0})),
+        ),
+        next_commands=("kubectl qos explain node/a",),
+    )
+    assert (
+        render_markdown(page)
+        == """\
+### pod/web in namespace shop
+
+**Pending: no node fits.** 9 of 12 lack memory.
+
+- **QoS class**: Burstable: container app has no limit
+- **Stops**
+  - at once
+  - app · SIGTERM at once; SIGKILL by 30 s
+
+**Placement**
+
+| nodes | reason |
+| ---: | --- |
+| 9 | Insufficient memory |
+
+```sh
+kubectl qos explain node/a
+```
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "-n", "shop", "pod/db-1", "pod/db-0"),
+        ("node", "node-a1"),
+        ("partitions",),
+        ("delete", "-n", "shop", "pod/db-1", "--grace-period=0"),
+        ("fence", "node/node-c3"),
+        ("unfence", "node/node-c3"),
+        ("place", "--drain", "node-a1"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_K_every_command_prints_it(words: tuple[str, ...]) -> None:
+    ran = run(*words, "--demo", "-o", "markdown")
+    assert ran.err == ""
+    assert ran.out.startswith("### ")
+    assert "<h3>" in PARSER.render(ran.out)

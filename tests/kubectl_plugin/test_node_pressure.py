@@ -1,0 +1,268 @@
+"""``kubectl qos node``, and a pod's place on its node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from kubectl_plugin.render.page import Section
+from kubectl_plugin.reports.node_pressure import NodePressureReport
+from kubectl_plugin.reports.schema import schema_of
+from kubectl_plugin.views.node_pressure import node_pressure_page
+from podrules.pressure.node import OOMScope
+from tests.kubectl_plugin.running import Ran, run
+
+NODE: Mapping[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {
+        "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+        "allocatable": {"cpu": "4", "memory": "7Gi", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+NODE_METRICS = {
+    "apiVersion": "metrics.k8s.io/v1beta1",
+    "kind": "NodeMetrics",
+    "metadata": {"name": "n1"},
+    "usage": {"memory": "6Gi"},
+}
+
+
+def _pod(name: str, request: str = "", **more: Any) -> dict[str, Any]:
+    resources = {"requests": {"memory": request}} if request else {}
+    spec = {"nodeName": "n1", "containers": [{"name": "app", "resources": resources}]}
+    meta = {"name": name, "namespace": "default", "uid": name}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running"}, **more}
+
+
+def _metrics(name: str, memory: str) -> dict[str, Any]:
+    containers = [{"name": "app", "usage": {"memory": memory}}]
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "metadata": meta, "containers": containers}
+
+
+def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *objects]}))
+    return run(*arguments, "--snapshot", str(snapshot))
+
+
+def _flat(ran: Ran) -> str:
+    assert (ran.code, ran.err) == (0, "")
+    return " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("words", [["node-a1"], ["node/node-a1"], ["no/node-a1"], ["nodes/node-a1"]])
+def test_node_by_any_of_its_names(words: list[str]) -> None:
+    ran = run("node", *words, "--demo")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("node/node-a1\nIf memory runs out now, the kernel kills container recommend of")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        pytest.param(["node-a7"], 3, 'nodes "node-a7" not found; did you mean', id="unknown"),
+        pytest.param(["pod/web"], 2, "'pod/web': write a node's name, or node/NAME", id="a pod"),
+        pytest.param(["node/"], 2, "'node/': write a node's name", id="no name"),
+        pytest.param([], 2, "the following arguments are required: NODE", id="nothing"),
+    ],
+)
+def test_what_is_no_node(words: list[str], code: int, said: str) -> None:
+    ran = run("node", *words, "--demo")
+    assert ran.code == code
+    assert said in ran.err
+
+
+def test_one_that_is_not_there_does_not_keep_the_others() -> None:
+    ran = run("node", "node-a1", "gone", "node-b4", "--demo")
+    assert ran.code == 3
+    assert 'error: nodes "gone" not found' in ran.err
+    assert ran.out.count("\nnode/node-b4\n") == 1
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("name", ["node-a1", "node-a3", "node-b2", "node-b4", "node-c3", "cp-a1"])
+def test_report_fits_its_schema(name: str, form: str) -> None:
+    import yaml
+
+    ran = run("node", name, "--demo", "-o", form)
+    printed = json.loads(ran.out) if form == "json" else yaml.safe_load(ran.out)
+    assert (printed["kind"], printed["name"]) == ("NodePressure", name)
+    jsonschema.Draft202012Validator(schema_of("NodePressure")).validate(printed)
+
+
+def test_several_nodes_are_a_list() -> None:
+    printed = json.loads(run("node", "node-a1", "node-b2", "--demo", "-o", "json").out)
+    assert printed["kind"] == "List"
+    assert [item["name"] for item in printed["items"]] == ["node-a1", "node-b2"]
+
+
+def test_Q3_containers_near_limits_of_their_own_are_told() -> None:
+    printed = run("node", "node-a1", "--demo", "-o", "json").out
+    report = msgspec.json.decode(printed, type=NodePressureReport)
+    one = next(order for order in report.oom if order.scope is OOMScope.CONTAINER)
+    own = [
+        replace(
+            one,
+            namespace="shop",
+            pod="web-0",
+            container=f"c{percent}",
+            memory=1000 << 20,
+            working_set=percent * 10 << 20,
+        )
+        for percent in (89, 90, 97, 91, 99)
+    ]
+    page = node_pressure_page(replace(report, oom=(report.oom[0], *own)), now=None, wide=False)
+    told = next(part.lines for part in page.parts if isinstance(part, Section) and part.label == "Own limits")
+    assert told == (
+        "shop/web-0 c99: 99% of 1000Mi",
+        "shop/web-0 c97: 97% of 1000Mi",
+        "shop/web-0 c91: 91% of 1000Mi",
+        "and 1 more (-o wide)",
+        "what meets its own limit is killed, whatever the node has left",
+    )
+
+
+def test_Q3_numbers_of_the_demo_add_up() -> None:
+    printed = json.loads(run("node", "node-a1", "--demo", "-o", "json").out)
+    machine = printed["oom"][0]
+    assert machine["scope"] == "Global"
+    assert [place["rank"] for place in machine["places"]] == list(range(1, len(machine["places"]) + 1))
+    first = machine["places"][0]
+    assert (first["container"], first["qosClass"], first["decidedBy"]) == ("recommend", "Burstable", "UsageDespiteAdj")
+    assert first["usagePoints"] == 1000 * first["rss"] // machine["memory"]
+    assert first["points"] == first["usagePoints"] + first["oomScoreAdj"]
+    second = machine["places"][1]
+    assert (second["qosClass"], second["oomScoreAdj"]) == ("BestEffort", 1000)
+    assert first["badnessPages"] > second["badnessPages"]
+    assert first["procOomScore"] > second["procOomScore"]
+
+
+def test_Q6_without_usage_no_eviction_order_is_made_up(tmp_path: Path) -> None:
+    said = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
+    assert "Usage is not known, so neither order is certain." in said
+    assert "Kernel OOM order by oom_score_adj alone: usage is not known" in said
+    assert "Eviction order for" not in said
+    assert "pods over their requests go first, then by priority" in said
+    assert "nodes/proxy: not in snapshot" in said
+
+
+def test_Q3_Q6_metrics_stand_in_and_are_named(tmp_path: Path) -> None:
+    objects = [_pod("web", "1Gi"), _pod("batch"), NODE_METRICS, _metrics("web", "2Gi"), _metrics("batch", "100Mi")]
+    said = _flat(_on(tmp_path, objects, "node", "n1"))
+    assert "Measured by the metrics API: working sets, which hold file cache too" in said
+    # 875 + 250 is more than 1000 + 12.
+    assert (
+        "the kernel kills container app of default/web first; if it comes slowly, the kubelet evicts that pod" in said
+    )
+    assert "memory.available < 100Mi: Kubernetes' default, the kubelet's own was not read" in said
+    place = _flat(_on(tmp_path, objects, "explain", "pod/batch", "-n", "default"))
+    assert (
+        "2nd of 2 containers that the kernel kills if n1 runs out: app, 1012 = 12 + 1000; after default/web app"
+        in place
+    )
+    assert "2nd of 2 pods that the kubelet evicts for memory: 100Mi, no request, priority 0" in place
+    assert "by working sets of the metrics API" in place
+
+
+def test_Q6_threshold_that_is_met_comes_first(tmp_path: Path) -> None:
+    full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
+    ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
+    assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
+    # It is not measured, which the kubelet takes for the first to go.
+    assert "evicts default/batch now." in _flat(ran)
+
+
+def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
+    full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
+    critical = _pod("etcd")
+    critical["spec"]["priority"] = 2_000_001_000
+    said = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
+    assert "there is no pod that the kubelet may evict" in said
+    assert "1 critical: never evicted" in said
+    assert "the kubelet never evicts it: it is critical" in _flat(
+        _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default")
+    )
+
+
+def test_node_without_pods(tmp_path: Path) -> None:
+    said = _flat(_on(tmp_path, [], "node", "n1"))
+    assert "Pods 0 of 110" in said
+
+
+def test_hostile_names_reach_no_command(tmp_path: Path) -> None:
+    hostile = _pod("web")
+    hostile["metadata"]["name"] = "web;reboot"
+    ran = _on(tmp_path, [hostile, NODE_METRICS], "node", "n1")
+    assert "pod/web;reboot" not in ran.out
+    assert "default/web;reboot" in ran.out
+
+
+def test_list_of_pods_reads_no_kubelet() -> None:
+    printed = json.loads(run("explain", "pods", "-n", "shop", "--demo", "-o", "json").out)
+    assert {len(item["pressure"]) for item in printed["items"]} == {0}
+    named = json.loads(run("explain", "pod/db-0", "-n", "shop", "--demo", "-o", "json").out)
+    assert [entry["assumption"] for entry in named["pressure"]] == ["Measured"]
+
+
+MANIFEST = "tests/testdata/manifests/limits-only.yaml"
+
+
+def test_Q3_Q6_manifest_on_a_node_is_told_for_both_ends(tmp_path: Path) -> None:
+    pod = _pod("job", "64Mi")
+    pod["spec"]["containers"][0]["resources"]["limits"] = {"memory": "20Gi"}
+    pod["spec"]["priorityClassName"] = "batch-low"
+    del pod["spec"]["nodeName"]
+    manifest = tmp_path / "job.json"
+    manifest.write_text(json.dumps(pod))
+    ran = run("explain", "-f", str(manifest), "--on", "node/node-a1", "--demo", "--no-placement", "-o", "json")
+    requests, limits = json.loads(ran.out)["pressure"]
+    assert (requests["assumption"], limits["assumption"]) == ("Requests", "Limits")
+    assert requests["node"] == "node-a1"
+    assert requests["oom"][0]["place"]["rank"] > limits["oom"][0]["place"]["rank"] == 1
+    assert requests["evictions"][0]["place"]["rank"] > limits["evictions"][0]["place"]["rank"] == 1
+    said = _flat(run("explain", "-f", str(manifest), "--on", "node-a1", "--demo", "--no-placement"))
+    assert "using what it requests: " in said
+    assert "using all that it may: 1st of 21 containers that the kernel kills if node-a1 runs out" in said
+
+
+def test_likely_node_is_taken_where_placement_is_asked_for() -> None:
+    printed = json.loads(run("explain", "-f", MANIFEST, "--placement", "--demo", "-o", "json").out)
+    assert {entry["node"] for entry in printed["pressure"]} == {printed["placement"]["best"][0]}
+    plain = json.loads(run("explain", "-f", MANIFEST, "--demo", "-o", "json").out)
+    assert plain["pressure"] == []
+
+
+def test_on_an_unknown_node() -> None:
+    ran = run("explain", "-f", MANIFEST, "--on", "node-a7", "--demo")
+    assert ran.code == 3
+    assert 'nodes "node-a7" not found' in ran.err
+    ran = run("explain", "-f", MANIFEST, "--on", "pod/x", "--demo")
+    assert ran.code == 2
+    assert "'pod/x': write a node's name, or node/NAME" in ran.err
+
+
+def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path) -> None:
+    def ended(exit_code: int) -> Ran:
+        state = {"terminated": {"reason": "OOMKilled", "exitCode": exit_code}}
+        status = {"phase": "Running", "containerStatuses": [{"name": "app", "lastState": state, "restartCount": 1}]}
+        return _on(tmp_path, [_pod("web", status=status)], "explain", "pod/web", "-n", "default")
+
+    child = "Only a child was killed: its main process lived on, and ended by itself with 0."
+    assert child in _flat(ended(0))
+    assert child not in _flat(ended(137))
+
+
+def test_Q2_adj_that_a_resize_leaves_is_told() -> None:
+    said = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo"))
+    assert "oom_score_adj stays as it was when the container started, until it restarts" in said

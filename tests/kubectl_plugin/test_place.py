@@ -1,0 +1,135 @@
+"""``kubectl qos place``: what may be typed, what is refused, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kubectl_plugin.running import run
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKOUT = str(ROOT / "tests/testdata/manifests/checkout.yaml")
+
+
+def placed(*arguments: str, stdin: str = "") -> dict[str, Any]:
+    ran = run("place", "--demo", *arguments, "-o", "json", stdin=stdin)
+    assert ran.err == ""
+    printed: dict[str, Any] = json.loads(ran.out)
+    return printed
+
+
+def manifest(kind: str, api: str = "apps/v1", **spec: Any) -> str:
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container]}}
+    whole = {"selector": {"matchLabels": {"app": "x"}}, "template": template, **spec}
+    return yaml.safe_dump({"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, "spec": whole})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, "nothing to place: name a file with -f, or a node with --drain"),
+        (("-f", CHECKOUT, "--replicas", "0"), 2, "'0': write a number from 1 to 100000, or max"),
+        (("-f", CHECKOUT, "--replicas", "many"), 2, "'many': write a number"),
+        (("-f", CHECKOUT, "--exclude-node", "node-zz"), 3, 'nodes "node-zz" not found'),
+        (("-f", CHECKOUT, "--without", "pod/nobody"), 3, 'pods "nobody" not found in namespace shop'),
+        (("-f", CHECKOUT, "--without", "nobody"), 2, "--without nobody: write pod/NAME or NAMESPACE/NAME"),
+        (("--drain", "node/node-zz"), 3, 'nodes "node-zz" not found'),
+        (("-f", CHECKOUT, "--add-node", "cpu=8"), 2, "without like=NODE it needs memory"),
+        (("-f", CHECKOUT, "--add-node", "like=node-zz"), 3, 'nodes "node-zz" not found'),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,name=node-b1"), 2, "node node-b1 is there already"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,count=none"), 2, "count=none: write a number from 1"),
+        (("-f", CHECKOUT, "--add-node", "like"), 2, "'like': write KEY=VALUE"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,taint=x"), 2, "taint=x: write KEY=VALUE:EFFECT"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,label=x"), 2, "label=x: write label=KEY=VALUE"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,cpu=lots"), 2, "cpu=lots:"),
+        (("-f", "/nowhere.yaml"), 6, "/nowhere.yaml"),
+    ],
+)
+def test_what_is_refused_is_told_with_a_remedy(arguments: tuple[str, ...], code: int, words: str) -> None:
+    ran = run("place", "--demo", *arguments)
+    assert ran.code == code
+    assert words in ran.err
+    assert ran.out == ""
+
+
+def test_a_file_without_pods_is_told() -> None:
+    ran = run("place", "--demo", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: x}\n")
+    assert (ran.code, ran.err) == (6, "error: -: no pod and no workload in it; there is nothing to place\n")
+
+
+def test_each_kind_has_its_own_number() -> None:
+    numbers = {
+        "Deployment": manifest("Deployment", replicas=3),
+        "StatefulSet": manifest("StatefulSet"),
+        "Job": manifest("Job", "batch/v1", parallelism=2),
+    }
+    for kind, text in numbers.items():
+        (spec,) = placed("-f", "-", stdin=text)["specs"]
+        assert spec["wanted"] == {"Deployment": 3, "StatefulSet": 1, "Job": 2}[kind]
+
+
+def test_a_daemon_set_is_not_guessed_about() -> None:
+    plan = placed("-f", "-", stdin=manifest("DaemonSet"))
+    assert plan["specs"] == []
+    assert plan["refused"][0]["reason"].startswith("its controller names the node of each pod itself")
+
+
+def test_a_pod_that_the_api_server_refuses_is_told() -> None:
+    text = manifest("Deployment").replace("containers:", "priorityClassName: nobody\n      containers:")
+    ran = run("place", "--demo", "-f", "-", stdin=text)
+    assert ran.code == 7
+    assert "deployment/x is not placed: " in ran.out
+    assert "nobody" in ran.out
+
+
+def test_claims_of_a_stateful_set_are_taken_as_made() -> None:
+    claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    (spec,) = placed("-f", "-", stdin=manifest("StatefulSet", replicas=2, volumeClaimTemplates=[claim]))["specs"]
+    assert spec["placed"] == 2
+
+
+@pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteOncePod"])
+def test_replicas_do_not_take_each_others_claims(mode: str) -> None:
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    (spec,) = placed("-f", "-", stdin=manifest("StatefulSet", replicas=3, volumeClaimTemplates=[claim]))["specs"]
+    assert spec["placed"] == 3
+
+
+def test_claims_of_ephemeral_volumes_are_taken_as_made() -> None:
+    document = yaml.safe_load(manifest("Deployment", replicas=2))
+    claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    document["spec"]["template"]["spec"]["volumes"] = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": claim}}]
+    text = yaml.safe_dump(document)
+    assert placed("-f", "-", stdin=text)["specs"][0]["placed"] == 2
+    explained = json.loads(run("explain", "--demo", "-f", "-", "-o", "json", stdin=text).out)
+    assert explained["placement"]["outcome"] == "Fits"
+
+
+def test_an_added_node_takes_pods_and_an_excluded_one_does_not() -> None:
+    (spec, _) = placed(
+        "-f", CHECKOUT, "--add-node", "name=big,cpu=64,memory=256Gi,zone=eu-1c,label=x=y", "--exclude-node", "node-b2"
+    )["specs"]
+    assert "big" in spec["nodes"]
+    assert "node-b2" not in spec["nodes"]
+
+
+def test_a_pod_that_is_gone_leaves_its_room() -> None:
+    before = placed("-f", CHECKOUT, "--replicas", "max", "--no-preemption")["specs"][0]
+    after = placed("-f", CHECKOUT, "--replicas", "max", "--no-preemption", "--without", "data/broker-0")["specs"][0]
+    assert after["placed"] >= before["placed"]
+
+
+def test_drained_pods_and_manifests_share_the_room() -> None:
+    plan = placed("--drain", "node-c2", "-f", CHECKOUT)
+    assert plan["whatIf"]["drained"] == "node-c2"
+    assert any(spec["name"].startswith("pod/") for spec in plan["specs"])
+    assert any(spec["name"] == "deployment/checkout-next" for spec in plan["specs"])
+    assert all("node-c2" not in spec["nodes"] for spec in plan["specs"])

@@ -1,0 +1,133 @@
+"""Facts and changes in words, one of each kind; what a terminal shows of rarer placements."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from kubectl_plugin.views.changes import remedy_words
+from kubectl_plugin.views.node_facts import fact_words
+from podrules.placement.outcome import (
+    Change,
+    ChangeKind,
+    ClaimMismatch,
+    ConstraintSpread,
+    DevicePool,
+    DiskInUse,
+    Fact,
+    InsufficientResource,
+    LabelMismatch,
+    MissingFeature,
+    PodAffinityConflict,
+    PodReference,
+    PortInUse,
+    RejectedNode,
+    Remedy,
+    TaintEffect,
+    TopologySkew,
+    VolumeLimit,
+)
+
+ZONE = "topology.kubernetes.io/zone"
+MI = 1024**2
+OTHER = PodReference("shop", "web-0")
+
+FACTS: dict[Fact, str] = {
+    InsufficientResource("memory", 1024 * MI, 1536 * MI, 2048 * MI): "has 512Mi of 2Gi memory free, asked 1Gi",
+    InsufficientResource("cpu", 2500, 900, 1000): "has 100m of 1 cpu free, asked 2.5",
+    InsufficientResource("cpu", 1, 1200, 1000): "has 0 of 1 cpu free, asked 1m",
+    InsufficientResource("example.com/gpu", 2, 3, 4): "has 1 of 4 example.com/gpu free, asked 2",
+    InsufficientResource("pods", 1, 110, 110): "has 110 of 110 pods",
+    TaintEffect("dedicated", "gpu", "NoSchedule"): "has dedicated=gpu:NoSchedule",
+    TaintEffect("dedicated", "", "NoExecute"): "has dedicated:NoExecute",
+    LabelMismatch("spec.nodeSelector", "disk", "In", ("ssd",), None): "lacks it: spec.nodeSelector wants disk In ssd",
+    LabelMismatch("spec.x", "disk", "Exists", (), ""): "has an empty value: spec.x wants disk Exists",
+    TopologySkew("f", ZONE, "eu-1a", 2, 1, 1, 2, 1, 3, 1): (
+        f"is in eu-1a, which has 3 with this one; least 1: skew 2 > maxSkew 1 ({ZONE})"
+    ),
+    TopologySkew("f", ZONE, None, 0, 1, 0, 1, 1, 3, 1): f"lacks label {ZONE}",
+    PodAffinityConflict("affinity", ZONE, None, 0): f"lacks label {ZONE}",
+    PodAffinityConflict("affinity", ZONE, "a", 0): f"no pod in {ZONE}=a matches its affinity",
+    PodAffinityConflict("antiAffinity", ZONE, "a", 1): f"1 pod in {ZONE}=a that its anti-affinity avoids",
+    PodAffinityConflict("existingAntiAffinity", ZONE, "a", 2): (
+        f"2 pods in {ZONE}=a whose anti-affinity keeps it away"
+    ),
+    PortInUse("TCP", 80, OTHER): "port 80/TCP is shop/web-0's",
+    DiskInUse("claim data", (OTHER,)): "claim data is held by shop/web-0",
+    DiskInUse("iscsi x", ()): "iscsi x is held by another pod",
+    VolumeLimit("csi.example.com", 25, 1, 25): "csi.example.com: 25 attached + 1 > 25",
+    MissingFeature("RestartAllContainers"): "does not declare RestartAllContainers",
+    DevicePool("gpus", 4, 3): "pool gpus: 3 of 4 devices in use",
+}
+
+
+@pytest.mark.parametrize(("fact", "words"), FACTS.items(), ids=map(str, range(len(FACTS))))
+def test_fact(fact: Fact, words: str) -> None:
+    assert fact_words(RejectedNode("n", (fact,), ())) == words
+
+
+def test_claim() -> None:
+    bound = ClaimMismatch("data", "pv-1", "fast", {}, "node(s) didn't match PersistentVolume's node affinity")
+    zoned = ClaimMismatch("", "pv-1", "", {ZONE: ("a", "b")}, "")
+    assert fact_words(RejectedNode("n", (bound,), ())) == (
+        "claim data (volume pv-1): node(s) didn't match PersistentVolume's node affinity"
+    )
+    assert fact_words(RejectedNode("n", (zoned,), ())) == f"volume pv-1: {ZONE} in a, b"
+
+
+def test_every_type_of_fact_has_words() -> None:
+    assert {type(fact) for fact in FACTS} | {ClaimMismatch} == set(get_args(Fact))
+
+
+def test_many_facts_are_cut_short() -> None:
+    facts = tuple(MissingFeature(name) for name in "abcde")
+    words = fact_words(RejectedNode("n", facts, ("NodePorts",)))
+    assert words.endswith("does not declare c; and 2 more; also fails NodePorts")
+
+
+SPREAD = (ConstraintSpread("spec.topologySpreadConstraints[0]", ZONE, 1, 0, (), 0, ()),)
+CHANGES: list[tuple[Change, str]] = [
+    (Change(ChangeKind.UNCORDON, node="a"), "uncordon a"),
+    (
+        Change(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule"),
+        "tolerate x:NoSchedule (then b and 2 more)",
+    ),
+    (Change(ChangeKind.REMOVE_TAINT, node="a", value="x:NoExecute"), "a loses its taint x:NoExecute"),
+    (
+        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
+        f"maxSkew 3 on {ZONE} (then b and 2 more)",
+    ),
+    (
+        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].whenUnsatisfiable", value="ScheduleAnyway"),
+        f"ScheduleAnyway on {ZONE} (then b and 2 more)",
+    ),
+    (
+        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].topologyKey", value="rack"),
+        f"spread over rack instead of {ZONE} (then b and 2 more)",
+    ),
+    (
+        Change(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
+        "free 220Mi memory and 100m cpu on a",
+    ),
+    (Change(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000}), "a node with 2 cpu more than a"),
+    (Change(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
+    (
+        Change(ChangeKind.DROP, field="spec.nodeSelector", value="disk=ssd"),
+        "drop spec.nodeSelector disk=ssd (then b and 2 more)",
+    ),
+    (
+        Change(ChangeKind.DROP, field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"),
+        "drop the required terms of spec.affinity.podAntiAffinity (then b and 2 more)",
+    ),
+    (Change(ChangeKind.REMOVE_PODS, node="a", pods=(OTHER,)), "stop pod shop/web-0 on a"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES, ids=map(str, range(len(CHANGES))))
+def test_change(change: Change, words: str) -> None:
+    assert remedy_words(Remedy((change,), "b", 3, 0), SPREAD) == words
+
+
+def test_every_kind_of_change_has_words() -> None:
+    assert {change.kind for change, _ in CHANGES} == set(ChangeKind)

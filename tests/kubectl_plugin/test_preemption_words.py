@@ -1,0 +1,154 @@
+"""Preemption in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kubectl_plugin.views.preemption import (
+    nominated_words,
+    preempted_words,
+    preemption_words,
+    queue_words,
+    room_words,
+)
+from podrules.placement.displaced import (
+    CrossNode,
+    GoingVictim,
+    LeftAlone,
+    NominatedNode,
+    PodReference,
+    Preempted,
+    PreemptedFor,
+    PreemptionPreview,
+    VictimPod,
+)
+from podrules.scheduler.queue import QueuePosition
+
+NOW = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
+OTHER = PodReference("shop", "web-0")
+
+
+def make_preview(
+    *,
+    not_eligible: str = "",
+    potential: int = 4,
+    candidates: int = 0,
+    nodes: tuple[str, ...] = (),
+    decided_by: str = "",
+    victims: tuple[VictimPod, ...] = (),
+    sampled: int | None = None,
+    elsewhere: CrossNode | None = None,
+    left_alone: tuple[LeftAlone, ...] = (),
+) -> PreemptionPreview:
+    return PreemptionPreview(
+        not_eligible, potential, candidates, nodes, decided_by, victims, 30, sampled, elsewhere, left_alone, ""
+    )
+
+
+def make_victim(name: str, violates: tuple[str, ...] = ()) -> VictimPod:
+    return VictimPod(PodReference("shop", name), 3, "Burstable", 30, violates)
+
+
+def words(preview: PreemptionPreview, *, wide: bool = False) -> list[str]:
+    return list(preemption_words(preview, wide=wide))
+
+
+def test_nobody() -> None:
+    assert words(make_preview(not_eligible="not eligible due to preemptionPolicy=Never.")) == [
+        "preempts nobody: preemptionPolicy Never"
+    ]
+    assert words(make_preview(potential=0)) == ["preempts nobody: removing pods helps on no node"]
+    assert words(make_preview(potential=1)) == [
+        "preempts nobody: 1 node was looked at, none has room without its pods of lower priority"
+    ]
+
+
+def test_victims() -> None:
+    victims = tuple(make_victim(f"v{number}") for number in range(5))
+    preview = make_preview(candidates=4, nodes=("a",), decided_by="fewestVictims", victims=victims, sampled=2)
+    assert words(preview) == [
+        (
+            "would preempt shop/v0 (priority 3), shop/v1 (priority 3), shop/v2 (priority 3) and 2 more on a, "
+            "then wait up to 30 s"
+        ),
+        "a is chosen of 4 nodes: it has the fewest victims",
+        "kube-scheduler looks at 2 candidates only, from a random node on: it may choose another",
+    ]
+    assert "shop/v4 (priority 3)" in words(preview, wide=True)[0]
+    assert room_words(preview) == "Preemption can make room on a: 5 pods would go, within 30 s."
+
+
+def test_violated_budgets() -> None:
+    (text,) = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v", ("keep",)),)))
+    assert "shop/v (priority 3, violates keep)" in text
+
+
+def test_lower_pods_that_stay() -> None:
+    left = (
+        LeftAlone("fewestPDBViolations", 1, 1, OTHER, -5),
+        LeftAlone("Insufficient cpu", 2, 3, OTHER, 0),
+    )
+    found = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),), left_alone=left))
+    assert found[1:] == [
+        (
+            "lower ones are left alone: 1 pod on 1 node, such as shop/web-0 (-5): a is better: it violates the fewest "
+            "PodDisruptionBudgets"
+        ),
+        "lower ones are left alone: 3 pods on 2 nodes, such as shop/web-0 (0): Insufficient cpu",
+    ]
+
+
+def test_across_nodes() -> None:
+    found = words(make_preview(elsewhere=CrossNode("a", (OTHER,), (PodReference("shop", "own"),))))
+    assert found[1] == (
+        "without shop/web-0 on other nodes, and shop/own there it would fit a; the scheduler never preempts across "
+        "nodes: delete by hand what may go"
+    )
+
+
+def test_nominated() -> None:
+    nominated = NominatedNode("a", (GoingVictim(OTHER, "2026-01-01T10:00:30Z"), GoingVictim(OTHER, None)), (OTHER,))
+    assert list(nominated_words(nominated, NOW)) == [
+        "preemption made room on a: it is tried first; a reservation, no promise",
+        "waits for shop/web-0 (by 10:00:30 UTC) and shop/web-0 to be gone",
+        "shop/web-0 of higher priority may take the place",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("queue", "text"),
+    [
+        (QueuePosition(1, 1, 0), "queue: no other pod waits"),
+        (QueuePosition(1, 3, 0), "queue: first of 3 pending pods"),
+        (QueuePosition(2, 3, 0), "queue: 1 of 3 pending pods is before it"),
+        (QueuePosition(3, 4, 2), "queue: 2 of 4 pending pods are before it, 2 of them by priority"),
+    ],
+)
+def test_queue(queue: QueuePosition, text: str) -> None:
+    assert queue_words(queue) == text
+
+
+@pytest.mark.parametrize(
+    ("became", "place", "end"),
+    [
+        (PreemptedFor.TOOK_THE_PLACE, "a", ", which runs on a now."),
+        (PreemptedFor.RUNS_ELSEWHERE, "b", ", for nothing: that one runs on b."),
+        (PreemptedFor.STILL_WAITS, "a", ", which waits for a still."),
+        (PreemptedFor.WAITS_ELSEWHERE, "b", ", for nothing so far: that one waits for b."),
+        (PreemptedFor.WAITS_ELSEWHERE, "", ", for nothing so far: that one waits with no node in sight."),
+        (PreemptedFor.GONE, "", ", which is gone itself."),
+        (PreemptedFor.UNKNOWN, "", "."),
+    ],
+)
+def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
+    found = Preempted(OTHER, "u", "2026-01-01T09:59:00Z", "a", became, place, ())
+    assert preempted_words(found, NOW) == f"Preempted at 09:59:00 UTC for shop/web-0{end}"
+
+
+def test_preempted_by_somebody() -> None:
+    found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
+    assert preempted_words(found, NOW).endswith("the event that tells which is gone.")
+    unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
+    assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is gone itself."

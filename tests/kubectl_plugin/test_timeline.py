@@ -1,0 +1,198 @@
+"""``kubectl qos explain --timeline``: what it prints, for whom, and what it does with what was typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_plugin.parsing.explain import WAYS
+from kubectl_plugin.reports.schema import schema_of
+from podrules.cluster.demo import DEMO_NOW, demo_objects
+from podrules.timeline.events import Way
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
+MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
+
+DEMO = {
+    "timeline-hook-and-sidecar": ["-n", "data", "pod/postgres-0", "--timeline"],
+    "timeline-two-writers-on-silent-node": ["-n", "shop", "pod/db-1", "--timeline"],
+    "timeline-daemon-on-silent-node": ["-n", "monitoring", "pod/log-agent-fwj7l", "--timeline"],
+    "timeline-being-preempted": ["-n", "ml", "pod/embed-n6d8t", "--timeline"],
+    "timeline-static-pod": ["-n", "kube-system", "pod/etcd-cp-a1", "--timeline"],
+    "timeline-pending": ["-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--timeline"],
+    "timeline-finished": ["-n", "batch", "pod/nightly-report-29870100-wm6rq", "--timeline"],
+    "timeline-grace-zero": ["-n", "shop", "pod/price-feed", "--timeline"],
+    "timeline-drain-refused": ["-n", "shop", "pod/db-0", "--timeline=drain"],
+    "timeline-soft-eviction": ["-n", "ml", "pod/feature-store-0", "--timeline=evict-soft"],
+    "timeline-manifest": ["-f", str(MANIFESTS / "checkout.yaml"), "--timeline=node-lost"],
+}
+
+
+@pytest.mark.parametrize("name", DEMO)
+def test_T5_demo(name: str) -> None:
+    ran = run("explain", "--demo", *DEMO[name])
+    assert (ran.code, ran.err) == (0, "")
+    prose = [line for line in ran.out.splitlines() if "kubectl qos " not in line]
+    assert max(map(len, prose)) <= 80
+    check(GOLDEN / f"{name}.txt", ran.out)
+
+
+def test_T5_every_way_can_be_asked_for() -> None:
+    assert tuple(way.value for way in Way) == WAYS
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_T5_one_way(way: str) -> None:
+    ran = run("explain", "--demo", "-n", "data", "pod/postgres-0", f"--timeline={way}", "-o", "json")
+    assert [entry["way"] for entry in json.loads(ran.out)["timeline"]["ways"]] == [way]
+    text = run("explain", "--demo", "-n", "data", "pod/postgres-0", f"--timeline={way}").out
+    assert [line for line in text.splitlines() if line.startswith(f"{way}: ")]
+    others = set(WAYS) - {way}
+    assert not [line for line in text.splitlines() if line.partition(":")[0] in others]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--timeline", "pod/db-0"), id="before the pod, which is no value of it"),
+        pytest.param(("pod/db-0", "--timeline"), id="after the pod"),
+        pytest.param(("pod/db-0", "--timeline=all"), id="by name"),
+    ],
+)
+def test_T5_flag_alone_means_every_way(words: tuple[str, ...]) -> None:
+    ran = run("explain", "--demo", *words, "-o", "json")
+    assert ran.code == 0, ran.err
+    assert len(json.loads(ran.out)["timeline"]["ways"]) == len(WAYS)
+
+
+def test_T5_flag_before_the_command() -> None:
+    ran = run("--demo", "--timeline", "explain", "pod/db-0", "-o", "name")
+    assert (ran.code, ran.out) == (0, "pod/db-0\n")
+
+
+def test_T5_unknown_way_names_those_there_are() -> None:
+    ran = run("explain", "--demo", "pod/db-0", "--timeline=reboot")
+    assert ran.code == 2
+    for way in WAYS:
+        assert way in ran.err
+
+
+def test_T5_without_the_flag_there_is_no_timeline() -> None:
+    assert json.loads(run("explain", "--demo", "pod/db-0", "-o", "json").out)["timeline"] is None
+
+
+def test_T5_timeline_of_a_pending_pod_asks_for_no_placement() -> None:
+    printed = json.loads(
+        run("explain", "--demo", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--timeline", "-o", "json").out
+    )
+    assert printed["placement"] is None
+
+
+@pytest.mark.parametrize("namespace", ["shop", "data", "batch", "ml", "monitoring", "kube-system", "payments"])
+def test_T5_every_demo_pod_fits_the_schema_and_the_page(namespace: str) -> None:
+    printed = json.loads(run("explain", "--demo", "-n", namespace, "pods", "--timeline", "-o", "json").out)
+    validator = jsonschema.Draft202012Validator(schema_of("PodExplanation"))
+    for item in printed["items"]:
+        validator.validate(item)
+        assert len(item["timeline"]["ways"]) == len(WAYS)
+    text = run("explain", "--demo", "-n", namespace, "pods", "--timeline").out
+    prose = [line for line in text.splitlines() if "kubectl qos " not in line]
+    assert max(map(len, prose)) <= 80
+    assert "None" not in text
+
+
+def test_T5_yaml_says_the_same() -> None:
+    asked = ("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline")
+    assert yaml.safe_load(run(*asked, "-o", "yaml").out) == json.loads(run(*asked, "-o", "json").out)
+
+
+def _snapshot(folder: Path, change: dict[str, Any] | None = None) -> Path:
+    """The demo cluster as a file, db-0 with changed metadata."""
+    objects = [dict(entry) for entry in demo_objects()]
+    for entry in objects:
+        if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
+            entry["metadata"] = {**entry["metadata"], **(change or {})}
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return file
+
+
+def test_T5_snapshot_takes_no_node_for_silent_by_an_old_lease(tmp_path: Path) -> None:
+    # Nobody knows when it was taken: a Lease that is old now was fresh then.
+    asked = ("-n", "shop", "pod/db-0", "--timeline", "-o", "json")
+    printed = json.loads(run("explain", "--snapshot", str(_snapshot(tmp_path)), *asked).out)
+    assert (printed["timeline"]["silent"], printed["timeline"]["ways"][0]["way"]) == (False, "delete")
+    # That of a node whose condition says so is silent all the same.
+    silent = json.loads(
+        run("explain", "--snapshot", str(tmp_path / "cluster.json"), "-n", "shop", "pod/db-1", *asked[3:]).out
+    )
+    assert silent["timeline"]["ways"][0]["way"] == "node-lost"
+
+
+def test_T5_hostile_names_are_escaped_and_move_no_lane(tmp_path: Path) -> None:
+    hostile = "a\x1b[2J\u202e"
+    ran = run(
+        "explain", "--snapshot", str(_snapshot(tmp_path, {"finalizers": [hostile]})), "-n", "shop", "pod/db-0",
+        "--timeline=delete",
+    )  # fmt: skip
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+    assert r"a\x1b[2J\u202e" in ran.out
+
+
+def test_T5_manifest_is_told_with_what_admission_adds() -> None:
+    printed = json.loads(
+        run("explain", "--demo", "-f", str(MANIFESTS / "checkout.yaml"), "--timeline", "-o", "json").out
+    )
+    for item in printed["items"]:
+        [lost] = [entry for entry in item["timeline"]["ways"] if entry["way"] == "node-lost"]
+        [deleted] = [event for event in lost["events"] if event["what"] == "Deleted"]
+        assert (deleted["earliest"], deleted["latest"], deleted["seconds"]) == (350, 361, 300)
+    assert printed["items"]
+
+
+def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    daemon = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": {"template": template, "updateStrategy": {"rollingUpdate": {"maxSurge": 1}}},
+    }
+    file = tmp_path / "daemon.yaml"
+    file.write_text(yaml.safe_dump(daemon))
+    told = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]
+    by_way = {entry["way"]: entry["events"] for entry in told["ways"]}
+    assert {event["rule"] for event in by_way["node-lost"] if event["what"] == "Deleted"} == {"ToleratedForEver"}
+    assert {event["rule"] for event in by_way["delete"] if event["what"] == "Replaced"} == {"Surge"}
+    # Nobody could say whether a budget refuses.
+    assert told["budgetsKnown"] is False
+
+
+def test_T5_workload_tells_the_timeline_of_its_next_pod() -> None:
+    ran = run("explain", "--demo", "-n", "shop", "statefulset/db", "--timeline", "-o", "json")
+    [gone] = [
+        event
+        for entry in json.loads(ran.out)["template"]["timeline"]["ways"]
+        if entry["way"] == "delete"
+        for event in entry["events"]
+        if event["what"] == "Replaced"
+    ]
+    assert gone["rule"] == "AfterObject"
+    assert run("explain", "--demo", "-n", "shop", "statefulset/db", "--timeline").out.startswith("statefulset/db")
+
+
+def test_T5_now_stands_between_what_was_and_what_comes() -> None:
+    lines = run("explain", "--demo", "-n", "ml", "pod/embed-n6d8t", "--timeline=delete").out.splitlines()
+    at = DEMO_NOW[11:19]
+    [now] = [index for index, line in enumerate(lines) if line.split() == [at, "now"]]
+    assert lines[now - 1].split()[1] < at
+    assert lines[now + 1].split()[1] > at

@@ -1,0 +1,139 @@
+"""``kubectl qos why``: terms and texts of Kubernetes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.lookup import find, similar
+from kubectl_plugin.parsing import parse
+from podrules.cluster.demo import demo_objects
+from podrules.placement.told import histogram
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+from tests.upstream import upstream_source
+
+TESTDATA = Path(__file__).resolve().parents[1] / "testdata"
+ENTRIES = [entry for entries in CATALOGUE.values() for entry in entries]
+MESSAGE = next(
+    condition["message"]
+    for entry in demo_objects()
+    if entry["kind"] == "Pod"
+    for condition in entry.get("status", {}).get("conditions", [])
+    if "topology spread" in condition.get("message", "")
+)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in what upstream answered."""
+    match value:
+        case dict():
+            for entry in value.values():
+                yield from _texts(entry)
+        case list():
+            for entry in value:
+                yield from _texts(entry)
+        case str():
+            yield value
+
+
+def _upstream_messages() -> set[str]:
+    found: set[str] = set()
+    for name in ("schedule", "schedule_dra"):
+        with gzip.open(TESTDATA / "conformance" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                found.update(text for text in _texts(json.loads(line[line.index("{") :])) if histogram(text))
+    return found
+
+
+def test_every_reason_that_upstream_gave_is_explained() -> None:
+    messages = _upstream_messages()
+    assert len(messages) > 100
+    for message in messages:
+        counted = {found.text: found.nodes for found in find(message) if found.nodes is not None}
+        for sentence in message.split("preemption: "):
+            for reason in histogram(sentence):
+                assert find(reason), reason
+        # Each is told with its own number, the first time that it is said.
+        for reason, nodes in histogram(message).items():
+            by_entry = find(reason)[0].entry.name
+            first = next(text for text in counted if find(text)[0].entry.name == by_entry)
+            assert first != reason or counted[reason] == nodes
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_is_found_by_each_of_its_spellings(entry: Entry) -> None:
+    for spelling in (entry.name, *entry.also, entry.name.upper(), f'  "{entry.name}"\n'):
+        assert [found.entry for found in find(spelling)] == [entry]
+    for name in entry.see:
+        assert [found.entry.name for found in find(name)] == [name]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_commands_of_an_entry_can_be_typed(entry: Entry) -> None:
+    for command in entry.commands:
+        kubectl, plugin, *words = shlex.split(command)
+        assert kubectl == "kubectl"
+        if plugin == "qos":
+            parse(words)
+
+
+def test_sources_of_entries_exist() -> None:
+    upstream = upstream_source()
+    named = {source for entry in ENTRIES for source in entry.source}
+    missing = [
+        source for source in named if not re.match(r"KEP-\d+$|linux mm/", source) and not (upstream / source).is_file()
+    ]
+    assert not missing
+
+
+def test_a_whole_message_is_taken_apart() -> None:
+    ran = run("why", MESSAGE)
+    assert (ran.code, ran.err) == (0, "")
+    check(TESTDATA / "golden" / "why-message.txt", ran.out)
+
+
+def test_a_term() -> None:
+    check(TESTDATA / "golden" / "why-term.txt", run("why", "oomkilled").out)
+
+
+def test_all_terms() -> None:
+    ran = run("why")
+    assert all(entry.name in " ".join(ran.out.split()) for entry in ENTRIES)
+
+
+def test_standard_input() -> None:
+    assert run("why", "-", stdin=f"{MESSAGE}\n").out == run("why", MESSAGE).out
+
+
+def test_json_names_each_part() -> None:
+    report = json.loads(run("why", "-o", "json", MESSAGE).out)
+    assert report["kind"] == "TermExplanation"
+    assert {part["text"]: part["nodes"] for part in report["explained"]}["Insufficient memory"] == 2
+
+
+def test_an_unknown_term_tells_what_is_similar() -> None:
+    ran = run("why", "maxskw")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == 'error: nothing is known of "maxskw"; similar: maxSkew and skew\n'
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_answered(text: str) -> None:
+    for found in find(text):
+        assert found.entry in ENTRIES
+    assert all(find(name) for name in similar(text))
+    ran = run("why", "--", text)
+    assert ran.code in {0, 3}
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", ran.out + ran.err)

@@ -1,0 +1,297 @@
+"""Every rule: what it objects to, and what looks like it and is fine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podrules.checks.finding import Finding
+from podrules.checks.objects import Objects, read_manifest
+from podrules.checks.rules import RULES, Level
+from podrules.checks.run import check
+from podrules.checks.scaled import scaled
+
+DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
+REFUSED = list(yaml.safe_load_all((DATA / "refused.yaml").read_text(encoding="utf-8")))
+UNWANTED = list(yaml.safe_load_all((DATA / "unwanted.yaml").read_text(encoding="utf-8")))
+
+Object = dict[str, Any]
+LIMITED = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+
+
+def _check(*objects: Mapping[str, Any]) -> list[Finding]:
+    read = [(read_manifest(number, entry), entry) for number, entry in enumerate(objects)]
+    misshapen = [found for found, _ in read if isinstance(found, Finding)]
+    good = [(found, entry) for found, entry in read if found is not None and not isinstance(found, Finding)]
+    return [*misshapen, *check(Objects.of(good))]
+
+
+def _rules(*objects: Mapping[str, Any]) -> set[str]:
+    return {finding.rule for finding in _check(*objects)}
+
+
+def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: Any) -> Object:
+    """A workload that nothing is to be said of."""
+    labels = {"app": "web"}
+    container = {"name": "app", "image": "registry.example/web", "resources": LIMITED}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], **spec}}
+    body: Object = {"selector": {"matchLabels": labels}, "template": template}
+    if replicas is not None:
+        body["replicas"] = replicas
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": body}
+
+
+def _budget(name: str = "web", selector: Object | None = None, **spec: Any) -> Object:
+    body = {"selector": {"matchLabels": {"app": "web"}} if selector is None else selector, **spec}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": body}
+
+
+def _claim(*modes: str) -> Object:
+    spec = {"accessModes": list(modes), "resources": {"requests": {"storage": "1Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+
+
+def _class(name: str, value: int = 5, **more: Any) -> Object:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    } | more
+
+
+def _spread(**more: Any) -> list[Object]:
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "matchLabelKeys": ["pod-template-hash"],
+    }
+    return [constraint | more]
+
+
+def _apart(**more: Any) -> Object:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}} | more
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _uses_claim() -> list[Object]:
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+
+
+def _rolling(**rolling: Any) -> Object:
+    workload = _workload(volumes=_uses_claim())
+    workload["spec"]["strategy"] = {"rollingUpdate": rolling} if rolling else {"type": "Recreate"}
+    return workload
+
+
+def _container(**more: Any) -> list[Object]:
+    return [{"name": "app", "resources": LIMITED, **more}]
+
+
+def _tolerates(**more: Any) -> list[Object]:
+    return [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"} | more]
+
+
+def _scaler() -> Object:
+    spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 5}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["metadata"]["name"])
+def test_what_the_api_server_refuses_is_an_error(entry: Object) -> None:
+    errors = {finding.rule for finding in _check(entry) if RULES[finding.rule].level is Level.ERROR}
+    assert errors == {entry["metadata"]["annotations"]["expect"]}
+
+
+def test_every_rule_has_an_example() -> None:
+    assert _rules(*UNWANTED) | {entry["metadata"]["annotations"]["expect"] for entry in REFUSED} == set(RULES)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"])
+def test_nothing_is_said_of_a_plain_workload(kind: str) -> None:
+    assert _check(_workload(kind, topologySpreadConstraints=_spread(), priorityClassName="system-node-critical")) == []
+
+
+FINE: dict[str, list[Object]] = {
+    "two of three": [_workload(replicas=3), _budget(minAvailable=2)],
+    "half of two": [_workload(replicas=2), _budget(minAvailable="50%")],
+    "replicas that an autoscaler decides": [_workload(replicas=1), _budget(minAvailable=1), _scaler()],
+    "a budget of a DaemonSet": [_workload("DaemonSet"), _budget(minAvailable=1)],
+    "budgets alone": [_budget(maxUnavailable=1)],
+    "budget with pods of another namespace": [
+        _workload() | {"metadata": {"name": "web", "namespace": "b"}},
+        _budget(maxUnavailable=1),
+    ],
+    "budgets of different pods": [
+        _workload(),
+        _budget(maxUnavailable=1),
+        _budget("all", {"matchLabels": {"app": "web", "tier": "x"}}, maxUnavailable=1)
+        | {"metadata": {"name": "all", "namespace": "elsewhere"}},
+    ],
+    "claim for many": [_workload(replicas=3, volumes=_uses_claim()), _claim("ReadWriteMany")],
+    "claim for one, one replica": [_workload(volumes=_uses_claim()), _claim("ReadWriteOnce")],
+    "rollout that ends the old pod first": [_rolling(maxSurge=0, maxUnavailable=1), _claim("ReadWriteOncePod")],
+    "rollout that may have none": [_rolling(maxUnavailable="100%"), _claim("ReadWriteOncePod")],
+    "rollout anew": [_rolling(), _claim("ReadWriteOncePod")],
+    "StatefulSet of one": [_workload("StatefulSet", volumes=_uses_claim()), _claim("ReadWriteOncePod")],
+    "toleration for a while": [_workload(tolerations=_tolerates(tolerationSeconds=5))],
+    "the first toleration ends": [_workload(tolerations=[*_tolerates(tolerationSeconds=5), *_tolerates()])],
+    "toleration of a DaemonSet": [_workload("DaemonSet", tolerations=_tolerates())],
+    "toleration of another effect": [_workload(tolerations=_tolerates(effect="NoSchedule"))],
+    "toleration of another taint": [_workload(tolerations=_tolerates(key="dedicated"))],
+    "class of the files": [_workload(priorityClassName="gold", priority=5), _class("gold")],
+    "priority of the files' default": [_workload(priority=5), _class("gold", globalDefault=True)],
+    "priority 0": [_workload(priority=0)],
+    "highest value": [_class("gold", 1_000_000_000)],
+    "preStop shorter": [_workload(containers=_container(lifecycle={"preStop": {"sleep": {"seconds": 29}}}))],
+    "liveness probe's own grace": [
+        _workload(containers=_container(livenessProbe={"terminationGracePeriodSeconds": 5}))
+    ],
+    "host port of one": [_workload(containers=_container(ports=[{"containerPort": 1, "hostPort": 1}]))],
+    "soft spread": [
+        _workload(topologySpreadConstraints=_spread(whenUnsatisfiable="ScheduleAnyway", matchLabelKeys=[]))
+    ],
+    "spread of a StatefulSet": [_workload("StatefulSet", topologySpreadConstraints=_spread(matchLabelKeys=[]))],
+    "spread by two keys": [_workload(topologySpreadConstraints=[*_spread(), *_spread(topologyKey="host")])],
+    "anti-affinity by another key": [
+        _workload(topologySpreadConstraints=_spread(), affinity=_apart(topologyKey="host"))
+    ],
+    "anti-affinity of other pods": [
+        _workload(topologySpreadConstraints=_spread(), affinity=_apart(labelSelector={"matchLabels": {"app": "db"}}))
+    ],
+    "anti-affinity of other namespaces": [
+        _workload(
+            topologySpreadConstraints=_spread(), affinity=_apart(namespaces=["b"], matchLabelKeys=["pod-template-hash"])
+        )
+    ],
+    "weights at their ends": [
+        _workload(
+            affinity={
+                "nodeAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": weight, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+                        for weight in (1, 100)
+                    ]
+                }
+            }
+        )
+    ],
+    "pod-level resources": [_workload(resources=LIMITED, containers=[{"name": "app"}, {"name": "proxy"}])],
+    "other versions are other kinds": [_workload() | {"apiVersion": "example.com/v1", "spec": {"replicas": "x"}}],
+    "nulls are absent": [_workload(tolerations=None, affinity=None, initContainers=None, nodeName=None)],
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_nothing_is_said_of(name: str) -> None:
+    assert _check(*FINE[name]) == []
+
+
+CASES: dict[str, tuple[str, list[Object]]] = {
+    "one of one": ("budget-blocks-drains", [_workload(), _budget(minAvailable=1)]),
+    "half of one, rounded up": ("budget-blocks-drains", [_workload(), _budget(minAvailable="50%")]),
+    "all": ("budget-blocks-drains", [_workload(replicas=9), _budget(minAvailable="100%")]),
+    "none, in percent": ("budget-blocks-drains", [_workload(replicas=9), _budget(maxUnavailable="0%")]),
+    "replicas of two workloads": (
+        "budget-blocks-drains",
+        [_workload(), _workload("StatefulSet", replicas=2), _budget(minAvailable=3)],
+    ),
+    "RWOP for three": ("claim-for-one", [_workload(replicas=3, volumes=_uses_claim()), _claim("ReadWriteOncePod")]),
+    "default strategy": ("rollout-waits-for-claim", [_workload(volumes=_uses_claim()), _claim("ReadWriteOncePod")]),
+    "the first toleration never ends": (
+        "stays-on-silent-node",
+        [_workload(tolerations=[*_tolerates(), *_tolerates(tolerationSeconds=5)])],
+    ),
+    "tolerates everything": ("stays-on-silent-node", [_workload(tolerations=[{"operator": "Exists"}])]),
+    "hostNetwork makes host ports": (
+        "host-port-replicas",
+        [_workload(replicas=2, hostNetwork=True, containers=_container(ports=[{"containerPort": 80}]))],
+    ),
+    "anti-affinity of the same pods": (
+        "spread-is-redundant",
+        [_workload(topologySpreadConstraints=_spread(), affinity=_apart(matchLabelKeys=["pod-template-hash"]))],
+    ),
+    "init container without limits": (
+        "almost-guaranteed",
+        [_workload(initContainers=[{"name": "setup", "image": "registry.example/setup"}])],
+    ),
+    "no selector": (
+        "spread-misses-own-pod",
+        [_workload(topologySpreadConstraints=_spread(labelSelector=None, matchLabelKeys=None))],
+    ),
+    "empty selector": (
+        "spread-misses-own-pod",
+        [_workload(topologySpreadConstraints=_spread(labelSelector={}, matchLabelKeys=None))],
+    ),
+    "template hash in both": (
+        "invalid-spread",
+        [
+            _workload(
+                topologySpreadConstraints=_spread(
+                    labelSelector={"matchLabels": {"app": "web", "pod-template-hash": "x"}}
+                )
+            )
+        ],
+    ),
+    "preemptionPolicy without a class": ("priority-without-class", [_workload(preemptionPolicy="Never")]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_told(name: str) -> None:
+    rule, objects = CASES[name]
+    assert _rules(*objects) == {rule}
+
+
+def test_a_spread_that_leaves_its_pod_out_is_not_told_as_redundant_too() -> None:
+    wrong = {"matchLabels": {"app": "wbe"}}
+    spread = _spread(labelSelector=wrong, matchLabelKeys=[])
+    assert _rules(_workload(topologySpreadConstraints=spread, affinity=_apart(labelSelector=wrong))) == {
+        "spread-misses-own-pod"
+    }
+
+
+def test_fields_of_pods_stand_below_their_template() -> None:
+    job = _workload(tolerations=_tolerates())["spec"]["template"]
+    spec = {"schedule": "@daily", "jobTemplate": {"spec": {"template": job}}}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"}, "spec": spec}
+    assert [finding.field for finding in _check(cron)] == ["spec.jobTemplate.spec.template.spec.tolerations[0]"]
+
+
+@given(st.data())
+def test_no_object_of_any_shape_ends_the_checks(data: st.DataObject) -> None:
+    """A manifest with one part replaced by anything is told of or passed over."""
+    entry = deepcopy(data.draw(st.sampled_from([*REFUSED, *UNWANTED])))
+    at: Any = entry
+    while isinstance(at, dict | list) and at:
+        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(at[key], dict | list) or data.draw(st.booleans()):
+            at[key] = data.draw(st.sampled_from([None, 0, -1, True, "", "x", [], {}, [None], {"x": None}, 1.5]))
+            break
+        at = at[key]
+    for finding in _check(entry):
+        assert finding.rule in RULES
+
+
+@given(st.integers(0, 100), st.integers(0, 10_000))
+def test_percentages_are_rounded_as_asked(percent: int, replicas: int) -> None:
+    up, down = (scaled(f"{percent}%", replicas, up=way) for way in (True, False))
+    assert up is not None
+    assert down is not None
+    assert down * 100 <= percent * replicas <= up * 100
+    assert up - down in {0, 1}

@@ -1,0 +1,159 @@
+"""A cluster that has lost a node: what tests of partitions, fencing and moving volumes begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from podrules.model.decode import from_object
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from podrules.model.workload import Workload
+
+__all__ = [
+    "HEARTBEAT",
+    "NOW",
+    "OUT_OF_SERVICE",
+    "TOLERATES",
+    "UNKNOWN",
+    "UNREACHABLE",
+    "make_attachment",
+    "make_claim",
+    "make_lost_pod",
+    "make_volume",
+    "make_zone_node",
+    "stateful_set",
+    "tolerating",
+]
+
+NOW: Final = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
+HEARTBEAT: Final = NOW - timedelta(minutes=9)
+UNKNOWN: Final = NOW - timedelta(minutes=8)
+UNREACHABLE: Final = {
+    "key": "node.kubernetes.io/unreachable",
+    "effect": "NoExecute",
+    "timeAdded": "2026-11-21T03:03:00Z",
+}
+OUT_OF_SERVICE: Final = {
+    "key": "node.kubernetes.io/out-of-service",
+    "value": "nodeshutdown",
+    "effect": "NoExecute",
+    "timeAdded": "2026-11-21T03:09:00Z",
+}
+
+
+def tolerating(key: str, seconds: int | None = None) -> Mapping[str, Any]:
+    """A toleration of a NoExecute taint."""
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+TOLERATES: Final = (tolerating("node.kubernetes.io/unreachable", 300), tolerating("node.kubernetes.io/not-ready", 300))
+"""What the API server adds to every pod."""
+
+
+def make_zone_node(
+    name: str,
+    *,
+    ready: str = "True",
+    zone: str = "",
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Mapping[str, Any]] = (),
+) -> Node:
+    """A node; one that is not Ready has been so since `UNKNOWN`."""
+    own = {"topology.kubernetes.io/zone": zone} if zone else {}
+    condition = {"type": "Ready", "status": ready, "lastTransitionTime": UNKNOWN.isoformat()}
+    return from_object(
+        {
+            "metadata": {"name": name, "uid": f"uid-{name}", "labels": {**own, **(labels or {})}},
+            "spec": {"taints": [dict(taint) for taint in taints]},
+            "status": {"conditions": [condition]},
+        },
+        Node,
+    )
+
+
+def make_lost_pod(
+    name: str = "db-0",
+    node: str = "lost",
+    *,
+    owner: str = "StatefulSet/db",
+    namespace: str = "shop",
+    claims: Sequence[str] = (),
+    deleted: str | None = None,
+    ready: bool = True,
+    running: bool = True,
+    priority: int = 0,
+    phase: str = "Running",
+    tolerations: Sequence[Mapping[str, Any]] = TOLERATES,
+) -> Pod:
+    """A pod with one container; ``deleted`` is its deletionTimestamp, after a grace period of 30 s."""
+    kind, _, owner_name = owner.partition("/")
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    owners = (
+        [{"apiVersion": group, "kind": kind, "name": owner_name, "uid": owner, "controller": True}] if owner else []
+    )
+    state = {"running": {"startedAt": "2026-11-20T00:00:00Z"}} if running else {}
+    return from_object(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": f"uid-{name}-{node}",
+                "ownerReferences": owners,
+                "deletionTimestamp": deleted,
+                "deletionGracePeriodSeconds": 30 if deleted else None,
+            },
+            "spec": {
+                "nodeName": node,
+                "priority": priority,
+                "terminationGracePeriodSeconds": 30,
+                "tolerations": [dict(entry) for entry in tolerations],
+                "containers": [{"name": "app"}],
+                "volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims],
+            },
+            "status": {
+                "phase": phase,
+                "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+                "containerStatuses": [{"name": "app", "state": state}],
+            },
+        },
+        Pod,
+    )
+
+
+def make_claim(
+    name: str, namespace: str = "shop", *, modes: Sequence[str] = ("ReadWriteOnce",)
+) -> PersistentVolumeClaim:
+    """A claim bound to the volume ``pv-NAME``."""
+    metadata = {"name": name, "namespace": namespace}
+    return from_object(
+        {"metadata": metadata, "spec": {"accessModes": list(modes), "volumeName": f"pv-{name}"}}, PersistentVolumeClaim
+    )
+
+
+def make_volume(name: str, source: str = "csi", *, modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVolume:
+    """The volume ``pv-NAME``, of CSI or in-tree."""
+    about = {"driver": "block.csi.example.com", "volumeHandle": name} if source == "csi" else {}
+    return from_object(
+        {"metadata": {"name": f"pv-{name}"}, "spec": {"accessModes": list(modes), source: about}}, PersistentVolume
+    )
+
+
+def make_attachment(
+    name: str, node: str, *, attached: bool = True, created: str = "", deleted: str | None = None, error: str = ""
+) -> VolumeAttachment:
+    """Of the volume ``pv-NAME``; an error is one of detaching where it is being deleted, else of attaching."""
+    status: dict[str, Any] = {"attached": attached}
+    if error:
+        status["detachError" if deleted else "attachError"] = {"message": error}
+    metadata = {"name": f"csi-{name}-{node}", "creationTimestamp": created or None, "deletionTimestamp": deleted}
+    spec = {"nodeName": node, "source": {"persistentVolumeName": f"pv-{name}"}}
+    return from_object({"metadata": metadata, "spec": spec, "status": status}, VolumeAttachment)
+
+
+def stateful_set(name: str = "db", *, replicas: int = 3, policy: str = "OrderedReady") -> Workload:
+    """A StatefulSet of namespace shop."""
+    spec = {"replicas": replicas, "podManagementPolicy": policy}
+    return from_object({"metadata": {"name": name, "namespace": "shop"}, "spec": spec}, Workload)

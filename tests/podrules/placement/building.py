@@ -1,0 +1,85 @@
+"""Small clusters as JSON, and where a pod would go in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podrules.features import REFERENCE
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.changes import Situation
+from podrules.placement.likely import likely_placement
+from podrules.placement.outcome import Change, Placement, RejectedGroup
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
+
+__all__ = ["group_of", "make_node", "make_pod", "make_taint", "only_change", "place", "situation"]
+
+Json = Mapping[str, Any]
+
+
+def make_node(name: str, *, cpu: str = "4", memory: str = "8Gi", labels: Json | None = None, **spec: Any) -> Json:
+    """A node of the API; ``spec`` has ``unschedulable`` and ``taints``."""
+    allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec, "status": {"allocatable": allocatable}}
+
+
+def make_taint(key: str, value: str = "", effect: str = "NoSchedule") -> Json:
+    """One of ``spec.taints``."""
+    return {"key": key, "value": value, "effect": effect}
+
+
+def make_pod(
+    name: str = "web",
+    *,
+    on: str = "",
+    cpu: str = "1",
+    memory: str = "1Gi",
+    labels: Json | None = None,
+    message: str = "",
+    **spec: Any,
+) -> Json:
+    """A pod of the API; with a message its PodScheduled condition is False."""
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": name, "labels": labels or {}},
+        "spec": {"containers": [container], "nodeName": on, **spec},
+        "status": {"conditions": [condition] if message else []},
+    }
+
+
+def situation(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **lists: Any) -> Situation:
+    """The pod before a cluster."""
+    snapshot = from_object({"nodes": nodes, "pods": pods, **lists}, ClusterSnapshot)
+    return Situation(
+        pod=from_object(pod, Pod),
+        table=NodeTable(snapshot.nodes, snapshot.pods),
+        snapshot=snapshot,
+        framework=DEFAULT_FRAMEWORK,
+        features=REFERENCE,
+        now=None,
+    )
+
+
+def place(
+    pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), *, every_node: bool = False, **lists: Any
+) -> Placement:
+    """Where the pod would go."""
+    return likely_placement(situation(pod, nodes, pods, **lists), every_node=every_node)
+
+
+def group_of(placement: Placement, plugin: str) -> RejectedGroup:
+    """The one group of a plugin."""
+    (found,) = (group for group in placement.rejected if group.plugin == plugin)
+    return found
+
+
+def only_change(placement: Placement, plugin: str) -> Change:
+    """The one change that would help a plugin's nodes."""
+    remedy = group_of(placement, plugin).remedy
+    assert remedy is not None
+    (change,) = remedy.changes
+    return change

@@ -1,0 +1,106 @@
+"""Whom a pod would preempt, and why others are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podrules.placement.displaced import PodReference
+from tests.podrules.placement.building import make_node, make_pod, place
+
+HIGH: Mapping[str, Any] = {"priority": 10}
+
+
+def on_node(name: str, node: str, priority: int, **more: Any) -> Any:
+    return make_pod(name, on=node, cpu="3", priority=priority, **more)
+
+
+def test_P4_victims_and_what_decided_are_told() -> None:
+    pods = [on_node("x", "a", 5), on_node("y", "b", 3)]
+    preview = place(make_pod(cpu="3", **HIGH), [make_node("a"), make_node("b")], pods).preemption
+    assert preview is not None
+    assert (preview.candidates, preview.nodes, preview.decided_by) == (2, ("b",), "lowestTopPriority")
+    assert [(victim.pod.name, victim.priority) for victim in preview.victims] == [("y", 3)]
+
+
+def test_P5_the_gap_is_the_victims_grace_period() -> None:
+    pods = [on_node("x", "a", 5, terminationGracePeriodSeconds=120)]
+    preview = place(make_pod(cpu="3", **HIGH), [make_node("a")], pods).preemption
+    assert preview is not None
+    assert preview.grace_seconds == 120
+
+
+def test_P6_lower_pods_that_are_left_alone_have_a_reason() -> None:
+    budget = {
+        "metadata": {"name": "keep", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "low"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    pods = [on_node("x", "a", 5), on_node("y", "b", 3, labels={"app": "low"})]
+    preview = place(
+        make_pod(cpu="3", **HIGH), [make_node("a"), make_node("b")], pods, podDisruptionBudgets=[budget]
+    ).preemption
+    assert preview is not None
+    assert preview.nodes == ("a",)
+    (left,) = preview.left_alone
+    assert (left.why, left.lowest, left.lowest_priority) == (
+        "fewestPDBViolations",
+        PodReference("default", "y"),
+        3,
+    )
+
+
+def test_P7_a_guaranteed_pod_of_lower_priority_goes_for_a_best_effort_one() -> None:
+    guaranteed: Any = on_node("x", "a", 1)
+    resources = {"requests": {"cpu": "3", "memory": "1Gi"}, "limits": {"cpu": "3", "memory": "1Gi"}}
+    guaranteed["spec"]["containers"][0]["resources"] = resources
+    node: Any = make_node("a")
+    node["status"]["allocatable"]["pods"] = "1"
+    best_effort: Any = make_pod(**HIGH)
+    best_effort["spec"]["containers"][0]["resources"] = {}
+    preview = place(best_effort, [node], [guaranteed]).preemption
+    assert preview is not None
+    assert [(victim.pod.name, victim.qos_class) for victim in preview.victims] == [("x", "Guaranteed")]
+
+
+def test_P2_never_is_told() -> None:
+    pods = [on_node("x", "a", 5)]
+    preview = place(make_pod(cpu="3", preemptionPolicy="Never", **HIGH), [make_node("a")], pods).preemption
+    assert preview is not None
+    assert (preview.not_eligible, preview.nodes) == ("not eligible due to preemptionPolicy=Never.", ())
+
+
+def test_P4_help_across_nodes_is_told() -> None:
+    zone = "topology.kubernetes.io/zone"
+    term = {"topologyKey": zone, "labelSelector": {"matchLabels": {"app": "low"}}}
+    anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    nodes = [make_node("a", labels={zone: "z"}), make_node("b", labels={zone: "z"}, cpu="1")]
+    low: Any = make_pod("low", on="b", labels={"app": "low"}, cpu="100m")
+    preview = place(make_pod(cpu="3", affinity=anti, **HIGH), nodes, [low]).preemption
+    assert preview is not None
+    assert preview.nodes == ()
+    assert preview.elsewhere is not None
+    assert (preview.elsewhere.node, preview.elsewhere.elsewhere) == ("a", (PodReference("default", "low"),))
+
+
+def test_P5_a_nomination_names_who_is_not_gone_and_who_may_come_first() -> None:
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    going: Any = on_node("x", "a", 1)
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T10:00:30Z"
+    going["status"] = {"conditions": [condition]}
+    own: Any = make_pod(cpu="3", **HIGH)
+    own["status"] = {"nominatedNodeName": "a"}
+    rival: Any = make_pod("rival", priority=20)
+    nominated = place(own, [make_node("a")], [going, own, rival]).nominated
+    assert nominated is not None
+    assert (nominated.node, nominated.rivals) == ("a", (PodReference("default", "rival"),))
+    (victim,) = nominated.victims
+    assert (victim.pod.name, victim.gone_by) == ("x", "2026-01-01T10:00:30Z")
+
+
+def test_P5_a_nominated_node_that_fits_is_taken_whatever_others_are_worth() -> None:
+    own: Any = make_pod(**HIGH)
+    own["status"] = {"nominatedNodeName": "small"}
+    nodes = [make_node("small"), make_node("large", cpu="64", memory="256Gi")]
+    placement = place(own, nodes, [own])
+    assert (placement.best, placement.scores[0].node) == (("small",), "large")

@@ -1,0 +1,143 @@
+"""What would let a pod onto a node: one kind of change at a time, the cheapest of several, chains of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.placement.outcome import ChangeKind, InsufficientResource, PodReference
+from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, only_change, place
+
+MI = 1024**2
+ZONE = "topology.kubernetes.io/zone"
+
+
+def test_a_cordoned_node_is_to_be_uncordoned() -> None:
+    taint = make_taint("node.kubernetes.io/unschedulable")
+    change = only_change(place(make_pod(), [make_node("a", unschedulable=True, taints=[taint])]), "NodeUnschedulable")
+    assert (change.kind, change.node) == (ChangeKind.UNCORDON, "a")
+
+
+def test_a_taint_is_to_be_tolerated() -> None:
+    placement = place(make_pod(), [make_node("a", taints=[make_taint("dedicated", "gpu")])])
+    change = only_change(placement, "TaintToleration")
+    assert (change.kind, change.field, change.value) == (
+        ChangeKind.TOLERATE,
+        "spec.tolerations",
+        "dedicated=gpu:NoSchedule",
+    )
+
+
+def test_several_taints_are_tolerated_one_after_the_other() -> None:
+    placement = place(make_pod(), [make_node("a", taints=[make_taint("one"), make_taint("two", effect="NoExecute")])])
+    remedy = group_of(placement, "TaintToleration").remedy
+    assert remedy is not None
+    assert [change.value for change in remedy.changes] == ["one:NoSchedule", "two:NoExecute"]
+
+
+def test_a_taint_of_trouble_is_not_to_be_tolerated() -> None:
+    placement = place(make_pod(), [make_node("a", taints=[make_taint("node.kubernetes.io/unreachable")])])
+    change = only_change(placement, "TaintToleration")
+    assert (change.kind, change.node) == (ChangeKind.REMOVE_TAINT, "a")
+
+
+def test_the_control_plane_is_the_last_to_be_opened() -> None:
+    nodes = [
+        make_node("cp", taints=[make_taint("node-role.kubernetes.io/control-plane")]),
+        make_node("gpu", taints=[make_taint("dedicated", "gpu")]),
+    ]
+    assert only_change(place(make_pod(), nodes), "TaintToleration").value == "dedicated=gpu:NoSchedule"
+
+
+def test_the_node_with_the_smallest_shortage_is_named() -> None:
+    nodes = [make_node("a", memory="2Gi"), make_node("b", memory="2Gi")]
+    pods = [make_pod("x", on="a", memory="1536Mi"), make_pod("y", on="b", memory="1200Mi")]
+    group = group_of(place(make_pod(memory="1Gi"), nodes, pods), "NodeResourcesFit")
+    assert group.nodes[0].facts == (InsufficientResource("memory", 1024 * MI, 1200 * MI, 2048 * MI),)
+    assert group.remedy is not None
+    (change,) = group.remedy.changes
+    assert (change.kind, change.node, change.amounts) == (ChangeKind.FREE, "b", {"memory": 176 * MI})
+
+
+def test_more_than_a_whole_node_needs_a_larger_one() -> None:
+    change = only_change(place(make_pod(cpu="6"), [make_node("a", cpu="4")]), "NodeResourcesFit")
+    assert (change.kind, change.amounts) == (ChangeKind.ENLARGE, {"cpu": 2000})
+
+
+def test_a_full_node_needs_one_pod_less() -> None:
+    node: Any = make_node("a")
+    node["status"]["allocatable"]["pods"] = "1"
+    change = only_change(place(make_pod(), [node], [make_pod("x", on="a")]), "NodeResourcesFit")
+    assert (change.kind, change.amounts) == (ChangeKind.FREE, {"pods": 1})
+
+
+def test_a_label_of_ones_own_is_written_to_the_node() -> None:
+    change = only_change(place(make_pod(nodeSelector={"disk": "ssd"}), [make_node("a")]), "NodeAffinity")
+    assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=ssd")
+
+
+def test_a_label_of_the_machine_is_not() -> None:
+    placement = place(make_pod(nodeSelector={"kubernetes.io/arch": "arm64"}), [make_node("a")])
+    change = only_change(placement, "NodeAffinity")
+    assert (change.kind, change.field, change.value) == (
+        ChangeKind.DROP,
+        "spec.nodeSelector",
+        "kubernetes.io/arch=arm64",
+    )
+
+
+def test_a_host_port_is_given_up_by_its_holder() -> None:
+    def with_port(name: str, on: str = "") -> Json:
+        pod: Any = make_pod(name, on=on)
+        pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+        return pod  # type: ignore[no-any-return]
+
+    change = only_change(place(with_port("web"), [make_node("a")], [with_port("old", "a")]), "NodePorts")
+    assert (change.kind, change.pods) == (ChangeKind.REMOVE_PODS, (PodReference("default", "old"),))
+
+
+@pytest.mark.parametrize(("holders", "kind"), [(1, ChangeKind.REMOVE_PODS), (4, ChangeKind.DROP)])
+def test_anti_affinity_yields_when_too_many_pods_are_in_the_way(holders: int, kind: ChangeKind) -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+    anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    node = make_node("a", cpu="16", labels={"kubernetes.io/hostname": "a"})
+    pods = [make_pod(f"db-{number}", on="a", labels={"app": "db"}) for number in range(holders)]
+    assert only_change(place(make_pod(affinity=anti), [node], pods), "InterPodAffinity").kind is kind
+
+
+def test_another_pods_anti_affinity_ends_with_that_pod() -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    node = make_node("a", labels={"kubernetes.io/hostname": "a"})
+    placement = place(make_pod(labels={"app": "web"}), [node], [make_pod("lonely", on="a", affinity=anti)])
+    assert only_change(placement, "InterPodAffinity").pods == (PodReference("default", "lonely"),)
+
+
+def test_changes_are_chained_until_the_node_fits() -> None:
+    node = make_node("a", cpu="1", unschedulable=True, taints=[make_taint("dedicated", "gpu")])
+    group = group_of(place(make_pod(cpu="2"), [node]), "NodeUnschedulable")
+    assert group.alone == 0
+    assert group.nodes[0].also == ("TaintToleration", "NodeResourcesFit")
+    assert group.remedy is not None
+    kinds = [change.kind for change in group.remedy.changes]
+    assert kinds == [ChangeKind.UNCORDON, ChangeKind.TOLERATE, ChangeKind.ENLARGE]
+
+
+def test_what_no_change_can_mend_has_no_remedy() -> None:
+    rules = [{"action": "RestartAllContainers"}]
+    pod: Any = make_pod()
+    pod["spec"]["containers"][0]["restartPolicyRules"] = rules
+    group = group_of(place(pod, [make_node("a")]), "NodeDeclaredFeatures")
+    assert group.remedy is None
+
+
+def test_the_best_node_after_a_change_to_the_pod_is_told() -> None:
+    labels = {"team": "a"}
+    nodes = [
+        make_node("small", cpu="2", labels=labels, taints=[make_taint("dedicated", "gpu")]),
+        make_node("large", cpu="16", labels=labels, taints=[make_taint("dedicated", "gpu")]),
+    ]
+    remedy = group_of(place(make_pod(), nodes), "TaintToleration").remedy
+    assert remedy is not None
+    assert (remedy.node, remedy.feasible) == ("large", 2)

@@ -1,0 +1,130 @@
+"""Every remedy that is told for upstream's recorded clusters is applied to the JSON, and the cycle asked anew."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podrules.features import REFERENCE
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.quantity import Quantity
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.changes import Situation
+from podrules.placement.likely import likely_placement
+from podrules.placement.outcome import Change, ChangeKind, Outcome, Remedy
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.profile import read_profiles
+from podrules.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduler.runtime import new_framework
+
+CASES = Path(__file__).resolve().parents[2] / "testdata" / "conformance" / "schedule.jsonl.gz"
+Case = dict[str, Any]
+
+
+def _cases() -> Iterator[Case]:
+    with gzip.open(CASES, "rt") as file:
+        for line in file:
+            yield json.loads(line)["input"]
+
+
+def _situation(case: Case) -> Situation:
+    snapshot = from_object({key: value for key, value in case.items() if isinstance(value, list)}, ClusterSnapshot)
+    profile = read_profiles(case["schedulerConfiguration"], PLUGIN_ARGS)["default-scheduler"]
+    return Situation(
+        pod=from_object(case["pod"], Pod),
+        table=NodeTable(snapshot.nodes, snapshot.pods),
+        snapshot=snapshot,
+        framework=new_framework(profile),
+        features=REFERENCE,
+        now=None,
+    )
+
+
+def _applied(case: Case, remedy: Remedy) -> Case:
+    changed = copy.deepcopy(case)
+    for change in remedy.changes:
+        _apply(changed, change)
+    return changed
+
+
+def _apply(case: Case, change: Change) -> None:
+    """A change as its reader would make it."""
+    pod = case["pod"]
+    node: Case = next((node for node in case["nodes"] if node["metadata"]["name"] == change.node), {})
+    match change.kind:
+        case ChangeKind.UNCORDON:
+            node["spec"]["unschedulable"] = False
+            _remove_taint(node, "node.kubernetes.io/unschedulable")
+        case ChangeKind.TOLERATE:
+            taint = re.fullmatch(r"([^=:]+)=?([^:]*):(\w+)", change.value)
+            assert taint is not None
+            toleration = {"key": taint[1], "operator": "Equal", "value": taint[2], "effect": taint[3]}
+            pod["spec"]["tolerations"] = [*pod["spec"].get("tolerations", []), toleration]
+        case ChangeKind.REMOVE_TAINT:
+            _remove_taint(node, re.split("[=:]", change.value)[0])
+        case ChangeKind.SPREAD:
+            place = re.fullmatch(r"spec\.topologySpreadConstraints\[(\d+)\]\.(\w+)", change.field)
+            assert place is not None
+            value = int(change.value) if place[2] == "maxSkew" else change.value
+            pod["spec"]["topologySpreadConstraints"][int(place[1])][place[2]] = value
+        case ChangeKind.FREE | ChangeKind.ENLARGE:
+            allocatable = node["status"]["allocatable"]
+            for name, amount in change.amounts.items():
+                there = Quantity.parse(str(allocatable.get(name, "0")))
+                allocatable[name] = str(there + Quantity.parse(f"{amount}m" if name == "cpu" else str(amount)))
+        case ChangeKind.LABEL_NODE:
+            pairs = dict(pair.split("=") for pair in change.value.split(","))
+            node["metadata"]["labels"] = {**node["metadata"].get("labels", {}), **pairs}
+        case ChangeKind.DROP:
+            _drop(pod["spec"], change)
+        case ChangeKind.REMOVE_PODS:
+            gone = {(entry.namespace, entry.name) for entry in change.pods}
+            case["pods"] = [
+                entry
+                for entry in case["pods"]
+                if (entry["metadata"]["namespace"], entry["metadata"]["name"]) not in gone
+            ]
+
+
+def _remove_taint(node: Case, key: str) -> None:
+    node["spec"]["taints"] = [taint for taint in node["spec"].get("taints", []) if taint["key"] != key]
+
+
+def _drop(spec: Case, change: Change) -> None:
+    if change.field == "spec.nodeSelector":
+        for pair in change.value.split(", "):
+            del spec["nodeSelector"][pair.partition("=")[0]]
+        return
+    _, *path, last = change.field.split(".")
+    for part in path:
+        spec = spec[part]
+    del spec[last]
+
+
+def test_every_remedy_lets_the_pod_onto_its_node() -> None:
+    kinds: Counter[ChangeKind] = Counter()
+    groups = remedied = 0
+    for case in _cases():
+        placement = likely_placement(_situation(case))
+        if placement.outcome is not Outcome.UNSCHEDULABLE:
+            assert all(group.remedy is None for group in placement.rejected)
+            continue
+        for group in placement.rejected:
+            groups += 1
+            if group.remedy is None:
+                continue
+            remedied += 1
+            kinds.update(change.kind for change in group.remedy.changes)
+            after = likely_placement(_situation(_applied(case, group.remedy)), every_node=True)
+            assert after.outcome is Outcome.FITS, (group, after)
+            assert group.remedy.node in {score.node for score in after.scores}, group
+            assert group.remedy.feasible == after.feasible
+    assert remedied > groups / 2
+    assert set(kinds) >= set(ChangeKind) - {ChangeKind.REMOVE_TAINT}, kinds

@@ -1,0 +1,51 @@
+"""Whose turn is before a pod's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.scheduler.queue import QueuePosition, queue_position
+
+
+def make_pending(name: str, priority: int | None = None, created: str = "10:00:00", **spec: Any) -> Pod:
+    return from_object(
+        {
+            "metadata": {"name": name, "uid": name, "creationTimestamp": f"2026-01-01T{created}Z"},
+            "spec": {"priority": priority, "containers": [{"name": "app"}], **spec},
+            "status": {"phase": "Pending"},
+        },
+        Pod,
+    )
+
+
+def test_P3_priority_comes_before_age() -> None:
+    pods = [make_pending("old", 0, "09:00:00"), make_pending("high", 5, "11:00:00")]
+    assert queue_position(make_pending("own", 1), pods) == QueuePosition(2, 3, 1)
+
+
+def test_P3_of_equal_priority_the_older_is_first() -> None:
+    pods = [make_pending("older", None, "09:00:00"), make_pending("younger", 0, "11:00:00")]
+    assert queue_position(make_pending("own", 0), pods) == QueuePosition(2, 3, 0)
+
+
+def test_P3_the_pod_itself_is_counted_once() -> None:
+    own = make_pending("own")
+    assert queue_position(own, [own]) == QueuePosition(1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"schedulingGates": [{"name": "wait"}]}, {"nodeName": "a"}, {"schedulerName": "volcano"}],
+    ids=["gated", "bound", "of another scheduler"],
+)
+def test_P3_who_is_not_in_the_queue_is_not_before_anybody(spec: Any) -> None:
+    assert queue_position(make_pending("own"), [make_pending("other", 9, **spec)]) == QueuePosition(1, 1, 0)
+
+
+@pytest.mark.parametrize("spec", [{"schedulingGates": [{"name": "wait"}]}, {"nodeName": "a"}])
+def test_P3_a_gated_or_bound_pod_has_no_position(spec: Any) -> None:
+    assert queue_position(make_pending("own", **spec), []) is None

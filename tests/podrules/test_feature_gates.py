@@ -1,0 +1,372 @@
+"""One question for each feature gate, asked with the minor before its default changed and with the one after.
+
+Defaults are held by test_features.py. DRAAdminAccess and DRAPrioritizedList came on together with
+DynamicResourceAllocation: before them, that gate is turned on by itself, as a cluster of 1.33 may have it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from podrules.cgroup import QUOTA_PERIOD, container_resource_config, milli_cpu_to_quota, pod_resource_config
+from podrules.features import GATES, Features
+from podrules.model.decode import from_object
+from podrules.model.pod import PodQOSClass
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.qos import compute_pod_qos
+from podrules.resources import allocated_pod, scheduler_request
+from podrules.scheduler.framework.interface import CycleContext
+from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
+from podrules.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
+from podrules.scheduler.plugins.node_resources import NodeResourcesFit
+from podrules.scheduler.plugins.volume_binding import VolumeBinding
+from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
+from tests.podrules.scheduler.plugins.building_affinity import make_context as make_storage_context
+from tests.podrules.scheduler.plugins.building_devices import (
+    DRIVER,
+    make_claim,
+    make_claiming_pod,
+    make_class,
+    make_context,
+    make_device,
+    make_request,
+    make_slice,
+)
+from tests.podrules.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
+from tests.podrules.scheduler.plugins.building_storage import claim, claiming_pod, storage_class, volume
+
+JSON = Mapping[str, Any]
+DEVICES, FIT = DynamicResources(), NodeResourcesFit()
+POD = make_claiming_pod("my-claim")
+
+
+def rejected(text: str) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
+
+
+def failed(text: str) -> Status:
+    return Status(Code.ERROR, (text,))
+
+
+NO_DEVICE = rejected("cannot allocate all claims")
+TAINT = {"key": "broken", "effect": "NoSchedule"}
+COUNTER = {"set": {"slots": "1"}}
+PARTITIONED = (
+    make_slice(counters=COUNTER, slices=2),
+    make_slice(make_device("device-1", counters=COUNTER), name="slice-2", slices=2),
+)
+PER_DEVICE = make_slice(make_device("device-1", nodeName="node-1"), node="", perDeviceNodeSelection=True)
+TO_BIND = make_device("device-1", bindingConditions=["Ready"], bindingFailureConditions=["Failed"])
+BINDING_FAILED = {
+    "driver": DRIVER,
+    "pool": "pool-1",
+    "device": "device-1",
+    "conditions": [{"type": "Failed", "status": "True"}],
+}
+SHARED = make_device("device-1", capacity={"memory": "2Gi"}, allowMultipleAllocations=True)
+HALF: dict[str, Any] = {"capacity": {"requests": {"memory": "1Gi"}}}
+HALF_TAKEN = make_claim(
+    "other", allocated=[{"device": "device-1", "shareID": "share", "consumedCapacity": {"memory": "1Gi"}}]
+)
+DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
+SHARING_EXPRESSION = "!device.allowMultipleAllocations"
+ALTERNATIVES = make_request("req-0", first_available=[make_request("large"), make_request("small")])
+
+
+def around(field: str) -> tuple[Features, Features]:
+    """The defaults of the minor before a gate is on, and of that minor."""
+    since = GATES[field].on_since
+    return Features.of_minor(since - 1), Features.of_minor(since)
+
+
+def with_devices(features: Features) -> Features:
+    """The same with the gate DynamicResourceAllocation."""
+    return replace(features, dynamic_resource_allocation=True)
+
+
+def devices(features: Features, *slices: JSON, **more: Any) -> Status:
+    """Whether the pod gets what ``my-claim`` asks for on node-1."""
+    claims = more.pop("claims", [make_claim()])
+    context = make_context(more.pop("pod", POD), claims=claims, slices=slices, features=features, **more)
+    return filter_status(DEVICES, context)
+
+
+def filtered(context: CycleContext) -> Status:
+    """As the cycle does it: what PreFilter found is kept for Score."""
+    found = DEVICES.pre_filter(context)
+    context.states[DEVICES.name] = found.state
+    code = Code(int(DEVICES.filter(context, found.state).codes[0]))
+    return found.status if code is Code.SUCCESS else Status(code)
+
+
+def test_every_gate_has_a_test() -> None:
+    tested = {found[1] for name in globals() if (found := re.match(r"test_gate_([A-Za-z]+)", name))}
+    assert tested == {gate.name for gate in GATES.values()}
+
+
+def test_gate_InPlacePodVerticalScaling() -> None:
+    before, after = around("in_place_pod_vertical_scaling")
+    status = make_container_status(requests={"cpu": "2"}, allocated={"cpu": "3"})
+    pod = make_pod(requests={"cpu": "1"}, container_statuses=[status])
+    assert scheduler_request(pod, before).milli_cpu == 1000
+    assert scheduler_request(pod, after).milli_cpu == 3000
+    assert allocated_pod(pod, features=before) == pod
+    assert str(allocated_pod(pod, features=after).spec.containers[0].resources.requests["cpu"]) == "3"
+
+
+def test_gate_InPlacePodVerticalScalingInitContainers() -> None:
+    before, after = around("in_place_pod_vertical_scaling_init_containers")
+    init = [make_sidecar("mesh", requests={"cpu": "1"}), make_container("setup", requests={"cpu": "1"})]
+    statuses = [
+        make_container_status(name, requests={"cpu": "1"}, allocated={"cpu": "3"}) for name in ("mesh", "setup")
+    ]
+    pod = make_pod(init_containers=init, init_container_statuses=statuses)
+
+    def granted(features: Features) -> list[str]:
+        found = allocated_pod(pod, features=features).spec.init_containers
+        return [str(container.resources.requests["cpu"]) for container in found]
+
+    assert granted(before) == ["3", "1"]
+    assert granted(after) == ["3", "3"]
+
+
+def test_gate_InPlacePodLevelResourcesVerticalScaling() -> None:
+    before, after = around("in_place_pod_level_resources_vertical_scaling")
+    pod = make_pod(
+        resources=make_resources(requests={"cpu": "1"}),
+        status_resources=make_resources(requests={"cpu": "2"}),
+        allocated_resources={"cpu": "3"},
+    )
+    assert scheduler_request(pod, before).milli_cpu == 1000
+    assert scheduler_request(pod, after).milli_cpu == 3000
+
+
+def test_gate_PodLevelResources() -> None:
+    before, after = around("pod_level_resources")
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    pod = make_pod(resources=make_resources(requests=amounts, limits=amounts))
+    assert compute_pod_qos(pod, features=before) is PodQOSClass.BEST_EFFORT
+    assert compute_pod_qos(pod, features=after) is PodQOSClass.GUARANTEED
+    nodes = [node_of(status={"allocatable": {"cpu": "1", "memory": "4Gi", "pods": "10"}})]
+    assert filter_status(FIT, make_cycle(pod, nodes, features=before)) == SUCCESS
+    assert filter_status(FIT, make_cycle(pod, nodes, features=after)) == rejected("Insufficient cpu")
+
+
+def test_gate_CustomCPUCFSQuotaPeriod() -> None:
+    before, after = around("cpu_cfs_quota_period")
+    pod = make_pod(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"})
+    tuned = 5000
+    for features, period in ((before, QUOTA_PERIOD), (after, tuned)):
+        quota = milli_cpu_to_quota(1000, period)
+        own = pod_resource_config(pod, cpu_period=tuned, features=features)
+        # Upstream reports the period that it was given, for a kubelet with another does not start.
+        assert (own.cpu_quota, own.cpu_period) == (quota, tuned)
+        config = container_resource_config(pod, next(pod.containers()), cpu_period=tuned, features=features)
+        assert (config.cpu_quota, config.cpu_period) == (quota, period)
+
+
+def test_gate_VolumeAttributesClass() -> None:
+    before, after = around("volume_attributes_class")
+    gold: dict[str, Any] = {"volumeAttributesClassName": "gold"}
+
+    def judged(features: Features, asked: JSON) -> Status:
+        snapshot = ClusterSnapshot(
+            persistent_volume_claims=(claim("pvc", "wait", size="1G", **asked),),
+            persistent_volumes=(volume("plain", "wait", size="1G"), volume("pv", "wait", size="1G", **gold)),
+            storage_classes=(storage_class("wait"),),
+        )
+        context = make_storage_context(claiming_pod("pvc"), [node_of()], snapshot=snapshot)
+        return filter_status(VolumeBinding(), replace(context, features=features))
+
+    assert judged(before, gold) == failed(
+        "unsupported volumeAttributesClassName is set on claim default/pvc "
+        "when the feature-gate VolumeAttributesClass is disabled"
+    )
+    assert judged(after, gold) == SUCCESS
+    assert judged(before, {}) == judged(after, {}) == SUCCESS
+
+
+def test_gate_NodeDeclaredFeatures() -> None:
+    before, after = around("node_declared_features")
+    pod = pod_of({"hostNetwork": True, "hostUsers": False})
+    plugin = NodeDeclaredFeatures()
+    assert filter_status(plugin, make_cycle(pod, [node_of()], features=before)) == SKIP
+    lacking = rejected("node(s) didn't match Pod's required features")
+    assert filter_status(plugin, make_cycle(pod, [node_of()], features=after)) == lacking
+
+
+def test_gate_DynamicResourceAllocation() -> None:
+    before, after = around("dynamic_resource_allocation")
+    missing = rejected('could not find ResourceClaim "default/my-claim"')
+    assert DEVICES.pre_enqueue(POD, ClusterSnapshot(), before) == SUCCESS
+    assert DEVICES.pre_enqueue(POD, ClusterSnapshot(), after) == missing
+    assert devices(before, claims=[]) == SKIP
+    assert devices(after, claims=[]) == missing
+    feasible = np.array([0], np.int32)
+    assert DEVICES.pre_score(make_context(POD, features=before), feasible).status == SKIP
+    assert DEVICES.pre_score(make_context(POD, features=after), feasible).status == SUCCESS
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_gate_DRAAdminAccess(wanted: bool) -> None:
+    before, after = around("dra_admin_access")
+    asking = [make_claim("my-claim", make_request(adminAccess=wanted))]
+    text = "claim default/my-claim, request req-0: admin access is requested, but the feature is disabled"
+    assert devices(with_devices(before), make_slice("device-1"), claims=asking) == failed(text)
+    assert devices(after, make_slice("device-1"), claims=asking) == SUCCESS
+
+
+def test_gate_DRAPrioritizedList() -> None:
+    before, after = around("dra_prioritized_list")
+    asking = [make_claim("my-claim", ALTERNATIVES)]
+    disabled = "has subrequests, but the DRAPrioritizedList feature is disabled"
+    text = f"resource claim default/my-claim, request req-0: {disabled}"
+    assert devices(with_devices(before), make_slice("device-1"), claims=asking) == rejected(text)
+    assert devices(after, make_slice("device-1"), claims=asking) == SUCCESS
+
+
+def test_gate_DRAPrioritizedList_in_scores() -> None:
+    before, after = around("dra_prioritized_list")
+    allocated = make_claim("given", ALTERNATIVES, allocated=[{"request": "req-0/large", "device": "device-1"}])
+    pod = make_claiming_pod("given", "my-claim")
+
+    def score(features: Features) -> list[int]:
+        claims = [allocated, make_claim()]
+        context = make_context(pod, claims=claims, slices=[make_slice("device-1", "device-2")], features=features)
+        assert filtered(context).ok
+        feasible = np.array([0], np.int32)
+        state = DEVICES.pre_score(context, feasible).state
+        assert isinstance(state, DynamicResourcesState)
+        return [int(points) for points in DEVICES.score(context, state, feasible)]
+
+    assert score(with_devices(before)) == [0]
+    assert score(after) == [100]
+
+
+def test_gate_DRAExtendedResource() -> None:
+    before, after = around("dra_extended_resource")
+    snapshot = {"deviceClasses": [make_class(extended_resource="example.com/gpu")]}
+    pod = make_claiming_pod(requests={"example.com/gpu": "1"})
+    classes = snapshot["deviceClasses"]
+    assert devices(before, make_slice("device-1"), pod=pod, claims=[], classes=classes) == SKIP
+    assert devices(after, make_slice("device-1"), pod=pod, claims=[], classes=classes) == SUCCESS
+    assert devices(after, pod=pod, claims=[], classes=classes) == NO_DEVICE
+
+    def fits(features: Features) -> Status:
+        context = make_cycle(pod, [node_of(status={"allocatable": {"pods": "10"}})], features=features)
+        return filter_status(FIT, replace(context, snapshot=from_object(snapshot, ClusterSnapshot)))
+
+    assert fits(before) == rejected("Insufficient example.com/gpu")
+    assert fits(after) == SUCCESS
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        pytest.param(PARTITIONED, id="a device that consumes counters"),
+        pytest.param((PER_DEVICE,), id="devices that choose their nodes"),
+    ],
+)
+def test_gate_DRAPartitionableDevices(slices: tuple[JSON, ...]) -> None:
+    before, after = around("dra_partitionable_devices")
+    assert devices(before, *slices) == NO_DEVICE
+    assert devices(after, *slices) == SUCCESS
+
+
+def test_gate_DRAPartitionableDevices_in_the_validity_of_a_pool() -> None:
+    before, after = around("dra_partitionable_devices")
+    # A counter set that does not exist makes the pool invalid, for its other device, too.
+    pool = make_slice(make_device("device-1", counters=COUNTER), "device-2")
+    twice = make_slice("device-1", "device-1")
+    invalid = rejected("invalid resource pools were encountered")
+    assert devices(before, pool) == SUCCESS
+    assert devices(after, pool) == invalid
+    assert devices(before, twice) == devices(after, twice) == invalid
+
+
+def test_gate_DRAPartitionableDevices_counts_all_slices_of_a_pool() -> None:
+    before, _ = around("dra_partitionable_devices")
+    counters = make_slice(counters=COUNTER, slices=2)
+    plain = make_slice("device-1", name="slice-2", slices=2)
+    assert devices(before, counters, plain) == SUCCESS
+    assert devices(before, plain) == NO_DEVICE
+
+
+def test_gate_DRADeviceTaints() -> None:
+    before, after = around("dra_device_taints")
+    tainted = make_slice(make_device("device-1", taints=[TAINT]))
+    assert devices(before, tainted) == SUCCESS
+    assert devices(after, tainted) == NO_DEVICE
+
+
+def test_gate_DRADeviceBindingConditions_when_devices_are_found() -> None:
+    before, after = around("dra_device_binding_conditions")
+    assert devices(before, make_slice(TO_BIND)) == NO_DEVICE
+    assert devices(after, make_slice(TO_BIND)) == SUCCESS
+
+
+def test_gate_DRADeviceBindingConditions_when_they_are_allocated() -> None:
+    before, after = around("dra_device_binding_conditions")
+    result = {"device": "device-1", "bindingConditions": ["Ready"], "bindingFailureConditions": ["Failed"]}
+    allocated = [make_claim(allocated=[result], devices=[BINDING_FAILED])]
+    assert devices(before, claims=allocated) == SUCCESS
+    assert devices(after, claims=allocated) == rejected("resourceclaim not available on the node")
+
+
+def test_gate_DRAConsumableCapacity() -> None:
+    before, after = around("dra_consumable_capacity")
+    claims = [make_claim("my-claim", make_request(**HALF)), HALF_TAKEN]
+    assert devices(before, make_slice(SHARED), claims=claims) == NO_DEVICE
+    assert devices(after, make_slice(SHARED), claims=claims) == SUCCESS
+
+
+def test_gate_DRAConsumableCapacity_for_more_than_there_is() -> None:
+    before, after = around("dra_consumable_capacity")
+    asked = make_request(capacity={"requests": {"memory": "4Gi"}})
+    claims = [make_claim("my-claim", asked)]
+    assert devices(before, make_slice(SHARED), claims=claims) == SUCCESS
+    assert devices(after, make_slice(SHARED), claims=claims) == NO_DEVICE
+
+
+@pytest.mark.parametrize(
+    ("request_", "whose"),
+    [
+        pytest.param(make_request(**HALF), "request req-0", id="exactly"),
+        pytest.param(
+            make_request(first_available=[make_request("small", **HALF)]), "subrequest small", id="an alternative"
+        ),
+    ],
+)
+def test_gate_DRAConsumableCapacity_where_another_gate_is_on(request_: JSON, whose: str) -> None:
+    before, _ = around("dra_consumable_capacity")
+    # The allocator that knows binding conditions knows capacity, too, and refuses it.
+    some = replace(before, dra_device_binding_conditions=True)
+    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    claims = [make_claim("my-claim", request_)]
+    assert devices(some, make_slice(SHARED), claims=claims) == failed(f"claim default/my-claim, {whose}: {problem}")
+    assert devices(some, make_slice(SHARED)) == SUCCESS
+
+
+def test_gate_DRAConsumableCapacity_in_constraints() -> None:
+    before, after = around("dra_consumable_capacity")
+    shapes = make_slice(*(make_device(name, attributes={"shape": name}) for name in ("round", "square")))
+    claims = [make_claim("my-claim", make_request(count=2), constraints=[DISTINCT])]
+    problem = "empty constraint (unsupported constraint type?)"
+    assert devices(before, shapes, claims=claims) == failed(f"claim default/my-claim, constraint #0: {problem}")
+    assert devices(after, shapes, claims=claims) == SUCCESS
+
+
+def test_gate_DRAConsumableCapacity_in_expressions() -> None:
+    before, after = around("dra_consumable_capacity")
+    claims = [make_claim("my-claim", make_request(selector=SHARING_EXPRESSION))]
+    status = devices(before, make_slice("device-1"), claims=claims)
+    assert status.code is Code.ERROR
+    assert "DRAConsumableCapacity is off" in status.reasons[0]
+    assert devices(after, make_slice("device-1"), claims=claims) == SUCCESS

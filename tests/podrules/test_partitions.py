@@ -1,0 +1,243 @@
+"""Pods of nodes that do not answer: what each keeps from going on, and which is worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.model.decode import from_object
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget
+from podrules.partitions import (
+    Block,
+    BlockKind,
+    BudgetStanding,
+    NodeDown,
+    PartitionFacts,
+    Risk,
+    nodes_down,
+    ordinal_of,
+    partitions,
+)
+from podrules.reachability import Reach
+from podrules.volumes import WriterLock
+from tests.podrules.lost import (
+    HEARTBEAT,
+    NOW,
+    OUT_OF_SERVICE,
+    UNKNOWN,
+    UNREACHABLE,
+    make_attachment,
+    make_claim,
+    make_lost_pod,
+    make_volume,
+    make_zone_node,
+    stateful_set,
+    tolerating,
+)
+
+FRESH = NOW - timedelta(seconds=4)
+LOST = make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE])
+WELL = make_zone_node("well")
+RENEWED = {"lost": HEARTBEAT, "well": FRESH}
+TOLD = "2026-11-21T03:08:30Z"
+
+
+def facts(*pods: Pod, nodes: Sequence[Node] = (LOST, WELL), **more: Any) -> PartitionFacts:
+    return PartitionFacts(nodes=nodes, renewed=RENEWED, pods=pods, **more)
+
+
+def the_node(found: Sequence[NodeDown]) -> NodeDown:
+    assert len(found) == 1
+    return found[0]
+
+
+def test_F5_nodes_that_answer_are_left_out() -> None:
+    assert partitions(facts(nodes=[WELL]), NOW) == ()
+    assert partitions(facts(nodes=[make_zone_node("well", ready="False")]), NOW) == ()
+
+
+@pytest.mark.parametrize(
+    ("node", "renewed", "expected"),
+    [
+        (LOST, HEARTBEAT, Reach.SILENT),
+        (make_zone_node("lost"), NOW - timedelta(seconds=41), Reach.MISSED_HEARTBEATS),
+        (make_zone_node("lost", taints=[OUT_OF_SERVICE]), FRESH, Reach.OUT_OF_SERVICE),
+    ],
+)
+def test_F5_three_ways_to_be_down(node: Node, renewed: datetime, expected: Reach) -> None:
+    assert [reach.reach for reach in nodes_down([node, WELL], {"lost": renewed}, NOW)] == [expected]
+
+
+def test_F5_since_when_and_what_follows() -> None:
+    node = the_node(partitions(facts(make_lost_pod(deleted=TOLD), make_lost_pod("web-1", owner="ReplicaSet/web")), NOW))
+    assert (node.renewed, node.unknown_at, node.tainted_at) == (HEARTBEAT, UNKNOWN, UNKNOWN)
+    assert node.taints == ("node.kubernetes.io/unreachable:NoExecute",)
+    told, waiting = node.pods
+    assert told.deleted == datetime.fromisoformat("2026-11-21T03:08:00Z")
+    assert (waiting.deleted, waiting.eviction.at) == (None, UNKNOWN + timedelta(seconds=300))
+
+
+def test_F5_finished_pods_hang_on_nothing() -> None:
+    assert the_node(partitions(facts(make_lost_pod(phase="Succeeded")), NOW)).pods == ()
+    kept = make_lost_pod(phase="Failed", deleted=TOLD)
+    assert the_node(partitions(facts(kept), NOW)).pods[0].blocks[0].kind is BlockKind.STATEFUL_SET
+
+
+@pytest.mark.parametrize(("policy", "ordered"), [("OrderedReady", True), ("", True), ("Parallel", False)])
+def test_F5_a_stateful_set_waits_for_its_ordinal(policy: str, ordered: bool) -> None:
+    sets = {("shop", "db"): stateful_set(policy=policy)}
+    pod = the_node(partitions(facts(make_lost_pod("db-2"), stateful_sets=sets), NOW)).pods[0]
+    assert pod.blocks == (Block(BlockKind.STATEFUL_SET, "db", ordinal=2, ordered=ordered),)
+
+
+def test_F5_a_stateful_set_that_cannot_be_read_is_still_named() -> None:
+    pod = the_node(partitions(facts(make_lost_pod("db-2")), NOW)).pods[0]
+    assert pod.blocks == (Block(BlockKind.STATEFUL_SET, "db", ordinal=2, ordered=False),)
+
+
+def test_F5_a_namespace_that_is_being_deleted_waits() -> None:
+    pod = make_lost_pod("web-1", owner="ReplicaSet/web")
+    found = the_node(partitions(facts(pod, namespaces_being_deleted={"shop": UNKNOWN, "other": UNKNOWN}), NOW)).pods[0]
+    assert found.blocks == (Block(BlockKind.NAMESPACE, "shop", since=UNKNOWN),)
+    assert found.risk is Risk.NAMESPACE_HELD
+
+
+def storage(source: str = "csi", modes: Sequence[str] = ("ReadWriteOnce",)) -> Mapping[str, Any]:
+    return {
+        "claims": {("shop", "data"): make_claim("data", modes=modes)},
+        "volumes": {"pv-data": make_volume("data", source, modes=modes)},
+        "attachments": [make_attachment("data", "lost")] if source == "csi" else [],
+    }
+
+
+def test_F5_who_waits_for_a_volume() -> None:
+    lost = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"], deleted=TOLD)
+    waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
+    others = [
+        make_lost_pod("web-3", "well", owner="ReplicaSet/web"),
+        make_lost_pod("web-4", "well", owner="ReplicaSet/web", claims=["data"], phase="Succeeded"),
+        make_lost_pod("web-5", "well", owner="ReplicaSet/web", claims=["data"], namespace="other"),
+    ]
+    node = the_node(partitions(facts(lost, waiting, *others, **storage()), NOW))
+    assert node.pods[0].blocks == (Block(BlockKind.VOLUME, "pv-data", claim="data", waiting=("web-2",)),)
+    assert node.pods[0].risk is Risk.VOLUME_AWAITED
+    assert [(entry.persistent_volume, entry.used_by) for entry in node.attachments] == [("pv-data", "shop/web-1")]
+
+
+def test_F5_nobody_waits_for_a_volume_of_many_nodes() -> None:
+    lost = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"])
+    other = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"])
+    node = the_node(partitions(facts(lost, other, **storage(modes=["ReadWriteMany"])), NOW))
+    assert node.pods[0].blocks == (Block(BlockKind.VOLUME, "pv-data", claim="data"),)
+
+
+def test_F5_an_attachment_without_a_pod_is_held_by_nobody() -> None:
+    node = the_node(partitions(facts(**storage()), NOW))
+    assert [entry.used_by for entry in node.attachments] == [""]
+
+
+@pytest.mark.parametrize(
+    ("pod", "source", "risk"),
+    [
+        (make_lost_pod(claims=["data"]), "nfs", Risk.TWO_WRITERS),
+        (make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"]), "nfs", Risk.TWO_WRITERS),
+        (make_lost_pod("alone", owner="", claims=["data"]), "nfs", Risk.NOBODY_REPLACES),
+        (make_lost_pod(claims=["data"]), "csi", Risk.NO_REPLACEMENT),
+        (make_lost_pod("web-1", owner="ReplicaSet/web"), "csi", Risk.REPLACED),
+        (make_lost_pod("job-1", owner="Job/job"), "csi", Risk.REPLACED),
+        (make_lost_pod("agent", owner="DaemonSet/agent", claims=["data"]), "nfs", Risk.NODES_OWN),
+        (make_lost_pod("alone", owner=""), "csi", Risk.NOBODY_REPLACES),
+    ],
+)
+def test_F5_what_is_worst_about_a_pod(pod: Pod, source: str, risk: Risk) -> None:
+    assert the_node(partitions(facts(pod, **storage(source)), NOW)).pods[0].risk is risk
+
+
+def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
+    locks = [
+        the_node(partitions(facts(make_lost_pod(claims=["data"]), **more), NOW)).pods[0].volumes[0].lock
+        for more in (storage("csi"), storage("nfs"), {}, {**storage(), "attachments": []})
+    ]
+    assert locks == [WriterLock.ATTACHMENT, WriterLock.NONE, WriterLock.UNKNOWN, WriterLock.NONE]
+
+
+def test_F5_the_worst_pod_comes_first() -> None:
+    pods = [
+        make_lost_pod("agent", owner="DaemonSet/agent", priority=2_000_000_000),
+        make_lost_pod("web-1", owner="ReplicaSet/web", priority=100),
+        make_lost_pod("web-0", owner="ReplicaSet/web", priority=100),
+        make_lost_pod("shop-1", owner="ReplicaSet/shop", priority=1000),
+        make_lost_pod("db-1", priority=0),
+        make_lost_pod("nfs-0", owner="StatefulSet/nfs", claims=["data"], priority=-10),
+    ]
+    node = the_node(partitions(facts(*pods, **storage("nfs")), NOW))
+    assert [pod.name for pod in node.pods] == ["nfs-0", "db-1", "shop-1", "web-0", "web-1", "agent"]
+
+
+def test_F5_the_node_with_the_worst_pod_comes_first() -> None:
+    older = make_zone_node("older", ready="Unknown")
+    empty = make_zone_node("empty", ready="Unknown")
+    pods = [make_lost_pod("web-1", "older", owner="ReplicaSet/web"), make_lost_pod("db-0")]
+    told = facts(*pods, nodes=[empty, older, LOST, WELL])
+    told = replace(told, renewed={**RENEWED, "older": HEARTBEAT - timedelta(hours=1)})
+    assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older", "empty"]
+
+
+def test_F5_declared_out_of_service() -> None:
+    node = make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE, OUT_OF_SERVICE])
+    found = the_node(partitions(facts(make_lost_pod(), nodes=[node, WELL]), NOW))
+    assert found.reach.reach is Reach.OUT_OF_SERVICE
+    assert found.out_of_service_at == datetime.fromisoformat("2026-11-21T03:09:00Z")
+    assert found.pods[0].eviction.tolerated == 0
+
+
+def test_F5_a_pod_that_tolerates_for_ever_is_not_told() -> None:
+    pod = make_lost_pod("agent", owner="DaemonSet/agent", tolerations=[tolerating("node.kubernetes.io/unreachable")])
+    found = the_node(partitions(facts(pod), NOW)).pods[0]
+    assert (found.eviction.at, found.eviction.tolerated) == (None, None)
+
+
+def _budget(name: str, app: str, *, healthy: int, needed: int) -> PodDisruptionBudget:
+    return from_object(
+        {
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"selector": {"matchLabels": {"app": app}}},
+            "status": {"currentHealthy": healthy, "desiredHealthy": needed},
+        },
+        PodDisruptionBudget,
+    )
+
+
+def _labelled(pod: Pod, app: str) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, labels={"app": app}))
+
+
+def test_F6_budgets_tell_what_is_left_elsewhere() -> None:
+    """A pod that is Ready is still counted as healthy; one that is being deleted is not, nor one that is not Ready."""
+    pods = [
+        _labelled(make_lost_pod("db-0"), "db"),
+        _labelled(make_lost_pod("db-1", deleted=TOLD), "db"),
+        _labelled(make_lost_pod("db-2", ready=False), "db"),
+        _labelled(make_lost_pod("web-0"), "web"),
+        _labelled(make_lost_pod("db-3", "well"), "db"),
+    ]
+    budgets = [
+        _budget("web", "web", healthy=4, needed=1),
+        _budget("db", "db", healthy=3, needed=2),
+        _budget("others", "other", healthy=0, needed=1),
+    ]
+    assert the_node(partitions(facts(*pods, budgets=budgets), NOW)).budgets == (
+        BudgetStanding("shop", "db", 3, 2, 2),
+        BudgetStanding("shop", "web", 1, 3, 1),
+    )
+
+
+@pytest.mark.parametrize(("name", "ordinal"), [("db-0", 0), ("db-12", 12), ("a-1-b", None), ("db", None)])
+def test_F5_ordinal(name: str, ordinal: int | None) -> None:
+    assert ordinal_of(make_lost_pod(name)) == ordinal

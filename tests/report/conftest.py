@@ -1,0 +1,37 @@
+"""The browser, and the page of the demo cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.controlplane.binaries import Unavailable
+from tests.kubectl_plugin.running import run
+from tests.report.browser import find_browser, opened
+
+__all__ = ["browser", "demo"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium: skipped where it is missing, failed in CI, where it must be."""
+    found = find_browser()
+    if isinstance(found, Unavailable):
+        if os.environ.get("CI") == "true":
+            pytest.fail(found.reason, pytrace=False)
+        pytest.skip(found.reason)
+    with opened(found) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the demo cluster."""
+    path = tmp_path_factory.mktemp("report") / "demo.html"
+    ran = run("report", "--all", "--demo", "-o", str(path))
+    assert (ran.code, ran.err) == (0, ""), ran
+    return path

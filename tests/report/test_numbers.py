@@ -1,0 +1,171 @@
+"""The page's numbers are those of the commands for one pod and one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.overview import Overview, overview, scope_of
+from kubectl_plugin.reports.alike import Alike
+from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report, pod_key
+from podrules.allocation import node_allocation
+from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import NODES, PODS
+from podrules.cluster.memory import MemorySource
+from podrules.cluster.node_usage import read_usage, read_usages
+from podrules.cluster.remembered import RememberedSource
+from podrules.eviction.signals import Signal
+from podrules.features import REFERENCE
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.oom import container_oom_score_adj
+from podrules.pressure.node import memory_orders, node_pressure
+from podrules.pressure.usage import UsageSource
+from podrules.qos import get_pod_qos
+from podrules.resources import pod_requests, scheduler_options
+
+
+@pytest.fixture(scope="module")
+def source() -> MemorySource:
+    return MemorySource(
+        demo_objects(),
+        description="demo",
+        now=datetime.fromisoformat(DEMO_NOW),
+        git_version="v1.36.3",
+        namespace="shop",
+        kubelets=demo_kubelets(),
+    )
+
+
+@pytest.fixture(scope="module")
+def read(source: MemorySource) -> Overview:
+    return overview(scope_of([], everything=True), source)
+
+
+@pytest.fixture(scope="module")
+def report(read: Overview) -> ClusterReport:
+    return cluster_report(read.facts)
+
+
+def test_nodes_promise_what_the_node_command_says(read: Overview, report: ClusterReport) -> None:
+    for node, entry in zip(read.facts.nodes, report.nodes, strict=True):
+        allocation = node_allocation(node, read.facts.pods)
+        told = {one.name: one for one in allocation.resources}
+        assert (entry.pods, entry.pods_by_class) == (allocation.pods, allocation.pods_by_class)
+        assert entry.cpu.total == told["cpu"].requested.milli_value
+        assert entry.memory.total == told["memory"].requested.value
+        assert entry.memory.limited == told["memory"].limited.value
+        assert entry.memory.without_limit == told["memory"].without_limit
+        assert entry.memory.requested == {one: told["memory"].requested_by_class[one].value for one in PodQOSClass}
+
+
+def test_places_are_those_of_the_node_command(read: Overview, report: ClusterReport) -> None:
+    entries = {entry.key: entry for entry in report.pods}
+    ranked = 0
+    for node in read.facts.nodes:
+        pods, usage = read.gatherer.pods_on(node.metadata.name) or (), read.facts.usages.get(node.metadata.name)
+        if usage is None:
+            continue
+        pressure = node_pressure(node, pods, usage.usage, usage.config, features=REFERENCE)
+        places = [(one.candidate.namespace, one.candidate.pod) for one in pressure.ooms[0].places]
+        for pod in pods:
+            key = pod_key(pod)
+            if key in places:
+                ranked += 1
+                assert entries[key].oom_rank == places.index(key) + 1
+        memory = next((one for one in pressure.evictions if one.signal is Signal.MEMORY_AVAILABLE), None)
+        able = [pod_key(one.ranked.pod) for one in memory.places if not one.ranked.critical] if memory else []
+        assert [entries[key].eviction_rank for key in able] == list(range(1, len(able) + 1))
+    assert ranked > 100
+
+
+def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overview) -> None:
+    """Large clusters are judged by `memory_orders` alone, with scores that alike pods share."""
+    alike = Alike(REFERENCE)
+    for node in read.facts.nodes:
+        pods, usage = read.gatherer.pods_on(node.metadata.name) or (), read.facts.usages.get(node.metadata.name)
+        if usage is None:
+            continue
+        whole = node_pressure(node, pods, usage.usage, None, features=REFERENCE)
+        orders = memory_orders(node, pods, usage.usage, alike.score, features=REFERENCE)
+        assert orders.oom == whole.ooms[0]
+        assert orders.eviction == next(
+            (one.places for one in whole.evictions if one.signal is Signal.MEMORY_AVAILABLE), ()
+        )
+
+
+def test_alike_pods_get_their_own_answers(read: Overview) -> None:
+    """Also one that was changed after its owner made it, as a resize does."""
+    alike = Alike(REFERENCE)
+    for pod in [*read.facts.pods, *map(_resized, read.facts.pods)]:
+        asked, requests = alike.asked(pod), pod_requests(pod, scheduler_options(REFERENCE))
+        assert asked.qos_class is get_pod_qos(pod)
+        assert asked.memory == (requests["memory"].value if "memory" in requests else 0)
+        for ref in pod.containers():
+            assert alike.score(pod, ref, 2**34) == container_oom_score_adj(pod, ref, 2**34)
+
+
+def _resized(pod: Pod) -> Pod:
+    first = pod.spec.containers[0]
+    doubled = {name: amount + amount for name, amount in first.resources.requests.items()}
+    container = replace(first, resources=replace(first.resources, requests=doubled))
+    return replace(pod, spec=replace(pod.spec, containers=(container, *pod.spec.containers[1:])))
+
+
+def test_what_is_wrong(report: ClusterReport) -> None:
+    risks = {entry.key: entry.risk for entry in report.pods}
+    assert risks["shop", "db-1"] is PodRisk.NODE_DOWN
+    assert risks["shop", "db-0"] is None
+    waiting = {entry.key for entry in report.pods if entry.phase == "Pending"}
+    assert {key for key, risk in risks.items() if risk is PodRisk.UNSCHEDULABLE} == waiting
+    assert all(entry.used is None for entry in report.pods if entry.risk is PodRisk.NODE_DOWN)
+
+
+def test_a_remembered_source_answers_as_its_own(source: MemorySource) -> None:
+    remembered = RememberedSource(source, source.list(NODES), source.list(PODS))
+    for namespace in (None, "shop"):
+        for selector in (
+            "",
+            "spec.nodeName=node-a1",
+            "spec.nodeName=node-a1,status.phase!=Running",
+            "status.phase=Pending",
+        ):
+            expected = source.list(PODS, namespace, field_selector=selector)
+            assert list(remembered.list(PODS, namespace, field_selector=selector)) == list(expected)
+    assert remembered.get(NODES, "node-a1") is source.get(NODES, "node-a1")
+    assert remembered.get(PODS, "db-1", "shop") is source.get(PODS, "db-1", "shop")
+
+
+def test_usage_of_many_nodes_is_that_of_each(source: MemorySource) -> None:
+    gatherer, nodes = Gatherer(source), source.list(NODES)
+    usages, _ = read_usages(gatherer, nodes, {})
+    for name, usage in usages.items():
+        assert usage == read_usage(Gatherer(source), source.get(NODES, name), ())
+    assert len(usages) == len(demo_kubelets())
+
+
+def test_usage_of_a_metrics_api_where_kubelets_say_nothing() -> None:
+    metrics: Sequence[dict[str, object]] = [
+        {
+            "apiVersion": "metrics.k8s.io/v1beta1",
+            "kind": "NodeMetrics",
+            "metadata": {"name": "node-a1"},
+            "usage": {"memory": "20Gi"},
+        },
+        {
+            "apiVersion": "metrics.k8s.io/v1beta1",
+            "kind": "PodMetrics",
+            "metadata": {"name": "db-0", "namespace": "shop"},
+            "containers": [{"name": "db", "usage": {"memory": "3Gi"}}],
+        },
+    ]
+    source = MemorySource([*demo_objects(), *metrics], description="demo", now=datetime.fromisoformat(DEMO_NOW))
+    nodes, pods = [source.get(NODES, "node-a1")], source.list(PODS, field_selector="spec.nodeName=node-a1")
+    usages, unread = read_usages(Gatherer(source), nodes, {"node-a1": [*pods, source.get(PODS, "db-0", "shop")]})
+    usage = usages["node-a1"].usage
+    assert usage.source is UsageSource.METRICS
+    assert [one.pod_ref.name for one in usage.summary.pods] == ["db-0"]
+    assert [entry.resource for entry in unread] == ["nodes/proxy"]

@@ -1,0 +1,183 @@
+"""The path that a large cluster takes, on one that is just large enough for it: which requests, and what stays.
+
+Not how long it takes: `make scale` measures that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubectl_plugin.commands import explain
+from kubectl_plugin.options import Run, Streams
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.progress import ProgressLine
+from podrules.cluster.kinds import NODES, PODS
+from podrules.cluster.live import LiveSource
+from podrules.cluster.transport import KubectlProxy, Response, Streamed
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.plugin import Plugin, proxies_of
+from tests.scale import cluster
+from tests.scale.cluster import Size
+from tests.scale.measure import measured
+from tests.scale.seed import fill
+
+pytestmark = pytest.mark.controlplane
+
+SIZE = Size(nodes=200, pods=600)
+"""More pods than a page holds."""
+ASKED = (f"pod/{cluster.ASKED}", "-n", cluster.ASKED_NAMESPACE)
+
+
+@pytest.fixture(scope="module")
+def large(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
+    with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as control_plane:
+        fill(control_plane, SIZE)
+        yield control_plane
+
+
+@pytest.fixture
+def qos(large: ControlPlane, runtime: Path) -> Plugin:
+    return Plugin(large, runtime)
+
+
+class Recorded:
+    """A proxy that writes down what goes through it."""
+
+    def __init__(self, proxy: KubectlProxy) -> None:
+        self._proxy = proxy
+        self.paths: list[str] = []
+        self.streamed: list[tuple[str, str, int]] = []
+
+    def get(self, path: str, accept: str = "application/json") -> Response:
+        self.paths.append(path)
+        return self._proxy.get(path, accept)
+
+    @contextlib.contextmanager
+    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+        with self._proxy.stream(path, accept) as answer:
+            self.streamed.append((path, answer.content_type, answer.status))
+            yield answer
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        return self._proxy.lines(path, idle_timeout=idle_timeout)
+
+    def close(self) -> None:
+        self._proxy.close()
+
+
+@pytest.fixture
+def recorded(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
+    for name, value in qos.environment().items():
+        monkeypatch.setenv(name, value)
+    with KubectlProxy([], request_timeout=60) as proxy:
+        yield Recorded(proxy)
+
+
+def test_large_lists_come_whole_in_protobuf(recorded: Recorded) -> None:
+    whole = LiveSource(recorded, namespace=None, large=recorded).list(PODS)
+    in_pages = LiveSource(recorded, namespace=None).list(PODS)
+
+    assert len(whole) == SIZE.pods + 1
+    assert whole == in_pages
+    [(path, content_type, status)] = recorded.streamed
+    assert re.fullmatch(r"/api/v1/pods\?resourceVersion=\d+&resourceVersionMatch=NotOlderThan", path)
+    assert (content_type, status) == ("application/vnd.kubernetes.protobuf", 200)
+    assert recorded.paths[0] == "/api/v1/pods?limit=500"
+    # The first page told that there are more; without the stream there is a second one.
+    assert len(recorded.paths) == 3
+
+
+def test_pods_of_one_template_share_what_they_share(recorded: Recorded) -> None:
+    pods = [
+        pod
+        for pod in LiveSource(recorded, namespace=None, large=recorded).list(PODS)
+        if pod.metadata.labels.get("app") == "app-1"
+    ]
+
+    assert len({pod.spec.node_name for pod in pods}) == 2
+    assert len({id(pod.spec.containers) for pod in pods}) == 1
+
+
+def test_lists_of_one_page_are_asked_for_once(recorded: Recorded) -> None:
+    nodes = LiveSource(recorded, namespace=None, large=recorded).list(NODES)
+
+    assert len(nodes) == SIZE.nodes
+    assert (recorded.paths, recorded.streamed) == (["/api/v1/nodes?limit=500"], [])
+
+
+def test_progress_is_for_terminals(recorded: Recorded) -> None:
+    terminal = io.StringIO()
+    LiveSource(recorded, namespace=None, progress=ProgressLine(terminal)).list(PODS)
+
+    assert re.search(r"\r\x1b\[Kreading \d+ pods", terminal.getvalue())
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_node_is_answered_from_its_own_pods(recorded: Recorded) -> None:
+    name, out = cluster.node_name(7), io.StringIO()
+    source = LiveSource(recorded, namespace=None, large=recorded)
+
+    run: Run = explain.run
+    code = run(parse(["explain", f"node/{name}"]).options, source, Streams(io.StringIO(), out, io.StringIO()))
+
+    assert (code, recorded.streamed) == (0, [])
+    assert out.getvalue().startswith(f"node/{name}")
+    lists = [path for path in recorded.paths if path.startswith("/api/v1/pods?")]
+    assert lists == [f"/api/v1/pods?limit=500&fieldSelector=spec.nodeName%3D{name}"]
+    assert not [path for path in recorded.paths if path.startswith("/api/v1/nodes?")]
+
+
+def test_the_snapshot_answers_as_the_cluster(large: ControlPlane, qos: Plugin, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.qos"
+    captured = Plugin(large, qos.runtime, command="snapshot")("-o", file)
+    assert (captured.code, captured.err) == (0, "")
+    assert "Captured 200 nodes and 601 pods" in captured.out
+
+    live, kept = (qos.json(*ASKED, *more) for more in ((), ("--snapshot", file)))
+
+    assert live["placement"]["outcome"] == "Fits"
+    for answer in (live, kept):
+        answer.pop("source")
+    assert kept == live
+
+
+def test_ctrl_c_while_lists_come_leaves_nothing(large: ControlPlane, qos: Plugin, tmp_path: Path) -> None:
+    """The API server stands still: each list waits in a thread of its own."""
+    with large.paused("kube-apiserver"):
+        command = Plugin(large, qos.runtime, command="snapshot")
+        with command.start("-o", tmp_path / "cluster.qos", "--request-timeout=120s") as plugin:
+            large.wait_for(lambda: _connections(qos) >= 3, "three lists were asked for", timeout=120)
+            os.killpg(plugin.pid, signal.SIGINT)
+            out, err = plugin.communicate(timeout=60)
+    assert (plugin.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+    large.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs", timeout=30)
+    assert not list(qos.runtime.iterdir())
+    assert not list(tmp_path.iterdir())
+
+
+def _connections(qos: Plugin) -> int:
+    """Of the plugin to its proxy, which listens on a socket of the same path."""
+    state = Path("/proc/net/unix").read_text().splitlines()
+    return sum(line.endswith(f"{folder}/s") for folder in qos.runtime.iterdir() for line in state) - 1
+
+
+def test_what_is_measured_has_all_that_runs(large: ControlPlane, qos: Plugin) -> None:
+    alone = measured(("kubectl", "version", "--client"), qos.environment())
+
+    def has_all() -> bool:
+        # A look may come when a process has ended already, and then misses some of its memory.
+        cost = measured(("kubectl", "qos", "explain", *ASKED), qos.environment())
+        assert cost.cpu > alone.cpu
+        return cost.memory > 2 * alone.memory
+
+    large.wait_for(has_all, "kubectl, the plugin and its proxy were seen")

@@ -1,0 +1,180 @@
+"""The rules of namespaces, templates and constraints as people meet them on a real API server, by kubectl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+
+__all__ = [
+    "WORKLOADS",
+    "Asked",
+    "make_pod",
+    "make_service",
+    "make_workload",
+    "path_of",
+    "priority_of",
+    "template_of",
+    "with_labels",
+]
+
+WORKLOADS = {
+    "Deployment": ("apps/v1", "deployments.apps"),
+    "StatefulSet": ("apps/v1", "statefulsets.apps"),
+    "DaemonSet": ("apps/v1", "daemonsets.apps"),
+    "ReplicaSet": ("apps/v1", "replicasets.apps"),
+    "ReplicationController": ("v1", "replicationcontrollers"),
+    "Job": ("batch/v1", "jobs.batch"),
+    "CronJob": ("batch/v1", "cronjobs.batch"),
+}
+
+
+class Asked:
+    """The rules of one release, which are asked of some namespaces."""
+
+    def __init__(self, control_plane: ControlPlane, name: str) -> None:
+        self.control_plane = control_plane
+        self.name = name
+
+    def namespace(
+        self, suffix: str, *, labels: Mapping[str, str] | None = None, annotations: Object | None = None
+    ) -> str:
+        """Make a namespace that it is asked about."""
+        name = f"{self.name}-{suffix}"
+        self.control_plane.create_namespace(name, {"asked": self.name, **(labels or {})})
+        if annotations:
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            self.control_plane.api.patch(namespace, {"metadata": {"annotations": annotations}})
+        return name
+
+    def create(self, *objects: Object, check: bool = True) -> str:
+        """What kubectl says on standard error."""
+        text = "\n---\n".join(json.dumps(entry) for entry in objects)
+        return self.control_plane.kubectl("create", "-f", "-", input=text, check=check).stderr
+
+    def apply(self, entry: Object, *, check: bool = True) -> str:
+        """As `create`, by ``kubectl replace``; again where a controller wrote between its read and its write."""
+        while True:
+            done = self.control_plane.kubectl("replace", "-f", "-", input=json.dumps(entry), check=False)
+            if "(Conflict)" not in done.stderr:
+                assert done.returncode == 0 or not check, done.stderr
+                return done.stderr
+
+    def stored(self, pod: Object) -> Object:
+        """The spec of a pod as it was let in."""
+        meta = pod["metadata"]
+        spec: Object = self.control_plane.api.get("v1", "Pod", meta["name"], meta["namespace"])["spec"]
+        return spec
+
+    def pods_of(self, namespace: str, app: str = "web") -> list[Object]:
+        """The pods that a controller made, once it has."""
+        return self.control_plane.wait_for(
+            lambda: self.control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={app}"), "pods"
+        )
+
+    def limit(self, namespace: str, class_name: str, pods: int) -> None:
+        """Make a ResourceQuota of pods of a class, named after it, and wait until it has counted."""
+        scope = {"scopeName": "PriorityClass", "operator": "In", "values": [class_name]}
+        quota = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": class_name, "namespace": namespace},
+            "spec": {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}},
+        }
+        self.control_plane.api.create(quota)
+        self.control_plane.wait_for(lambda: self.used(namespace, class_name) == "0", "the quota counts")
+
+    def refuses_more(self, namespace: str, class_name: str) -> bool:
+        """Whether a pod of a class would exceed its quota: admission hears of quotas by a watch of its own."""
+        return f"exceeded quota: {class_name}" in self._refusal(
+            make_pod(namespace, "probe", priorityClassName=class_name)
+        )
+
+    def raise_limit(self, namespace: str, class_name: str, pods: int) -> None:
+        """Let more pods of a class be made where `limit` has let none, and wait until that holds."""
+        self.control_plane.wait_for(lambda: self.refuses_more(namespace, class_name), "the quota holds")
+        metadata = {"name": class_name, "namespace": namespace}
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
+        self.control_plane.api.patch(quota, {"spec": {"hard": {"pods": str(pods)}}})
+        self.control_plane.wait_for(lambda: not self.refuses_more(namespace, class_name), "the limit is raised")
+
+    def _refusal(self, pod: Object) -> str:
+        """Why a pod would be refused; nothing when it would not."""
+        path = self.control_plane.api.path("v1", "Pod", pod["metadata"]["namespace"])
+        try:
+            self.control_plane.api.request("POST", path, pod, query={"dryRun": "All"})
+        except ApiError as error:
+            return error.message
+        return ""
+
+    def used(self, namespace: str, class_name: str) -> str | None:
+        """How many pods the quota of a class has counted; None: it has not counted yet."""
+        quota = self.control_plane.api.get("v1", "ResourceQuota", class_name, namespace)
+        used: str | None = quota.get("status", {}).get("used", {}).get("pods")
+        return used
+
+
+def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
+    """A pod labelled app=web."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
+        "spec": {"schedulerName": "default-scheduler", "containers": [{"name": "app", "image": "x"}], **spec},
+    }
+
+
+def make_workload(kind: str, namespace: str, **pod_spec: Any) -> Object:
+    """What makes pods labelled app=web, none yet where that can be said."""
+    spec: Object = {"containers": [{"name": "app", "image": "x"}], **pod_spec}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    inside: Object = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    match kind:
+        case "ReplicationController":
+            inside["selector"] = {"app": "web"}
+        case "StatefulSet":
+            inside["serviceName"] = "web"
+        case "Job" | "CronJob":
+            spec["restartPolicy"] = "Never"
+            inside = {"template": template}
+    if kind == "CronJob":
+        inside = {"schedule": "0 3 * * *", "jobTemplate": {"spec": inside}}
+    elif kind not in {"DaemonSet", "Job"}:
+        inside["replicas"] = 0
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": WORKLOADS[kind][0], "kind": kind, "metadata": metadata, "spec": inside}
+
+
+def template_of(workload: Object) -> Object:
+    """Its pods' template."""
+    inside: Object = workload["spec"]
+    template: Object = (inside["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else inside)["template"]
+    return template
+
+
+def path_of(kind: str) -> str:
+    """The path of its pods' spec."""
+    return "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
+
+
+def make_service(namespace: str) -> Object:
+    """A Service of the pods labelled app=web."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    }
+
+
+def with_labels(constraint: Object, labels: Mapping[str, str]) -> Object:
+    """A constraint of the pods with these labels."""
+    return {**constraint, "labelSelector": {"matchLabels": dict(labels)}}
+
+
+def priority_of(spec: Object) -> tuple[str | None, int, str]:
+    """Class, priority and preemptionPolicy of a pod's spec."""
+    return spec.get("priorityClassName"), spec["priority"], spec["preemptionPolicy"]

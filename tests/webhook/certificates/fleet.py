@@ -1,0 +1,309 @@
+"""Replicas of a release on the real API server, which calls one of them, and everybody who would notice a fault.
+
+The webhook is called with failurePolicy Fail: a call that fails is a pod that is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.webhook.balancer import Balancer
+from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+
+__all__ = ["ADMISSION", "Fleet"]
+
+T = TypeVar("T")
+
+ADMISSION = "admissionregistration.k8s.io/v1"
+KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+_WRITES = "this replica writes now"
+_WRITES_NO_LONGER = "this replica writes no longer"
+
+
+class Fleet:
+    """A release that watches one namespace, and its replicas."""
+
+    def __init__(
+        self, control_plane: ControlPlane, helm: Path, folder: Path, balancer: Balancer, namespace: str
+    ) -> None:
+        """Describe it.
+
+        Args:
+            control_plane: The cluster; shared.
+            helm: The program.
+            folder: For values and logs.
+            balancer: What the API server calls.
+            namespace: Where pods are asked about; that of the release is made beside it.
+        """
+        self.control_plane = control_plane
+        self.api = control_plane.api
+        self.namespace = namespace
+        self.release_namespace = f"{namespace}-release"
+        self.balancer = balancer
+        self.installation = Installation(control_plane, helm, folder, namespace=self.release_namespace)
+        self.replicas: list[Replica] = []
+
+    @property
+    def name(self) -> str:
+        """Of the Secret and the Lease."""
+        return "qos-qos-webhook-tls"
+
+    @property
+    def configuration(self) -> str:
+        """The name of both webhook configurations."""
+        return f"qos-qos-webhook.{self.release_namespace}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By which the chart's program is told that it is called."""
+        return f"qos-qos-webhook.{self.release_namespace}.svc", "127.0.0.1"
+
+    def install(self, **certificate: Any) -> None:
+        """Install the chart; nothing runs yet."""
+        self.control_plane.create_namespace(self.release_namespace)
+        # Default constraints are for pods of a Service.
+        service = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+        metadata = {"name": "web", "namespace": self.namespace}
+        self.control_plane.apply([{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service}])
+        self.installation.install(self._values(certificate))
+
+    def upgrade(self, **certificate: Any) -> None:
+        """Give the release other values for its certificate."""
+        self.installation.upgrade(self._values(certificate))
+
+    def _values(self, certificate: Object) -> Object:
+        values = chart_values(self.balancer.port, ZONE, certificate=certificate)
+        values["drainSeconds"] = 0
+        values["webhook"] |= {
+            "failurePolicy": "Fail",
+            "namespaceMatchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
+            ],
+        }
+        return values
+
+    def remove(self) -> None:
+        """Stop the replicas and take the release away."""
+        stop_all([replica.process for replica in self.replicas], timeout=2)
+        assert "not deleted" not in self.installation.uninstall()
+        namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.release_namespace}}
+        self.api.delete(namespace)
+
+    def start(self, *more: str) -> Replica:
+        """Start a replica and wait until it is ready."""
+        replica = self.installation.start_replica(*more)
+        self.replicas.append(replica)
+        return replica
+
+    def lead_to(self, replica: Replica) -> None:
+        """Let the API server call this replica and no other."""
+        if self.balancer.known != (replica.port,):
+            for port in self.balancer.known:
+                self.balancer.remove(port)
+            self.balancer.add(replica.port)
+            self.wait_for(lambda: self.balancer.ready == (replica.port,), "the balancer knows")
+            self.balancer.cut()
+        self.wait_for(lambda: self.refusal() == "", "the API server calls the webhook")
+
+    def kill(self, replica: Replica) -> None:
+        """End it at once, with all its processes."""
+        os.killpg(replica.process.pid, signal.SIGKILL)
+        replica.process.wait_ended(timeout=10)
+        self.replicas.remove(replica)
+
+    def end(self, replica: Replica) -> None:
+        """Tell it to end, and wait until it has."""
+        if replica.port in self.balancer.known:
+            self.balancer.remove(replica.port)
+            # Else it would wait for its clients to leave.
+            self.balancer.cut()
+        replica.process.terminate()
+        replica.process.wait_ended(timeout=30)
+        self.replicas.remove(replica)
+
+    def wait_for(self, condition: Callable[[], T | None], what: str) -> T:
+        """See `ControlPlane.wait_for`."""
+        return self.control_plane.wait_for(condition, what)
+
+    # Who writes
+
+    def writes(self, replica: Replica) -> bool:
+        """Whether a replica says that it is the one that writes."""
+        log = self.log(replica)
+        return log.rfind(_WRITES) > log.rfind(_WRITES_NO_LONGER)
+
+    def log(self, replica: Replica) -> str:
+        """What a replica has said so far."""
+        return replica.process.log.read_text(encoding="utf-8")
+
+    @property
+    def writer(self) -> Replica:
+        """The replica that writes; waits for there being one."""
+        found: list[Replica] = []
+
+        def one() -> bool:
+            found[:] = [replica for replica in self.replicas if self.writes(replica)]
+            return len(found) == 1
+
+        self.wait_for(one, "one replica writes")
+        return found[0]
+
+    @property
+    def lease(self) -> Object:
+        """The Lease's spec."""
+        spec: Object = self.api.get("coordination.k8s.io/v1", "Lease", self.name, self.release_namespace)["spec"]
+        return spec
+
+    # What is kept and told
+
+    def secret(self) -> dict[str, bytes]:
+        """What the Secret holds; nothing when there is none."""
+        found = self.api.list_items("v1", "Secret", self.release_namespace, fieldSelector=f"metadata.name={self.name}")
+        data = found[0].get("data") or {} if found else {}
+        return {name: base64.b64decode(value) for name, value in data.items()}
+
+    def secret_labels(self) -> Object:
+        """Who the Secret belongs to."""
+        labels: Object = self.api.get("v1", "Secret", self.name, self.release_namespace)["metadata"]["labels"]
+        return labels
+
+    def spoil(self, **data: bytes | None) -> None:
+        """Replace what the Secret holds: underscores stand for dots."""
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}
+        encoded = {
+            name.replace("_", "."): base64.b64encode(value).decode() if value is not None else None
+            for name, value in data.items()
+        }
+        self.api.patch(secret, {"data": encoded})
+
+    def delete_secret(self) -> None:
+        """Delete the Secret."""
+        self.api.delete({"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata})
+
+    @property
+    def _metadata(self) -> Object:
+        return {"name": self.name, "namespace": self.release_namespace}
+
+    def configurations(self) -> list[Object]:
+        """Both webhook configurations."""
+        return [self.api.get(ADMISSION, kind, self.configuration) for kind in KINDS]
+
+    def bundles(self) -> set[bytes]:
+        """What the API server is told to trust, of each webhook."""
+        return {
+            base64.b64decode(entry["clientConfig"].get("caBundle", ""))
+            for found in self.configurations()
+            for entry in found["webhooks"]
+        }
+
+    def whole(self) -> dict[str, bytes]:
+        """What the Secret holds when the API server has been told of it and nothing is missing, else nothing."""
+        data = self.secret()
+        whole = {"tls.crt", "tls.key", "ca.crt"} <= set(data) and self.bundles() == {data["ca.crt"]}
+        return data if whole else {}
+
+    def is_whole(self) -> bool:
+        """Whether the API server has been told of what is kept, and nothing is missing."""
+        return bool(self.whole())
+
+    def is_settled(self) -> bool:
+        """Whether all replicas serve what is kept, and the next certificate is not under way."""
+        data = self.whole()
+        return (
+            bool(data)
+            and "next.crt" not in data
+            and all(self.connect_pem(replica.port) == data["tls.crt"] for replica in self.replicas)
+        )
+
+    # Who would notice
+
+    def refusal(self) -> str:
+        """Why a pod is refused now, or that it is not patched; empty when all is well."""
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "web", "namespace": self.namespace, "labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "app", "image": "x"}]},
+        }
+        path = self.api.path("v1", "Pod", self.namespace)
+        try:
+            made = self.api.request("POST", path, pod, query={"dryRun": "All"})
+        except ApiError as error:
+            return error.message
+        return "" if made["spec"].get("topologySpreadConstraints") else "it is not patched"
+
+    def connect(self, port: int) -> bytes:
+        """What a client is shown that trusts what the API server is told, DER, on a connection of its own.
+
+        Raises:
+            ssl.SSLError: It does not trust what is served.
+        """
+        served = b""
+        for bundle in self.bundles():
+            context = ssl.create_default_context(cadata=bundle.decode())
+            with (
+                socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
+                context.wrap_socket(connection, server_hostname="127.0.0.1") as channel,
+            ):
+                served = channel.getpeercert(binary_form=True) or b""
+        return served
+
+    def connect_pem(self, port: int) -> bytes:
+        """The same as PEM."""
+        return ssl.DER_cert_to_PEM_cert(self.connect(port)).encode()
+
+    @contextmanager
+    def unnoticed(self, *direct: Replica) -> Iterator[None]:
+        """Nobody notices what happens in the block: pods are made all the time, and patched.
+
+        Args:
+            direct: Replicas to which clients connect anew all the time, with what the API server trusts.
+        """
+        stopped = threading.Event()
+        made: list[str] = []
+        seen: list[str] = []
+
+        def create() -> None:
+            made.append(self.refusal())
+
+        def connect() -> None:
+            for replica in direct:
+                try:
+                    self.connect(replica.port)
+                    seen.append("")
+                except OSError as error:
+                    seen.append(f"{replica.process.log.name}: {error!r}")
+
+        def again_and_again(step: Callable[[], None]) -> None:
+            try:
+                while not stopped.wait(0.05):
+                    step()
+            finally:
+                self.api.close()
+
+        threads = [threading.Thread(target=again_and_again, args=(step,)) for step in (create, connect)]
+        create()
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            for thread in threads:
+                thread.join()
+        create()
+        connect()
+        assert set(made) == {""}, f"of {len(made)} pods"
+        assert set(seen) <= {""}, f"of {len(seen)} connections"

@@ -1,0 +1,141 @@
+"""A release with cert-manager, on the real API server with cert-manager's own kinds.
+
+Its controllers are not here. The test does their work, from the objects that the chart has made and by the rules that
+cert-manager documents: it signs what a Certificate asks for, keeps it in the Secret that it names, and writes the
+caBundle of whatever has the annotation cert-manager.io/inject-ca-from. It is the kubelet, too, and puts the Secret in
+files. The program, the chart and the API server are real.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.certificates import Authority, Credential
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.custom_kinds import CERT_MANAGER
+from tests.controlplane.fixtures import require_kinds
+from tests.webhook.certificates.fleet import Fleet
+from tests.webhook.certificates.mounted import Mounted
+
+pytestmark = pytest.mark.controlplane
+
+CERT_MANAGER_IO = "cert-manager.io/v1"
+
+
+class _CertManager:
+    """What its controllers do."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._authorities: dict[str, Authority] = {}
+        """By the Secret that their Issuer names."""
+
+    def issue(self, name: str) -> Credential:
+        """Sign what a Certificate asks for and keep it in its Secret."""
+        spec = self._get("Certificate", name)["spec"]
+        assert spec["ipAddresses"] == ["127.0.0.1"]
+        authority = self._authority(spec["issuerRef"])
+        made = authority.server(spec["dnsNames"])
+        self._keep(spec["secretName"], name, made, authority)
+        return made
+
+    def inject(self) -> None:
+        """Tell the API server what to trust, where it is asked for."""
+        for configuration in self._fleet.configurations():
+            namespace, name = configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"].split("/")
+            assert namespace == self._fleet.release_namespace
+            secret = self.secret(self._get("Certificate", name)["spec"]["secretName"])
+            assert secret["metadata"]["annotations"]["cert-manager.io/certificate-name"] == name
+            entries = [
+                {**entry, "clientConfig": {**entry["clientConfig"], "caBundle": secret["data"]["ca.crt"]}}
+                for entry in configuration["webhooks"]
+            ]
+            self._fleet.api.patch(configuration, {"webhooks": entries})
+
+    def secret(self, name: str) -> Object:
+        """A Secret of the release."""
+        return self._fleet.api.get("v1", "Secret", name, self._fleet.release_namespace)
+
+    def _authority(self, issuer: Object) -> Authority:
+        """That of an Issuer of type CA, which is made when its Certificate asks for it."""
+        secret_name = self._get("Issuer", issuer["name"])["spec"]["ca"]["secretName"]
+        (asked,) = [
+            entry
+            for entry in self._fleet.api.list_items(CERT_MANAGER_IO, "Certificate", self._fleet.release_namespace)
+            if entry["spec"]["secretName"] == secret_name
+        ]
+        assert asked["spec"]["isCA"]
+        assert self._get("Issuer", asked["spec"]["issuerRef"]["name"])["spec"] == {"selfSigned": {}}
+        return self._authorities.setdefault(secret_name, Authority())
+
+    def _keep(self, name: str, certificate: str, made: Credential, authority: Authority) -> None:
+        data = {"tls.crt": made.certificate, "tls.key": made.key, "ca.crt": authority.certificate}
+        annotations = {"cert-manager.io/certificate-name": certificate}
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": self._fleet.release_namespace, "annotations": annotations},
+            "type": "kubernetes.io/tls",
+            "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+        }
+        self._fleet.api.apply([secret])
+
+    def _get(self, kind: str, name: str) -> Object:
+        return self._fleet.api.get(CERT_MANAGER_IO, kind, name, self._fleet.release_namespace)
+
+
+def _mount(fleet: Fleet, mounted: Mounted, manager: _CertManager) -> None:
+    """What the kubelet does, of the pods of the Deployment, now and whenever the Secret changes."""
+    pod = fleet.installation.deployment["spec"]["template"]["spec"]
+    (volume,) = [entry["secret"]["secretName"] for entry in pod["volumes"] if "secret" in entry]
+    data = manager.secret(volume)["data"]
+    mounted.write(*(base64.b64decode(data[name]) for name in ("tls.crt", "tls.key")))
+
+
+def test_A_cert_manager_renews_and_the_program_writes_nothing(
+    control_plane: ControlPlane, fleet: Fleet, tmp_path: Path
+) -> None:
+    require_kinds(control_plane, CERT_MANAGER)
+    fleet.install(mode="cert-manager")
+    manager, mounted = _CertManager(fleet), Mounted(tmp_path / "tls")
+    manager.issue("qos-qos-webhook-cert")
+    manager.inject()
+    told = fleet.configurations()
+    _mount(fleet, mounted, manager)
+    replica = fleet.start(f"--tls-cert={mounted.files.certificate}", f"--tls-key={mounted.files.key}")
+    fleet.lead_to(replica)
+    with fleet.unnoticed(replica):
+        renewed = manager.issue("qos-qos-webhook-cert")
+        _mount(fleet, mounted, manager)
+        fleet.wait_for(lambda: fleet.connect_pem(replica.port) == renewed.certificate, "the next one is served")
+    assert fleet.configurations() == told
+    _assert_may_write_nothing(control_plane, fleet)
+
+
+def _assert_may_write_nothing(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """Nothing of what the program's own certificate needs is granted."""
+    account = f"system:serviceaccount:{fleet.release_namespace}:qos-qos-webhook"
+    configuration = f"mutatingwebhookconfigurations.admissionregistration.k8s.io/{fleet.configuration}"
+    for verb, what in (
+        ("patch", configuration),
+        ("get", "secrets/qos-qos-webhook-cert"),
+        ("create", "secrets"),
+        ("create", "leases.coordination.k8s.io"),
+    ):
+        line = ("auth", "can-i", verb, what, f"--as={account}", f"--namespace={fleet.release_namespace}")
+        assert control_plane.kubectl(*line, check=False).stdout == "no\n", (verb, what)
+
+
+def test_A_cert_manager_takes_every_object_as_it_is(control_plane: ControlPlane, fleet: Fleet) -> None:
+    """No field is unknown to its kinds: one that is would be dropped without a word."""
+    require_kinds(control_plane, CERT_MANAGER)
+    fleet.install(mode="cert-manager")
+    manifest = fleet.installation.helm("get", "manifest", fleet.installation.release)
+    dry_run = ("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-")
+    done = control_plane.kubectl(*dry_run, input=manifest)
+    assert "Warning" not in done.stderr
+    assert done.stdout.count("cert-manager.io") == 4

@@ -1,0 +1,41 @@
+"""A release with a certificate of somebody else's, on the real API server; the test is the kubelet that mounts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.certificates import Authority
+from tests.webhook.certificates.fleet import Fleet
+from tests.webhook.certificates.mounted import Mounted
+
+pytestmark = pytest.mark.controlplane
+
+
+def _existing(*authorities: Authority) -> dict[str, Any]:
+    """Values that name the Secret, and what the API server is to trust."""
+    bundle = b"".join(authority.certificate for authority in authorities).decode()
+    return {"mode": "existing", "existing": {"secretName": "serving", "caBundle": bundle}}
+
+
+def test_A_existing_certificate_and_its_authority_are_replaced(fleet: Fleet, tmp_path: Path) -> None:
+    """As the page says: both authorities are named until the new certificate is served."""
+    old, new, mounted = Authority(), Authority(), Mounted(tmp_path / "tls")
+    first, then = old.server([]), new.server([])
+    fleet.install(**_existing(old))
+    mounted.write(first.certificate, first.key)
+    replica = fleet.start(f"--tls-cert={mounted.files.certificate}", f"--tls-key={mounted.files.key}")
+    fleet.lead_to(replica)
+    with fleet.unnoticed(replica):
+        fleet.upgrade(**_existing(new, old))
+        fleet.wait_for(lambda: fleet.bundles() == {new.certificate + old.certificate}, "both are told")
+        # Half of it, as a program would that writes one file after the other.
+        mounted.write(then.certificate, first.key)
+        fleet.wait_for(lambda: "what was served before still is" in fleet.log(replica), "it is said")
+        assert fleet.connect_pem(replica.port) == first.certificate
+        mounted.write(then.certificate, then.key)
+        fleet.wait_for(lambda: fleet.connect_pem(replica.port) == then.certificate, "the next one is served")
+        fleet.upgrade(**_existing(new))
+        fleet.wait_for(lambda: fleet.bundles() == {new.certificate}, "the first is forgotten")

@@ -1,0 +1,115 @@
+"""``qos-webhook --demo`` as a program of its own: over TLS, with gunicorn and gevent, and no API server."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import ssl
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.processes import Process, start_on_free_port
+from tests.webhook.installation import port_beside
+
+__all__ = ["ANYBODY", "Answer", "DemoServer", "running_demo"]
+
+_READY_SECONDS = 120
+ANYBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""A client that does not look at certificates, as a kubelet's probe."""
+ANYBODY.check_hostname = False
+ANYBODY.verify_mode = ssl.CERT_NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DemoServer:
+    """A running one."""
+
+    process: Process
+    port: int
+    metrics_port: int
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        context: ssl.SSLContext = ANYBODY,
+    ) -> Answer:
+        """One request on a connection of its own."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
+        try:
+            sent = {"Content-Type": "application/json", **(headers or {})} if body is not None else dict(headers or {})
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+    def metrics(self) -> str:
+        """All metrics as text."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def metric(self, series: str) -> float:
+        """One series, such as ``qos_webhook_ready`` or one with labels in braces; 0 when there is none yet."""
+        found = re.search(rf"^{re.escape(series)} (\S+)$", self.metrics(), re.MULTILINE)
+        return float(found.group(1)) if found else 0.0
+
+    def log(self) -> str:
+        """What it has logged."""
+        return self.process.log.read_text(errors="replace")
+
+    @property
+    def worker(self) -> int:
+        """The process id of the worker."""
+        pid = self.process.pid
+        (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(child)
+
+
+@contextmanager
+def running_demo(folder: Path, *arguments: str, demo: bool = True) -> Iterator[DemoServer]:
+    """Start it, and stop it when the block ends.
+
+    Args:
+        folder: For its log.
+        arguments: More of them.
+        demo: Whether the demo cluster is behind it, and it is waited for until it is ready; else until it is alive.
+    """
+    metrics_ports: dict[int, int] = {}
+    program = Path(sys.executable).parent / "qos-webhook"
+
+    def line(port: int) -> tuple[str | Path, ...]:
+        metrics_ports[port] = port_beside(port)
+        addresses = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{metrics_ports[port]}")
+        return (program, *(("--demo",) if demo else ()), "--drain=0s", *addresses, *arguments)
+
+    def ready(port: int) -> bool:
+        probe = "readyz" if demo else "healthz"
+        try:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/{probe}", context=ANYBODY, timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    process, port = start_on_free_port(line, ready, log=folder / "webhook.log", timeout=_READY_SECONDS)
+    try:
+        yield DemoServer(process, port, metrics_ports[port])
+    finally:
+        process.terminate()
+        process.wait_ended(timeout=30)

@@ -1,0 +1,186 @@
+"""Pods are created all the while: each that is stored carries the patch, and no call of the webhook fails.
+
+The webhook is called with failurePolicy Ignore: what a failed call leaves behind is a pod without its patch, and the
+API server's own count of such calls. Creations that the API server or etcd refuses are counted apart.
+
+The same for 5,000 pods a fault: ``make chaos``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.faults.silence import idle_connections, slow_clients
+from tests.webhook.faults.world import CLIENTS, Account, Load, World
+from tests.webhook.installation import Replica
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
+
+PAUSE_SECONDS = 10
+IDLE_CONNECTIONS = 500
+SLOW_CLIENTS = 100
+CACHES = 11
+"""Of a replica, each with a watch of its own."""
+
+
+@pytest.fixture(scope="module")
+def world(control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One for all faults; the scheduler and the controllers would only cost time."""
+    with (
+        ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as control_plane,
+        World(control_plane, helm, tmp_path_factory.mktemp("faults")) as world,
+    ):
+        yield world
+
+
+def assert_all_patched(account: Account) -> None:
+    """Nothing was lost, and nothing refused."""
+    assert account.refused == 0
+    assert account.stored == account.created
+    assert account.unpatched == ()
+    assert account.fail_open == 0
+
+
+def test_rolling_restart_of_two_replicas(world: World) -> None:
+    with Load(world, "rolling-restart") as load:
+        # As a Deployment does it: the new one first, then an old one is told to end.
+        for replica in list(world.replicas):
+            world.add_replica()
+            world.retire(replica)
+        world.wait_retired()
+    assert_all_patched(load.account())
+
+
+def test_500_idle_tls_connections(world: World) -> None:
+    ports = [replica.port for replica in world.replicas]
+    with idle_connections(ports, IDLE_CONNECTIONS), Load(world, "idle-connections") as load:
+        for replica in world.replicas:
+            assert (world.metric(replica, "qos_webhook_connections") or 0) >= IDLE_CONNECTIONS
+    assert_all_patched(load.account())
+
+
+def test_slow_loris(world: World) -> None:
+    ports = [replica.port for replica in world.replicas]
+    with slow_clients(ports, SLOW_CLIENTS), Load(world, "slow-loris") as load:
+        for replica in world.replicas:
+            # Those that never begin TLS, and those whose bodies do not come; those without a whole head may stay.
+            world.wait_for(partial(_shown_the_door, world, replica, 2 * SLOW_CLIENTS), "slow clients go")
+    assert_all_patched(load.account())
+
+
+def test_worker_killed_between_reviews(world: World) -> None:
+    """Its arbiter starts another; connections that were open end, and new ones go to the other replica or wait."""
+    killed = world.replicas[0]
+    worker = world.worker(killed)
+    with Load(world, "worker-killed") as load:
+        with load.held():
+            os.kill(worker, signal.SIGKILL)
+            # The next review finds no connection that is about to end: the API server would not ask again on another.
+            world.wait_for(lambda: not world.balancer.carried(killed.port), "its connections have ended")
+        world.wait_for(lambda: killed.port not in world.balancer.ready or world.worker(killed) != worker, "its end")
+        load.more(10 * CLIENTS)
+        world.two_replicas()
+    assert_all_patched(load.account())
+    assert world.worker(killed) != worker
+
+
+def test_worker_killed_during_reviews(world: World) -> None:
+    """What it was asked at that moment is lost, and no more: the API server does not ask again for a broken answer."""
+    killed = world.replicas[0]
+    with Load(world, "worker-killed-busy") as load:
+        load.more(10 * CLIENTS)
+        connections = world.balancer.carried(killed.port)
+        os.kill(world.worker(killed), signal.SIGKILL)
+        load.more(10 * CLIENTS)
+        world.two_replicas()
+    account = load.account()
+    assert account.refused == 0
+    assert account.stored == account.created
+    # A client may go on to another connection before the API server has seen that this one has ended, too.
+    assert len(account.unpatched) <= account.fail_open <= max(CLIENTS, connections)
+
+
+def test_apiserver_restarted(world: World) -> None:
+    with Load(world, "apiserver-restarted") as load:
+        load.more(10 * CLIENTS)
+        watches = [world.metric(replica, "qos_webhook_cache_watches_total") or 0 for replica in world.replicas]
+        world.restart_apiserver()
+        # Caches follow what happens again: a Service that is new is known, and every watch has begun anew.
+        world.wait_for(world.is_asked, "the webhook is asked again")
+        world.pod_namespace("after-restart")
+        for replica, before in zip(world.replicas, watches, strict=True):
+            world.wait_for(
+                partial(_is_above, world, replica, "qos_webhook_cache_watches_total", before + CACHES),
+                "all watch again",
+            )
+    account = load.account()
+    # A creation whose answer was cut off may have been stored or not.
+    assert account.created <= account.stored <= account.created + account.refused
+    assert account.unpatched == ()
+    assert account.fail_open == 0
+
+
+def test_etcd_paused(world: World) -> None:
+    with Load(world, "etcd-paused") as load:
+        load.more(10 * CLIENTS)
+        with world.control_plane.paused("etcd"):
+            time.sleep(PAUSE_SECONDS)
+        load.more(10 * CLIENTS)
+    account = load.account()
+    assert account.created <= account.stored <= account.created + account.refused
+    assert account.unpatched == ()
+    assert account.fail_open == 0
+
+
+def test_both_replicas_dead(world: World) -> None:
+    """Creations go on, and afterwards somebody says how many pods lack what they should carry."""
+    pods = 50
+    before = world.unpatched()
+    with Load(world, "both-dead", pods=pods) as load:
+        for replica in list(world.replicas):
+            world.kill(replica)
+        load.more(pods)
+    account = load.account()
+    assert account.refused == 0
+    assert account.stored == account.created
+    assert len(account.unpatched) >= pods
+    world.two_replicas("--audit=1h")
+    for replica in world.replicas:
+        missed = before + len(account.unpatched)
+        # If the first look fails, the next one is a minute later.
+        world.wait_for(partial(_tells, world, replica, missed), "it is told", timeout=180)
+
+
+def test_certificates_and_authorities_rotate(world: World) -> None:
+    world.shorten_certificates("30s")
+    renewals = [world.metric(replica, "qos_webhook_certificate_renewals_total") or 0 for replica in world.replicas]
+    with Load(world, "rotation") as load:
+        for replica, before in zip(world.replicas, renewals, strict=True):
+            world.wait_for(
+                partial(_is_above, world, replica, "qos_webhook_certificate_renewals_total", before + 2),
+                "two rotations",
+                timeout=180,
+            )
+    assert_all_patched(load.account())
+
+
+def _tells(world: World, replica: Replica, unpatched: int) -> bool:
+    return world.metric(replica, "qos_webhook_unpatched_pods") == unpatched
+
+
+def _shown_the_door(world: World, replica: Replica, count: int) -> bool:
+    names = ("qos_webhook_closed_connections_total", "qos_webhook_refused_requests_total")
+    return sum(world.metric(replica, name) or 0 for name in names) >= count
+
+
+def _is_above(world: World, replica: Replica, name: str, least: float) -> bool:
+    return (world.metric(replica, name) or 0) >= least

@@ -1,0 +1,310 @@
+"""Two replicas behind a balancer, an API server that asks them, and clients that create pods all the while."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.webhook.balancer import Balancer
+from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+
+__all__ = ["PODS", "Account", "Load", "World"]
+
+PODS = int(os.environ.get("CHAOS_PODS", "300"))
+"""Created at least under each fault; ``make chaos`` asks for 5,000."""
+CLIENTS = 4
+TIMEOUT_SECONDS = 2 if "CHAOS_PODS" in os.environ else 30
+"""That the API server waits. With the chart's 2 a machine that is busy with other things would be one fault more."""
+DRAIN_SECONDS = 10
+"""More than the balancer's lag, also while the balancer is slow."""
+_RELEASE_NAMESPACE = "qos-system"
+_AGAIN_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What became of the pods."""
+
+    created: int
+    """The API server said that they are stored."""
+    refused: int
+    """The API server, or etcd behind it, said no or nothing: not stored, or stored without a word of it."""
+    stored: int
+    unpatched: tuple[str, ...]
+    """Stored without constraints."""
+    fail_open: float
+    """How often the API server went on without an answer of a webhook."""
+
+    def __str__(self) -> str:
+        numbers = f"{self.created} created, {self.refused} refused, {self.stored} stored"
+        return f"{numbers}, {len(self.unpatched)} unpatched, fail-open +{self.fail_open:g}"
+
+
+class World:
+    """Everything but the load. Ends on leaving the block."""
+
+    def __init__(self, control_plane: ControlPlane, helm: Path, folder: Path) -> None:
+        """Describe it; the block starts it.
+
+        Args:
+            control_plane: Of its own: it is paused and restarted.
+            helm: The program.
+            folder: For logs.
+        """
+        self.control_plane = control_plane
+        self._installation = Installation(control_plane, helm, folder, namespace=_RELEASE_NAMESPACE)
+        self._earlier = 0.0
+        self.balancer = Balancer()
+        self.replicas: list[Replica] = []
+        self._leaving: list[Replica] = []
+
+    def __enter__(self) -> Self:
+        self.control_plane.create_namespace(_RELEASE_NAMESPACE)
+        self.control_plane.apply([_service("default")])
+        with ExitStack() as stack:
+            stack.enter_context(self.balancer)
+            stack.callback(self._stop)
+            self._installation.install(self._values())
+            self.two_replicas()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _stop(self) -> None:
+        stop_all([replica.process for replica in (*self.replicas, *self._leaving)], timeout=2)
+
+    def two_replicas(self, *more: str) -> None:
+        """Have two replicas that serve: each test leaves as many as it does."""
+        self.replicas = [replica for replica in self.replicas if replica.process.running]
+        while len(self.replicas) < 2:
+            self.add_replica(*more)
+        self.wait_for(lambda: len(self.balancer.ready) == 2 and self.is_asked(), "both replicas are asked")
+
+    def add_replica(self, *more: str) -> Replica:
+        """Start one more; new connections reach it when the balancer has noticed."""
+        replica = self._installation.start_replica("--audit=0s", *more)
+        self.replicas.append(replica)
+        self.balancer.add(replica.port)
+        return replica
+
+    def retire(self, replica: Replica) -> None:
+        """Tell one to end, as its kubelet does; it takes its time, but gets no new connections any more."""
+        replica.process.terminate()
+        self.wait_for(lambda: replica.port not in self.balancer.ready, "the end of a replica is known")
+        self.balancer.remove(replica.port)
+        self.replicas.remove(replica)
+        self._leaving.append(replica)
+
+    def wait_retired(self) -> None:
+        """Wait until those that were told to end have done so."""
+        self.wait_for(lambda: not any(replica.process.running for replica in self._leaving), "they end")
+        self._leaving.clear()
+
+    def kill(self, replica: Replica) -> None:
+        """End all its processes at once."""
+        os.killpg(replica.process.pid, signal.SIGKILL)
+        replica.process.wait_ended(timeout=10)
+        self.balancer.remove(replica.port)
+        self.replicas.remove(replica)
+
+    def worker(self, replica: Replica) -> int:
+        """The process id of a replica's worker, once there is one; the replica's own is that of the arbiter."""
+        pid = replica.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        return int(self.control_plane.wait_for(lambda: children.read_text().split(), "a worker")[0])
+
+    def shorten_certificates(self, lifetime: str) -> None:
+        """Go on with two new replicas whose certificates have this lifetime."""
+        for replica in list(self.replicas):
+            self.kill(replica)
+        self._installation.upgrade(self._values(lifetime))
+        # The present pair would stay for as long as it was made for.
+        for secret in self.control_plane.api.list_items("v1", "Secret", _RELEASE_NAMESPACE):
+            if "tls.crt" in secret.get("data", {}):
+                self.control_plane.api.patch(secret, {"data": None})
+        self.two_replicas()
+
+    def metric(self, replica: Replica, name: str) -> float | None:
+        """The sum of a metric of one replica; None while it has none."""
+        url = f"http://127.0.0.1:{replica.metrics_port}/metrics"
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return _sum_of(name, answer.read().decode())
+
+    def wait_for(self, condition: Callable[[], bool], what: str, *, timeout: float = 90) -> None:
+        """Wait for something that a loaded machine may take its time for."""
+        self.control_plane.wait_for(condition, what, timeout=timeout)
+
+    def is_asked(self, namespace: str = "default") -> bool:
+        """Whether a pod that was made now would be patched; nothing is stored."""
+        try:
+            path = self.control_plane.api.path("v1", "Pod", namespace)
+            made = self.control_plane.api.request("POST", path, _pod("probe", namespace), query={"dryRun": "All"})
+        except (ApiError, OSError):
+            return False
+        return _is_patched(made)
+
+    def pod_namespace(self, name: str) -> str:
+        """A namespace whose pods get constraints: there is a Service that selects them."""
+        self.control_plane.create_namespace(name)
+        self.control_plane.apply([_service(name)])
+        self.wait_for(lambda: self.is_asked(name), f"pods in {name} are patched")
+        return name
+
+    def unpatched(self) -> int:
+        """How many pods of all namespaces that the webhook is asked about lack their constraints."""
+        pods = self.control_plane.api.list_items("v1", "Pod")
+        return sum(not _is_patched(pod) for pod in pods)
+
+    def restart_apiserver(self) -> None:
+        """Stop and start it; what it has counted is kept."""
+        self._earlier += self._fail_open_now()
+        self.control_plane.restart_apiserver()
+
+    def fail_open(self) -> float:
+        """How often an API server of this world went on without an answer of a webhook."""
+        return self._earlier + self._fail_open_now()
+
+    def _fail_open_now(self) -> float:
+        text = self.control_plane.kubectl("get", "--raw", "/metrics").stdout
+        return _sum_of("apiserver_admission_webhook_fail_open_count", text) or 0.0
+
+    def _values(self, lifetime: str = "90d") -> Object:
+        values = chart_values(self.balancer.port, ZONE, drainSeconds=DRAIN_SECONDS, certificate={"lifetime": lifetime})
+        values["webhook"]["timeoutSeconds"] = TIMEOUT_SECONDS
+        return values
+
+
+class Load:
+    """Clients that create pods, one after the other each, from the beginning of the block to its end."""
+
+    def __init__(self, world: World, namespace: str, *, pods: int = PODS) -> None:
+        """Describe it.
+
+        Args:
+            world: Where.
+            namespace: Of all the pods, and of nothing else.
+            pods: How many are created at least; as many more as there is time for while the block lasts.
+        """
+        self._world = world
+        self._namespace = world.pod_namespace(namespace)
+        self._pods = pods
+        self._stopped = threading.Event()
+        self._pool = ThreadPoolExecutor(CLIENTS)
+        self._gates = [threading.Lock() for _ in range(CLIENTS)]
+        self._open = threading.Event()
+        self._open.set()
+        self._created = [0] * CLIENTS
+        self._refused = [0] * CLIENTS
+
+    def __enter__(self) -> Self:
+        self._before = self._world.fail_open()
+        self._clients = [self._pool.submit(self._create, number) for number in range(CLIENTS)]
+        self.more(10 * CLIENTS)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._pods = 0
+        self._stopped.set()
+        for client in self._clients:
+            client.result()
+        self._pool.shutdown()
+
+    @property
+    def created(self) -> int:
+        """How many pods have been created so far."""
+        return sum(self._created)
+
+    def more(self, pods: int) -> None:
+        """Wait until so many more pods have been created."""
+        wanted = self.created + pods
+        self._world.wait_for(lambda: self.created >= wanted or self._failed(), f"{wanted} pods")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No pod is being created during the block: all that were are answered."""
+        # A client would be back at its gate before anybody else has passed it.
+        self._open.clear()
+        with ExitStack() as stack:
+            stack.callback(self._open.set)
+            for gate in self._gates:
+                stack.enter_context(gate)
+            yield
+
+    def account(self) -> Account:
+        """What became of the pods; to be asked after the block."""
+        api = self._world.control_plane.api
+        stored = api.list_items("v1", "Pod", self._namespace)
+        found = Account(
+            created=self.created,
+            refused=sum(self._refused),
+            stored=len(stored),
+            unpatched=tuple(pod["metadata"]["name"] for pod in stored if not _is_patched(pod)),
+            fail_open=self._world.fail_open() - self._before,
+        )
+        print(f"{self._namespace}: {found}")
+        return found
+
+    def _failed(self) -> bool:
+        return any(client.done() for client in self._clients)
+
+    def _create(self, number: int) -> None:
+        api = self._world.control_plane.api
+        attempts = 0
+        try:
+            while self._created[number] < self._pods // CLIENTS or not self._stopped.is_set():
+                self._open.wait()
+                with self._gates[number]:
+                    attempts += 1
+                    try:
+                        api.create(_pod(f"web-{number}-{attempts}", self._namespace))
+                    except (ApiError, OSError):
+                        self._refused[number] += 1
+                        time.sleep(_AGAIN_SECONDS)
+                    else:
+                        self._created[number] += 1
+        finally:
+            api.close()
+
+
+def _pod(name: str, namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "app", "image": "x"}]},
+    }
+
+
+def _service(namespace: str) -> Object:
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": namespace}, "spec": spec}
+
+
+def _is_patched(pod: Object) -> bool:
+    return bool(pod["spec"].get("topologySpreadConstraints"))
+
+
+def _sum_of(name: str, text: str) -> float | None:
+    found: Sequence[str] = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE)
+    return sum(map(float, found)) if found else None

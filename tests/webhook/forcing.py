@@ -1,0 +1,156 @@
+"""The chart on a real API server with a replica that answers, and people who force deletions there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.webhook.balancer import Balancer
+from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+
+__all__ = ["ADMIN", "CONFIRMATION", "MODE", "PATHS", "Cluster", "People", "make_pod", "serving", "warnings"]
+
+ADMIN = "kubernetes-admin"
+"""Who cleans up after the tests: exempt, so that no mode is in the way."""
+MODE = "kubectl-qos.io/force-delete"
+CONFIRMATION = "kubectl-qos.io/confirm-force-delete"
+PATHS = ("delete", "collection", "eviction", "drain", "node")
+"""The ways to force the deletion of a pod."""
+_KUBECTLS_OWN = "Immediate deletion does not wait"
+
+
+def make_pod(name: str, namespace: str, node: str, **spec: Any) -> Object:
+    """A bare pod, bound to a node unless that has no name."""
+    bound = {"nodeName": node} if node else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        "spec": {"containers": [{"name": "app", "image": "x"}], **bound, **spec},
+    }
+
+
+class People:
+    """The API server as people use it, by kubectl."""
+
+    def __init__(self, control_plane: ControlPlane) -> None:
+        self.control_plane = control_plane
+
+    def kubectl(
+        self, *arguments: str, user: str = "jane", body: Mapping[str, Any] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as somebody who may do everything; a refusal raises nothing."""
+        text = None if body is None else json.dumps(body)
+        return self.control_plane.kubectl(
+            *arguments, f"--as={user}", "--as-group=system:masters", input=text, check=False
+        )
+
+    def force(
+        self, path: str, pod: Mapping[str, Any], *, user: str = "jane", dry_run: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Force a pod's deletion by one of `PATHS`; some take all pods of its namespace or node with it."""
+        name, namespace, node = pod["metadata"]["name"], pod["metadata"]["namespace"], pod["spec"].get("nodeName", "")
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+        flags = ("--dry-run=server",) if dry_run else ()
+        query = "&dryRun=All" if dry_run else ""
+        body = None
+        match path:
+            case "delete":
+                line = ["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force", "--wait=false", *flags]
+            case "collection":
+                line = ["delete", "--raw", f"{pods}?gracePeriodSeconds=0{query}"]
+            case "eviction":
+                line = ["create", "--raw", f"{pods}/{name}/eviction?{query.lstrip('&')}", "-f", "-"]
+                body = {
+                    "apiVersion": "policy/v1",
+                    "kind": "Eviction",
+                    "metadata": {"name": name, "namespace": namespace},
+                    "deleteOptions": {"gracePeriodSeconds": 0},
+                }
+            case "drain":
+                line = ["drain", node, "--grace-period=0", "--force", "--timeout=45s", *flags]
+            case "node":
+                line = ["delete", "node", node, "--wait=false", *flags]
+            case _:
+                raise AssertionError(path)
+        return self.kubectl(*line, user=user, body=body)
+
+    def run(self, command: str) -> None:
+        """Type what a message says."""
+        program, *arguments = shlex.split(command)
+        assert program == "kubectl"
+        done = self.kubectl(*arguments)
+        assert done.returncode == 0, done.stderr
+
+    def pod(self, pod: Mapping[str, Any]) -> Object | None:
+        """The pod as it is stored; None when it is gone."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        found = self.control_plane.api.list_items("v1", "Pod", namespace, fieldSelector=f"metadata.name={name}")
+        return found[0] if found else None
+
+    def has_node(self, name: str) -> bool:
+        """Whether there is a Node of that name."""
+        return bool(self.control_plane.api.list_items("v1", "Node", fieldSelector=f"metadata.name={name}"))
+
+    def is_gone(self, path: str, pod: Mapping[str, Any]) -> bool:
+        """Whether a path has led to its end: of a Node's pods that is garbage collection's business, later."""
+        return not self.has_node(pod["spec"]["nodeName"]) if path == "node" else self.pod(pod) is None
+
+    def is_untouched(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod runs on as before, on its node."""
+        stored = self.pod(pod)
+        return (
+            stored is not None
+            and "deletionTimestamp" not in stored["metadata"]
+            and self.has_node(pod["spec"]["nodeName"])
+        )
+
+
+class Cluster(People):
+    """With a replica of the webhook that answers."""
+
+    def __init__(self, control_plane: ControlPlane, replica: Replica) -> None:
+        super().__init__(control_plane)
+        self.replica = replica
+
+
+def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The webhook's warnings, without kubectl's own."""
+    lines = [line.removeprefix("Warning: ") for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    return [
+        line for line in lines if not line.startswith(_KUBECTLS_OWN) and "deleting Pods that declare no" not in line
+    ]
+
+
+@contextmanager
+def serving(
+    control_plane: ControlPlane, helm: Path, folder: Path, *, namespace: str, force_deletion: Mapping[str, Any]
+) -> Iterator[Cluster]:
+    """The chart, installed with these values, and one replica that is asked, until the block ends."""
+    control_plane.create_namespace(namespace)
+    installation = Installation(control_plane, helm, folder, namespace=namespace)
+    with Balancer() as balancer:
+        installation.install(chart_values(balancer.port, ZONE, forceDeletion=dict(force_deletion)))
+        replica = None
+        try:
+            replica = installation.start_replica()
+            balancer.add(replica.port)
+            cluster = Cluster(control_plane, replica)
+            probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
+            control_plane.wait_for(
+                lambda: warnings(cluster.kubectl("create", "--dry-run=server", "-f", "-", body=probe)),
+                "the webhook is asked",
+            )
+            yield cluster
+        finally:
+            installation.uninstall()
+            if replica is not None:
+                stop_all([replica.process], timeout=2)

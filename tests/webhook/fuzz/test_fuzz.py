@@ -1,0 +1,47 @@
+"""No body makes a handler fail: it is refused as no review, or it is answered. ``make fuzz`` looks for a minute."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.webhook.fuzz.bodies import bodies, reviews
+from webhook.cluster import Cluster
+from webhook.handlers import mutate, validate
+from webhook.response import MAX_MESSAGE, MAX_WARNING, encode_answer
+from webhook.review import BadReview, decode_review
+
+__all__ = ["review_once"]
+
+
+def review_once(body: bytes, cluster: Cluster) -> bool:
+    """Answer a body as the server does, with nothing caught; returns whether it is a review at all."""
+    try:
+        review = decode_review(body)
+    except BadReview:
+        return False
+    for handler in (mutate, validate):
+        try:
+            answer = handler(review, cluster)
+        except BadReview:
+            continue
+        response = json.loads(encode_answer(review.uid, answer))["response"]
+        assert response["uid"] == review.uid
+        assert response["allowed"] == answer.allowed
+        said = [*response.get("warnings", ()), response.get("status", {}).get("message", "")]
+        assert all(text.isprintable() and len(text) <= max(MAX_WARNING, MAX_MESSAGE) for text in said)
+        assert answer.allowed or not answer.patch
+    return True
+
+
+@pytest.mark.parametrize("body", reviews())
+def test_good_reviews_are_read(body: bytes, demo_cluster: Cluster) -> None:
+    assert review_once(body, demo_cluster)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(body=bodies())
+def test_no_body_makes_a_handler_fail(demo_cluster: Cluster, body: bytes) -> None:
+    review_once(body, demo_cluster)

@@ -1,0 +1,218 @@
+"""How the real API server calls: with its client certificate, and again when a replica is not ready."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.certificates import Authority, Credential
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.balancer import Balancer
+from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.reviews import create_review, pod_object
+
+GOOD = create_review(pod_object(name="web"))
+NAME = "kube-apiserver"
+
+
+class Files:
+    """Certificates of one authority, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.authority = Authority()
+        self.ca = self._write("ca.crt", self.authority.certificate)
+
+    def credential(self, name: str, made: Credential) -> tuple[Path, Path]:
+        """The certificate and its key."""
+        return self._write(f"{name}.crt", made.certificate), self._write(f"{name}.key", made.key)
+
+    def client(self, common_name: str) -> ssl.SSLContext:
+        """A client that shows a certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.load_cert_chain(*self.credential(common_name, self.authority.client(common_name)))
+        return context
+
+    def _write(self, name: str, text: bytes) -> Path:
+        file = self._folder / name
+        file.write_bytes(text)
+        return file
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def server(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    """A server that the API server can verify, and that wants to know who asks."""
+    certificate, key = files.credential("server", files.authority.server(()))
+    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", f"--client-name={NAME}")
+    with running_demo(tmp_path_factory.mktemp("server"), *flags) as running:
+        yield running
+
+
+def test_with_its_certificate(server: DemoServer, files: Files) -> None:
+    assert server.ask("POST", "/mutate", GOOD, context=files.client(NAME)).status == 200
+
+
+def test_without_a_certificate(server: DemoServer) -> None:
+    answer = server.ask("POST", "/mutate", GOOD, context=ANYBODY)
+    assert answer.status == 401
+    assert answer.body == b"show a client certificate of an authority in --client-ca\n"
+
+
+def test_with_the_certificate_of_somebody_else(server: DemoServer, files: Files) -> None:
+    answer = server.ask("POST", "/validate", GOOD, context=files.client("system:kube-proxy"))
+    assert answer.status == 403
+    assert answer.body == b"common name system:kube-proxy is not one of --client-name\n"
+
+
+def test_with_a_certificate_of_another_authority(server: DemoServer, tmp_path: Path) -> None:
+    """It says the right name; who signed it is nobody we know."""
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        server.ask("POST", "/mutate", GOOD, context=Files(tmp_path).client(NAME))
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_need_none(server: DemoServer, path: str) -> None:
+    assert server.ask("GET", path).status == 200
+
+
+@pytest.fixture(scope="module")
+def control_plane(
+    control_plane_binaries: Binaries, files: Files, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """One whose API server shows a certificate to webhooks."""
+    folder = tmp_path_factory.mktemp("admission")
+    certificate, key = files.credential("apiserver", files.authority.client(NAME))
+    user = {"client-certificate": str(certificate), "client-key": str(key)}
+    kubeconfig = folder / "webhooks.kubeconfig"
+    kubeconfig.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]})
+    )
+    webhooks = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": str(kubeconfig),
+    }
+    names = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+    plugins = [{"name": name, "configuration": webhooks} for name in names]
+    configuration = folder / "admission.yaml"
+    configuration.write_text(
+        yaml.safe_dump(
+            {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}
+        )
+    )
+    arguments = (f"--admission-control-config-file={configuration}",)
+    with ControlPlane(control_plane_binaries, scheduler=False, controllers=False, apiserver_args=arguments) as running:
+        yield running
+
+
+def ask_for_pods_in(namespace: str, control_plane: ControlPlane, files: Files, port: int) -> None:
+    """Let the API server ask this port about the pods of a new namespace; without an answer none is created."""
+    control_plane.create_namespace(namespace)
+    control_plane.apply(
+        [
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "MutatingWebhookConfiguration",
+                "metadata": {"name": namespace},
+                "webhooks": [
+                    {
+                        "name": "pods.example.com",
+                        "clientConfig": {
+                            "url": f"https://127.0.0.1:{port}/mutate",
+                            "caBundle": base64.b64encode(files.authority.certificate).decode(),
+                        },
+                        "rules": [
+                            {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+                        ],
+                        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                        "admissionReviewVersions": ["v1"],
+                        "sideEffects": "None",
+                        "failurePolicy": "Fail",
+                        "timeoutSeconds": 30,
+                    }
+                ],
+            }
+        ]
+    )
+
+
+def create_pod(control_plane: ControlPlane, namespace: str, name: str) -> Object:
+    pod = pod_object(name=name, namespace=namespace, priority=None, preemptionPolicy=None)
+    return control_plane.api.create(pod)
+
+
+def wait_until_asked(control_plane: ControlPlane, namespace: str, server: DemoServer) -> None:
+    """The API server hears of a new configuration a little later."""
+    reviews = 'qos_webhook_reviews_total{outcome="allowed",path="/mutate"}'
+    before = server.metric(reviews)
+    numbers = iter(range(1000))
+
+    def asked() -> bool:
+        create_pod(control_plane, namespace, f"try-{next(numbers)}")
+        return server.metric(reviews) > before
+
+    control_plane.wait_for(asked, "the server is asked")
+
+
+@pytest.mark.controlplane
+def test_the_api_server_shows_its_certificate(control_plane: ControlPlane, server: DemoServer, files: Files) -> None:
+    ask_for_pods_in("known", control_plane, files, server.port)
+    wait_until_asked(control_plane, "known", server)
+    assert server.metric('qos_webhook_refused_requests_total{code="401"}') <= 1
+    assert create_pod(control_plane, "known", "web")["metadata"]["uid"]
+
+
+@pytest.mark.controlplane
+def test_the_api_server_shows_a_certificate_of_another_name(
+    control_plane: ControlPlane, files: Files, tmp_path: Path
+) -> None:
+    certificate, key = files.credential("server", files.authority.server(()))
+    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", "--client-name=somebody-else")
+    with running_demo(tmp_path, *flags) as server:
+        ask_for_pods_in("unknown", control_plane, files, server.port)
+        numbers = iter(range(1000))
+
+        def refused() -> str:
+            try:
+                create_pod(control_plane, "unknown", f"try-{next(numbers)}")
+            except ApiError as error:
+                return error.message
+            return ""
+
+        message = control_plane.wait_for(refused, "a pod is refused")
+    assert f"common name {NAME} is not one of --client-name" in message
+
+
+@pytest.mark.controlplane
+def test_the_api_server_asks_again_where_a_replica_is_not_ready(
+    control_plane: ControlPlane, server: DemoServer, files: Files, tmp_path: Path
+) -> None:
+    """Its first connection reaches one whose caches are empty, and will stay so; no pod is lost by it."""
+    certificate, key = files.credential("server", files.authority.server(()))
+    never = control_plane.kubeconfig_for_token("nobody")
+    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={never}")
+    with ExitStack() as stack:
+        waiting = stack.enter_context(running_demo(tmp_path, *flags, demo=False))
+        balancer = stack.enter_context(Balancer(blind=True))
+        for port in (server.port, waiting.port):
+            balancer.add(port)
+        ask_for_pods_in("again", control_plane, files, balancer.port)
+        wait_until_asked(control_plane, "again", server)
+        # Connections that are used again would only ever reach the one that answers.
+        assert waiting.metric('qos_webhook_refused_requests_total{code="503"}') >= 1
+    assert "fail" not in waiting.log()

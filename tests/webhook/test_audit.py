@@ -1,0 +1,163 @@
+"""Which pods of the real API server count as stored without an answer of the webhook."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from podrules.cluster.client import ClientTransport
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from tests.webhook.installation import ZONE, chart_values
+from webhook.audit import Audit, Unpatched
+from webhook.cluster import Cluster
+from webhook.metrics import Metrics
+from webhook.namespace_rules import NamespaceRule, NamespaceRules
+from webhook.settings import Options
+
+pytestmark = pytest.mark.controlplane
+
+CONFIGURATION = "audited"
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "web", "namespace": "", "uid": "5e41"},
+    "spec": {"selector": {"app": "web"}},
+}
+
+
+@pytest.fixture
+def audited(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
+    """A namespace whose pods a webhook is asked about that is not there."""
+    # A pod of the second before would not count: the API server tells times in seconds.
+    control_plane.create_node("audit-node")
+    path = "https://127.0.0.1:1/mutate"
+    webhook = {
+        "name": "pods.example.com",
+        "clientConfig": {"url": path},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "objectSelector": {"matchExpressions": [{"key": "skip", "operator": "DoesNotExist"}]},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+    }
+    configuration: Object = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": CONFIGURATION},
+        "webhooks": [webhook],
+    }
+    before = _pod(namespace, "before")
+    control_plane.api.create(before)
+    time.sleep(1.1)
+    control_plane.api.create(configuration)
+    yield namespace
+    control_plane.api.delete(configuration)
+    control_plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "audit-node"}})
+
+
+def _pod(namespace: str, name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
+    metadata: Object = {"name": name, "namespace": namespace, "labels": {"app": "web"} | (labels or {})}
+    wanted = {"containers": [{"name": "app", "image": "x"}], "schedulerName": "nobody"} | spec
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": wanted}
+
+
+def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:
+    """What the webhook's caches would hold; of scheduler ``nobody``, so that nobody places the pods."""
+    configuration = chart_values(1, ZONE)["clusterDefaultConstraints"]["schedulerConfiguration"]
+    configuration["profiles"][0]["schedulerName"] = "nobody"
+    rules = NamespaceRules({namespace: NamespaceRule(default_class=default_class)})
+    space = make_namespace(namespace)
+    space["metadata"]["labels"]["kubernetes.io/metadata.name"] = namespace
+    service = {**SERVICE, "metadata": {**SERVICE["metadata"], "namespace": namespace}}  # type: ignore[dict-item]  # it is one
+    return make_cluster(
+        [space, make_namespace("default"), service, make_class("audit-low", 7)],
+        scheduler_config=yaml.safe_dump(configuration),
+        options=Options(rules=rules),
+    )
+
+
+@pytest.fixture
+def look(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
+    """Looks with the rights of an administrator at what is stored now."""
+
+    def look(*, default_class: str | None = None) -> Unpatched:
+        transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=30)
+        try:
+            cluster = _cluster(audited, default_class=default_class)
+            return Audit(transport, cluster, Metrics(), configuration=CONFIGURATION).look()
+        finally:
+            transport.close()
+
+    return look
+
+
+Look = Callable[..., Unpatched]
+
+
+def test_stored_without_constraints(control_plane: ControlPlane, audited: str, look: Look) -> None:
+    """Not the pod that is older than the configuration, nor one in another namespace."""
+    control_plane.api.create(_pod(audited, "missed"))
+    control_plane.api.create(_pod("default", "not-asked-about"))
+    try:
+        assert look() == Unpatched(1, (f"{audited}/missed",))
+    finally:
+        control_plane.api.delete(_pod("default", "not-asked-about"), grace_period_seconds=0)
+
+
+def test_bound_since(control_plane: ControlPlane, audited: str, look: Look) -> None:
+    """A scheduler's binding makes no difference; a node that the pod's author named does: such pods get nothing."""
+    control_plane.bind(control_plane.api.create(_pod(audited, "bound")), "audit-node")
+    control_plane.api.create(_pod(audited, "placed-by-its-author", nodeName="audit-node"))
+    assert look().first == (f"{audited}/bound",)
+
+
+def test_what_gets_nothing(control_plane: ControlPlane, audited: str, look: Look) -> None:
+    selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    control_plane.api.create(_pod(audited, "has-some", topologySpreadConstraints=[{**ZONE, **selector}]))
+    control_plane.api.create(_pod(audited, "not-selected", labels={"skip": "yes"}))
+    control_plane.api.create(_pod(audited, "of-no-service", labels={"app": "other"}))
+    finished = control_plane.api.create(_pod(audited, "finished", nodeName="audit-node"))
+    control_plane.set_pod_status(finished, {"phase": "Succeeded"})
+    assert look() == Unpatched()
+
+
+def test_stored_without_the_default_class(control_plane: ControlPlane, audited: str, look: Look) -> None:
+    control_plane.api.create(_pod(audited, "no-class", labels={"app": "other"}))
+    assert look() == Unpatched()
+    assert look(default_class="audit-low") == Unpatched(1, (f"{audited}/no-class",))
+
+
+def test_pages(control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are counted, and a few named, however many there are."""
+    monkeypatch.setattr("webhook.audit._PAGE", 2)
+    for number in range(7):
+        control_plane.api.create(_pod(audited, f"missed-{number}"))
+    assert look() == Unpatched(7, tuple(f"{audited}/missed-{number}" for number in range(3)))
+
+
+def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplog: pytest.LogCaptureFixture) -> None:
+    control_plane.api.create(_pod(audited, "missed"))
+    metrics = Metrics()
+    transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=30)
+    audit = Audit(transport, _cluster(audited), metrics, configuration=CONFIGURATION)
+    assert math.isnan(_value(metrics, "qos_webhook_unpatched_pods"))
+    for _ in range(2):
+        audit.tell(audit.look())
+    transport.close()
+    assert _value(metrics, "qos_webhook_unpatched_pods") == 1
+    assert _value(metrics, "qos_webhook_audit_timestamp_seconds") > time.time() - 3600
+    (line,) = (record.getMessage() for record in caplog.records if record.name == "webhook.audit")
+    assert line.startswith(f"pods that were stored without what the webhook would give them now: 1, {audited}/missed: ")
+
+
+def _value(metrics: Metrics, name: str) -> float:
+    lines = metrics.render().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))

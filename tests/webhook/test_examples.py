@@ -1,0 +1,127 @@
+"""The examples of docs/webhook.md: its values installed by the real helm, its commands run by the real kubectl."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.e2e.objects import make_class
+from tests.golden import check
+from tests.webhook.balancer import Balancer
+from tests.webhook.installation import Installation
+from tests.webhook.pages import typed
+
+pytestmark = pytest.mark.controlplane
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "webhook.md"
+VALUES: Final = re.compile(r"<!-- webhook values -->\n```yaml\n(.*?)```\n", re.DOTALL)
+NAMESPACE: Final = re.compile(r"<!-- webhook namespace -->\n```yaml\n(.*?)```\n", re.DOTALL)
+COMMANDS: Final = re.compile(r"(<!-- webhook rules -->\n```\n)(.*?)(```\n)", re.DOTALL)
+NAMESPACES: Final = ("shop", "team-a", "data")
+SPEC: Final[Object] = {"containers": [{"name": "app", "image": "registry.example.com/web:1"}]}
+
+
+BOUND: Final[Object] = {"nodeName": "node-1", "priorityClassName": "shop-low"}
+
+
+def _pod(name: str, **spec: Any) -> Object:
+    metadata = {"name": name, "labels": {"app": "web"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**SPEC, **spec}}
+
+
+def _deployment(name: str, **spec: Any) -> Object:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {**SPEC, **spec}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+
+
+MANIFESTS: Final[dict[str, Object]] = {
+    "web.yaml": _pod("web"),
+    "high.yaml": _pod("high", priorityClassName="shop-high"),
+    "cache.yaml": _pod("cache", **BOUND, terminationGracePeriodSeconds=0),
+    "queue.yaml": _pod("queue", **BOUND),
+    "high-deployment.yaml": _deployment("high", priorityClassName="shop-high"),
+    "mistyped-deployment.yaml": _deployment(
+        "mistyped",
+        topologySpreadConstraints=[
+            {
+                "maxSkew": 1,
+                "topologyKey": "topology.kubernetes.io/zoen",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": "wbe"}},
+            }
+        ],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """A cluster of its own, for the names of the page, with the page's values."""
+    values: Object = {"drainSeconds": 1}
+    page = PAGE.read_text(encoding="utf-8")
+    for text in VALUES.findall(page):
+        values |= yaml.safe_load(text)
+    namespaces = [yaml.safe_load(text) for text in NAMESPACE.findall(page)]
+    with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as running:
+        named = (*NAMESPACES, *(entry["metadata"]["name"] for entry in namespaces))
+        for name in (*named, "qos-system"):
+            running.create_namespace(name)
+        running.apply([make_class("shop-low", 10), make_class("shop-high", 1000)])
+        running.create_node("node-1", labels={"topology.kubernetes.io/zone": "a"})
+        running.apply(namespaces)
+        running.apply([_service(name) for name in named])
+        installation = Installation(running, helm, tmp_path_factory.mktemp("helm"), namespace="qos-system")
+        with Balancer() as balancer:
+            installation.install(
+                {**values, "webhook": {"url": f"https://127.0.0.1:{balancer.port}", "timeoutSeconds": 30}}
+            )
+            replica = installation.start_replica()
+            balancer.add(replica.port)
+            try:
+                running.wait_for(lambda: _is_asked(running), "the webhook is asked")
+                yield running
+            finally:
+                stop_all([replica.process], timeout=2)
+
+
+def _service(namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    }
+
+
+def _is_asked(running: ControlPlane) -> bool:
+    path = running.api.path("v1", "Pod", "shop")
+    probe = _pod("probe", terminationGracePeriodSeconds=0)
+    pod = running.api.request("POST", path, probe, query={"dryRun": "All"})
+    # Both kinds of webhooks: one fills in the class, the other warns of the grace.
+    warned = any("terminationGracePeriodSeconds: 0" in text for text in running.api.warnings)
+    return bool(pod["spec"]["priority"] == 10) and warned
+
+
+def test_A_the_page_shows_what_its_values_do(cluster: ControlPlane) -> None:
+    def generated(found: re.Match[str]) -> str:
+        return f"{found[1]}{typed(cluster, found[2], MANIFESTS)}{found[3]}"
+
+    text, count = COMMANDS.subn(generated, PAGE.read_text(encoding="utf-8"))
+    assert count == 5
+    check(PAGE, text)

@@ -1,0 +1,281 @@
+"""Modes of force deletion, by namespace: whom they refuse, with which remedy, and what they never hinder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
+from tests.webhook.reviews import delete_review, eviction_review, pod_object
+from webhook.handlers import validate
+from webhook.response import ALLOWED, Answer
+from webhook.review import decode_review
+from webhook.settings import ForceDeletion, ForceDeletionMode
+
+Object = dict[str, Any]
+UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
+CONFIRM = "kubectl-qos.io/confirm-force-delete"
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "node-1"},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+}
+SILENT = NODE | {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+OUT_OF_SERVICE = NODE | {"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]}}
+RISK = "db on node-1: its processes may run on, and nobody replaces it"
+COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
+EXEMPT = [
+    pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
+    pytest.param("system:kube-controller-manager", (), id="all controllers as one user"),
+    *(
+        pytest.param(f"system:serviceaccount:kube-system:{name}", (), id=name)
+        for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
+    ),
+    pytest.param("fencer", (), id="named in the configuration"),
+]
+
+
+def make_pod(*, confirmed: str = "", phase: str = "Running", **spec: Any) -> Object:
+    annotations = {CONFIRM: confirmed} if confirmed else {}
+    pod = pod_object(name="db", annotations=annotations, **{"nodeName": "node-1", **spec})
+    pod["metadata"]["uid"] = UID
+    pod["status"]["phase"] = phase
+    return pod
+
+
+def answer_to(
+    pod: Object,
+    mode: str | None,
+    *,
+    node: Object = NODE,
+    default: ForceDeletionMode = ForceDeletionMode.WARN,
+    named: ForceDeletionMode | None = None,
+    user: str = "jane",
+    groups: Sequence[str] = (),
+) -> Answer:
+    """The answer to a force deletion in a namespace with this label, in a cluster with these settings."""
+    labels = {} if mode is None else {"force_delete": mode}
+    settings = ForceDeletion(
+        mode=default, namespaces={} if named is None else {"shop": named}, exempt_users=frozenset({"fencer"})
+    )
+    cluster = make_cluster([make_namespace(**labels), node, pod], force_deletion=settings)
+    return validate(decode_review(delete_review(pod, user=user, groups=tuple(groups))), cluster)
+
+
+def test_F2_warn_is_the_default() -> None:
+    answer = answer_to(make_pod(), None)
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+
+
+@pytest.mark.parametrize(
+    ("label", "named", "default", "allowed"),
+    [
+        pytest.param(None, None, ForceDeletionMode.DENY, False, id="the default"),
+        pytest.param(None, ForceDeletionMode.WARN, ForceDeletionMode.DENY, True, id="the configuration before it"),
+        pytest.param("deny", ForceDeletionMode.WARN, ForceDeletionMode.WARN, False, id="the label before both"),
+        pytest.param("warn", ForceDeletionMode.DENY, ForceDeletionMode.DENY, True, id="also to be less strict"),
+    ],
+)
+def test_F2_where_the_mode_is_from(
+    label: str | None, named: ForceDeletionMode | None, default: ForceDeletionMode, allowed: bool
+) -> None:
+    assert answer_to(make_pod(), label, named=named, default=default).allowed is allowed
+
+
+def test_F2_confirm_names_the_command() -> None:
+    assert answer_to(make_pod(), "confirm") == Answer(
+        denial=f"{RISK}; namespace shop wants it confirmed: {COMMAND}",
+    )
+
+
+def test_F2_confirmed_is_warned_of() -> None:
+    answer = answer_to(make_pod(confirmed=UID), "confirm")
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+
+
+def test_F2_confirmation_is_of_one_pod() -> None:
+    assert not answer_to(make_pod(confirmed="0-0"), "confirm").allowed
+
+
+def test_F2_no_confirmation_helps_against_deny() -> None:
+    assert not answer_to(make_pod(confirmed=UID), "deny").allowed
+
+
+FORBIDDEN = "namespace shop forbids force deletions"
+TAINT = "kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+OFF = f"once node-1 is off for certain: {TAINT}"
+
+
+@pytest.mark.parametrize(
+    ("node", "stopping", "remedy"),
+    [
+        pytest.param(NODE, False, "delete it with grace: kubectl delete pod db -n shop", id="the node answers"),
+        pytest.param(NODE, True, "wait until it has stopped", id="it is stopping"),
+        pytest.param(SILENT, False, OFF, id="the node is silent"),
+        pytest.param(SILENT, True, OFF, id="it is stopping on a silent node"),
+        pytest.param(OUT_OF_SERVICE, True, "pod garbage collection removes it by itself", id="out of service"),
+    ],
+)
+def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: str) -> None:
+    pod = make_pod()
+    if stopping:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    denial = answer_to(pod, "deny", node=node).denial
+    assert denial.startswith("db on node-1")
+    assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+@pytest.mark.parametrize(("user", "groups"), EXEMPT)
+def test_F2_who_is_never_hindered(mode: str, user: str, groups: Sequence[str]) -> None:
+    assert answer_to(make_pod(), mode, user=user, groups=groups) == ALLOWED
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(make_pod(nodeName=None), id="not scheduled"),
+        pytest.param(make_pod(phase="Succeeded"), id="succeeded"),
+        pytest.param(make_pod(phase="Failed"), id="failed"),
+    ],
+)
+def test_F2_what_is_never_hindered(mode: str, pod: Object) -> None:
+    assert answer_to(pod, mode) == ALLOWED
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+def test_F2_own_period_of_0_is_warned_of_only(mode: str) -> None:
+    """Its controllers' plain deletes come with 0 as well."""
+    answer = answer_to(make_pod(terminationGracePeriodSeconds=0), mode)
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata", "told"),
+    [
+        pytest.param({"terminationGracePeriodSeconds": 0}, {}, True, id="own period 0"),
+        pytest.param({"terminationGracePeriodSeconds": 30}, {}, False, id="own period 30"),
+        pytest.param({}, {}, False, id="no period of its own"),
+        pytest.param(
+            {"terminationGracePeriodSeconds": 0},
+            {"deletionTimestamp": "2026-11-21T03:00:00Z", "deletionGracePeriodSeconds": 60},
+            False,
+            id="on its way for longer: nothing changes",
+        ),
+        pytest.param({"terminationGracePeriodSeconds": 0, "nodeName": None}, {}, False, id="not scheduled"),
+    ],
+)
+def test_F1_collection_without_a_period_goes_by_each_pods_own(spec: Object, metadata: Object, *, told: bool) -> None:
+    """The API server fills none in, as it does for one pod."""
+    pod = make_pod(**spec)
+    pod["metadata"] |= metadata
+    answer = validate(decode_review(delete_review(pod, seconds=None)), make_cluster([make_namespace(), NODE, pod]))
+    assert answer.allowed
+    assert answer.warnings[:1] == ((RISK,) if told else ())
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+def test_F2_mirror_pods_are_warned_of_only(mode: str) -> None:
+    pod = make_pod()
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
+    assert answer_to(pod, mode).allowed
+
+
+def test_F2_an_annotation_makes_no_static_pod() -> None:
+    pod = make_pod()
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.source": "file"}
+    assert not answer_to(pod, "deny").allowed
+
+
+def test_F2_a_label_that_is_no_mode_warns_and_says_so() -> None:
+    answer = answer_to(make_pod(), "denny", default=ForceDeletionMode.DENY)
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+    assert answer.warnings[2] == (
+        "Namespace shop: label kubectl-qos.io/force-delete=denny is none of warn, confirm, deny: "
+        "let through with a warning"
+    )
+
+
+def test_F2_a_namespace_that_cannot_be_read_warns_and_says_so() -> None:
+    cluster = make_cluster([NODE], live=SilentSource(), force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
+    answer = validate(decode_review(delete_review(make_pod())), cluster)
+    assert answer.allowed
+    assert answer.warnings[0].startswith("db on node-1")
+    assert answer.warnings[2] == "Namespace shop cannot be read: let through with a warning"
+
+
+def test_F2_a_namespace_newer_than_the_cache_is_read() -> None:
+    cluster = make_cluster([NODE], live=[make_namespace(force_delete="deny")])
+    assert not validate(decode_review(delete_review(make_pod())), cluster).allowed
+
+
+def test_F2_the_longest_names_leave_the_command_whole() -> None:
+    pod = make_pod(nodeName="n" * 253)
+    name = ".".join(["p" * 60] * 5)[:253]
+    pod["metadata"] |= {"name": name, "namespace": "s" * 63}
+    cluster = make_cluster([make_namespace("s" * 63, force_delete="confirm")])
+    denial = validate(decode_review(delete_review(pod)), cluster).denial
+    assert len(denial) <= 1024
+    assert denial.endswith(f"kubectl annotate pod {name} -n {'s' * 63} {CONFIRM}={UID} --overwrite")
+
+
+# Evictions
+
+
+def evicted(options: Object | None, *, user: str = "jane", mode: str = "warn", pod: Object | None = None) -> Answer:
+    stored = make_pod() if pod is None else pod
+    settings = ForceDeletion(exempt_users=frozenset({"fencer"}))
+    cluster = make_cluster([make_namespace(force_delete=mode), NODE, stored], force_deletion=settings)
+    return validate(decode_review(eviction_review("db", "shop", options, user=user)), cluster)
+
+
+def test_F1_eviction_without_grace_is_warned_of() -> None:
+    answer = evicted({"gracePeriodSeconds": 0})
+    assert answer.allowed
+    assert answer.warnings == (RISK, "Check first: kubectl qos explain pod/db -n shop")
+
+
+@pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])
+def test_F1_eviction_with_grace_is_no_concern(options: Object | None) -> None:
+    assert evicted(options, mode="deny") == ALLOWED
+
+
+def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
+    assert evicted({"gracePeriodSeconds": 0}, mode="confirm").denial.endswith(COMMAND)
+    assert FORBIDDEN in evicted({"gracePeriodSeconds": 0}, mode="deny").denial
+    assert evicted({"gracePeriodSeconds": 0}, mode="confirm", pod=make_pod(confirmed=UID)).allowed
+
+
+@pytest.mark.parametrize("pod", [make_pod(nodeName=None), make_pod(phase="Failed")])
+def test_F2_eviction_of_what_does_not_run(pod: Object) -> None:
+    assert evicted({"gracePeriodSeconds": 0}, mode="deny", pod=pod) == ALLOWED
+
+
+def test_F2_eviction_by_whom_nobody_bothers() -> None:
+    assert evicted({"gracePeriodSeconds": 0}, mode="deny", user="fencer") == ALLOWED
+
+
+def test_F1_eviction_of_a_pod_that_is_not_there() -> None:
+    cluster = make_cluster([make_namespace(force_delete="deny")])
+    assert validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster) == ALLOWED
+
+
+def test_F1_eviction_of_a_pod_that_cannot_be_read_is_let_through_and_said() -> None:
+    cluster = make_cluster([make_namespace(force_delete="deny")], live=SilentSource())
+    answer = validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster)
+    assert answer == Answer(
+        warnings=("db: the pod cannot be read, so what its force deletion puts at stake is unknown",)
+    )
+
+
+def test_F1_eviction_of_another_shape_is_let_through_and_said() -> None:
+    review = eviction_review("db", "shop", {"gracePeriodSeconds": "none"})
+    assert validate(decode_review(review), make_cluster()).warnings[0].startswith("db: the pod cannot be read")

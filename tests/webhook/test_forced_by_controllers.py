@@ -1,0 +1,144 @@
+"""The cluster's own controllers at work in a namespace that forbids force deletions.
+
+Once each under its own account, as kubeadm has it, and once all as one user. Nobody is kept from anything either when
+the webhook does not answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.webhook.forcing import Cluster, make_pod, serving
+
+pytestmark = pytest.mark.controlplane
+
+ONE_USER = "--use-service-account-credentials=false"
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module", params=["own accounts", "one user"])
+def cluster(
+    request: pytest.FixtureRequest,
+    control_plane_binaries: Binaries,
+    helm: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Cluster]:
+    """A cluster where force deletions are forbidden wherever nothing else is said."""
+    arguments = [ONE_USER] if request.param == "one user" else []
+    with ControlPlane(control_plane_binaries, controller_manager_args=arguments) as control_plane:
+        # Whoever runs all controllers as one user has to let it do what each of them may.
+        control_plane.kubectl(
+            "create", "clusterrolebinding", "controllers", "--clusterrole=cluster-admin",
+            "--user=system:kube-controller-manager",
+        )  # fmt: skip
+        folder = tmp_path_factory.mktemp("helm")
+        with serving(control_plane, helm, folder, namespace="qos", force_deletion={"mode": "deny"}) as running:
+            yield running
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> str:
+    """A namespace without a label."""
+    name = f"strict-{next(_NUMBERS)}"
+    cluster.control_plane.create_namespace(name)
+    return name
+
+
+@pytest.fixture
+def pod(cluster: Cluster, namespace: str) -> Object:
+    """A bare pod on a node of its own; nobody may force its deletion."""
+    node = cluster.control_plane.create_node(f"node-{next(_NUMBERS)}")["metadata"]["name"]
+    made = cluster.control_plane.api.create(make_pod("db", namespace, node))
+    assert "forbids force deletions" in cluster.force("delete", made).stderr
+    return made
+
+
+def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cluster: Cluster, pod: Object) -> None:
+    api = cluster.control_plane.api
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": pod["spec"]["nodeName"]}}
+    ready = [{"type": "Ready", "status": "Unknown"}]
+    api.patch(node, {"status": {"conditions": ready}}, subresource="status")
+    api.delete(pod)
+    cluster.kubectl(
+        "taint", "nodes", pod["spec"]["nodeName"], "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    )
+    cluster.control_plane.wait_for(lambda: cluster.pod(pod) is None, "PodGC force deletes it")
+
+
+def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: str, pod: Object) -> None:
+    """Also of pods without a grace of their own, and of pods that wait for a node."""
+    api, node = cluster.control_plane.api, pod["spec"]["nodeName"]
+    api.create(make_pod("without-grace", namespace, node, terminationGracePeriodSeconds=0))
+    api.create(make_pod("waiting", namespace, "", nodeSelector={"nowhere": "at-all"}))
+    # No kubelet confirms that it stopped.
+    cluster.control_plane.set_pod_status(pod, {"phase": "Succeeded"})
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+    def gone() -> bool:
+        return not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
+
+    cluster.control_plane.wait_for(gone, "the namespace is gone")
+
+
+def test_F2_garbage_collector_ends_what_its_owner_left(
+    cluster: Cluster, namespace: str, pod: Object, made_by: Callable[..., Object]
+) -> None:
+    waiting = made_by("waiting", nodeSelector={"nowhere": "at-all"})
+    without_grace = made_by("without-grace", nodeName=pod["spec"]["nodeName"], terminationGracePeriodSeconds=0)
+    cluster.kubectl("delete", "replicaset", "--all", "-n", namespace, "--cascade=background")
+    cluster.control_plane.wait_for(
+        lambda: cluster.pod(waiting) is None and cluster.pod(without_grace) is None, "the garbage is collected"
+    )
+
+
+@pytest.fixture
+def made_by(cluster: Cluster, namespace: str) -> Callable[..., Object]:
+    """Makes a ReplicaSet, and returns its pod."""
+
+    def made_by(name: str, **spec: object) -> Object:
+        template = make_pod(name, namespace, "", **spec)
+        replica_set = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": name}},
+                "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
+            },
+        }
+        cluster.control_plane.api.create(replica_set)
+
+        def pods() -> list[Object]:
+            return cluster.control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={name}")
+
+        return cluster.control_plane.wait_for(pods, f"a pod of {name}")[0]
+
+    return made_by
+
+
+def test_F2_replica_set_scales_down_pods_without_grace(
+    cluster: Cluster, namespace: str, pod: Object, made_by: Callable[..., Object]
+) -> None:
+    made = made_by("web", nodeName=pod["spec"]["nodeName"], terminationGracePeriodSeconds=0)
+    cluster.kubectl("scale", "replicaset", "web", "-n", namespace, "--replicas=0")
+    cluster.control_plane.wait_for(lambda: cluster.pod(made) is None, "it is scaled down")
+
+
+def test_F2_webhook_that_does_not_answer_hinders_nobody(cluster: Cluster, pod: Object) -> None:
+    """The last one: no replica is left."""
+    stop_all([cluster.replica.process], timeout=2)
+    # Its worker finishes what is under way.
+    cluster.control_plane.wait_for(lambda: cluster.force("delete", pod, dry_run=True).returncode == 0, "nobody answers")
+    for path in ("eviction", "node"):
+        done = cluster.force(path, pod)
+        assert done.returncode == 0, done.stderr
+    assert cluster.pod(pod) is None

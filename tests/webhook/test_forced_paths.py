@@ -1,0 +1,359 @@
+"""Every way to force a deletion, in every mode, by kubectl on a real API server behind the chart."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, PATHS, Cluster, make_pod, serving, warnings
+
+pytestmark = pytest.mark.controlplane
+
+NAMED = "qos-forced-by-configuration"
+LABELLED = "qos-forced-by-label"
+NO_GRACE = (
+    "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
+    "its processes may run on beside a replacement; 1 or more waits for them"
+)
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The chart with the mode of one namespace in its values, and an exempt administrator."""
+    folder = tmp_path_factory.mktemp("helm")
+    settings = {"namespaces": {NAMED: "deny", LABELLED: "deny"}, "exemptUsers": [ADMIN]}
+    with serving(control_plane, helm, folder, namespace="qos-forced", force_deletion=settings) as running:
+        yield running
+
+
+@pytest.fixture
+def space(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
+    """Makes a namespace with a mode as its label; it is deleted after the test with its pods."""
+    made = []
+
+    def space(mode: str = "", *, name: str = "") -> str:
+        made.append(name or f"forced-{next(_NUMBERS)}")
+        control_plane.create_namespace(made[-1], {MODE: mode} if mode else {})
+        return made[-1]
+
+    yield space
+    api = control_plane.api
+    for name in made:
+        api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+        api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+@pytest.fixture
+def make(
+    control_plane: ControlPlane, space: Callable[..., str], make_node: Callable[..., Object]
+) -> Callable[..., Object]:
+    """Makes a bare pod on a node of its own, in a namespace of a mode."""
+
+    def make(mode: str = "", *, name: str = "", node: bool = True, **spec: object) -> Object:
+        # Cordoned, for the scheduler runs, too, and other pods would be told of.
+        bound = make_node(unschedulable=True)["metadata"]["name"] if node else ""
+        return control_plane.api.create(make_pod("db", space(mode, name=name), bound, **spec))
+
+    return make
+
+
+def lines(path: str, pod: Object) -> list[str]:
+    """What is said of a bare pod on a node that answers."""
+    node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
+    if path == "node":
+        return [
+            f"{node}: without the Node, pod garbage collection force deletes 1 pod that may still run: {namespace}/db",
+            f"Drain it first: kubectl drain {node} --ignore-daemonsets",
+        ]
+    return [
+        f"db on {node}: its processes may run on, and nobody replaces it",
+        f"Check first: kubectl qos explain pod/db -n {namespace}",
+    ]
+
+
+# Warn
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_F1_warned_of_once_on_every_path(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
+    pod = make()
+    done = cluster.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == lines(path, pod)
+    assert cluster.is_gone(path, pod)
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction"])
+def test_F1_forcing_what_is_stopping_is_warned_of_once(
+    cluster: Cluster, make: Callable[..., Object], path: str
+) -> None:
+    pod = make()
+    cluster.control_plane.api.delete(pod)
+    said = warnings(cluster.force(path, pod))
+    assert len(said) == 2
+    assert "is already stopping and may run until" in said[0]
+    assert cluster.pod(pod) is None
+
+
+def test_F1_collection_is_warned_of_pod_by_pod(cluster: Cluster, make: Callable[..., Object]) -> None:
+    pod = make()
+    node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
+    cluster.control_plane.api.create(make_pod("web", namespace, node))
+    said = warnings(cluster.force("collection", pod))
+    assert sorted(said) == sorted(
+        line.replace("db", name) for name in ("db", "web") for line in lines("collection", pod)
+    )
+
+
+def test_F1_pod_without_grace_is_warned_of_when_it_is_created(cluster: Cluster, space: Callable[..., str]) -> None:
+    pod = make_pod("db", space(), "", terminationGracePeriodSeconds=0)
+    done = cluster.kubectl("create", "-f", "-", body=pod)
+    assert done.returncode == 0
+    assert warnings(done) == [f"spec.{NO_GRACE}"]
+
+
+def test_F1_workload_without_grace_is_warned_of(cluster: Cluster, space: Callable[..., str]) -> None:
+    pod = make_pod("db", space(), "", terminationGracePeriodSeconds=0)
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "db", "namespace": pod["metadata"]["namespace"]},
+        "spec": {
+            "selector": {"matchLabels": {"app": "db"}},
+            "template": {"metadata": {"labels": {"app": "db"}}, "spec": pod["spec"]},
+        },
+    }
+    assert warnings(cluster.kubectl("create", "-f", "-", body=workload)) == [f"spec.template.spec.{NO_GRACE}"]
+
+
+@pytest.mark.parametrize("mode", ["", "confirm", "deny"])
+def test_F1_plain_deletion_of_a_pod_without_grace_is_warned_of_and_never_refused(
+    cluster: Cluster, make: Callable[..., Object], mode: str
+) -> None:
+    pod = make(mode, terminationGracePeriodSeconds=0)
+    done = cluster.kubectl("delete", "pod", "db", "-n", pod["metadata"]["namespace"], "--wait=false")
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == lines("delete", pod)
+    assert cluster.pod(pod) is None
+
+
+@pytest.mark.parametrize("mode", ["", "deny"])
+def test_F1_plain_collection_is_warned_of_for_its_pods_without_grace_and_never_refused(
+    cluster: Cluster, make: Callable[..., Object], mode: str
+) -> None:
+    pod = make(mode, terminationGracePeriodSeconds=0)
+    namespace = pod["metadata"]["namespace"]
+    graceful = cluster.control_plane.api.create(make_pod("web", namespace, pod["spec"]["nodeName"]))
+    done = cluster.kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods")
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == lines("collection", pod)
+    assert cluster.pod(pod) is None
+    stopping = cluster.pod(graceful)
+    assert stopping is not None
+    assert stopping["metadata"]["deletionGracePeriodSeconds"] == 30
+
+
+def test_F1_what_was_forced_before_is_said_nothing_of(cluster: Cluster, make: Callable[..., Object]) -> None:
+    """A finalizer keeps the object, which has no grace left."""
+    pod = make("deny")
+    keep = {"metadata": {"finalizers": ["example.com/keep"]}}
+    pod = cluster.control_plane.api.patch(pod, keep)
+    assert cluster.force("delete", pod, user=ADMIN).returncode == 0
+    stored = cluster.pod(pod)
+    assert stored is not None
+    assert stored["metadata"]["deletionGracePeriodSeconds"] == 0
+    try:
+        for path in ("delete", "collection", "eviction"):
+            assert warnings(cluster.force(path, pod)) == [], path
+    finally:
+        cluster.control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("mode", ["", "confirm", "deny"])
+def test_F1_graceful_ways_are_no_concern(cluster: Cluster, make: Callable[..., Object], mode: str) -> None:
+    pod = make(mode)
+    namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+    done = cluster.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false", "--dry-run=server")
+    assert (done.returncode, done.stderr) == (0, "")
+    drained = cluster.kubectl("drain", node, "--force", "--dry-run=server")
+    assert drained.returncode == 0
+    assert warnings(drained) == []
+    done = cluster.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Confirm
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_F2_confirm_refuses_until_its_own_command_was_typed(
+    cluster: Cluster, make: Callable[..., Object], path: str
+) -> None:
+    pod = make("confirm")
+    refused = cluster.force(path, pod)
+    assert refused.returncode == 1
+    assert lines(path, pod)[0] in refused.stderr
+    assert warnings(refused) == []
+    assert cluster.is_untouched(pod)
+
+    command = re.search(rf"kubectl annotate .* {CONFIRMATION}=[-0-9a-f]{{36}} --overwrite", refused.stderr)
+    assert command is not None, refused.stderr
+    cluster.run(command[0])
+    done = cluster.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == lines(path, pod)
+    assert cluster.is_gone(path, pod)
+
+
+def test_F2_confirmation_dies_with_its_pod(cluster: Cluster, make: Callable[..., Object]) -> None:
+    pod = make("confirm")
+    annotated = make_pod("db", pod["metadata"]["namespace"], pod["spec"]["nodeName"])
+    annotated["metadata"]["annotations"] = {CONFIRMATION: pod["metadata"]["uid"]}
+    cluster.control_plane.api.delete(pod, grace_period_seconds=0)
+    again = cluster.control_plane.api.create(annotated)
+    assert cluster.force("delete", again).returncode == 1
+    assert cluster.is_untouched(again)
+
+
+# Deny
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_F2_deny_refuses_and_says_what_to_do_instead(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
+    pod = make("deny")
+    cluster.control_plane.api.patch(pod, {"metadata": {"annotations": {CONFIRMATION: pod["metadata"]["uid"]}}})
+    namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+    refused = cluster.force(path, pod)
+    assert refused.returncode == 1
+    assert lines(path, pod)[0] in refused.stderr
+    if path == "node":
+        assert f"forbidden by namespace {namespace}; drain it first: kubectl drain {node} " in refused.stderr
+    else:
+        remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
+        assert f"namespace {namespace} forbids force deletions; {remedy}" in refused.stderr
+    assert cluster.is_untouched(pod)
+
+
+def test_F2_mode_of_the_configuration(cluster: Cluster, make: Callable[..., Object]) -> None:
+    pod = make(name=NAMED)
+    refused = cluster.force("delete", pod)
+    assert refused.returncode == 1
+    assert f"namespace {NAMED} forbids force deletions" in refused.stderr
+
+
+def test_F2_label_comes_before_the_configuration_and_its_change_is_seen(
+    cluster: Cluster, make: Callable[..., Object]
+) -> None:
+    pod = make("warn", name=LABELLED)
+
+    def refused() -> bool:
+        return cluster.force("delete", pod, dry_run=True).returncode != 0
+
+    assert not refused()
+    cluster.kubectl("label", "namespace", LABELLED, f"{MODE}=confirm", "--overwrite")
+    cluster.control_plane.wait_for(refused, "it is to be confirmed")
+    cluster.kubectl("label", "namespace", LABELLED, f"{MODE}=warn", "--overwrite")
+    cluster.control_plane.wait_for(lambda: not refused(), "it is only warned of")
+
+
+def test_F2_label_that_is_no_mode_warns_and_says_so(cluster: Cluster, make: Callable[..., Object]) -> None:
+    pod = make("denny")
+    done = cluster.force("delete", pod)
+    assert done.returncode == 0
+    wrong = f"Namespace {pod['metadata']['namespace']}: label {MODE}=denny is none of warn, confirm, deny"
+    assert warnings(done) == [*lines("delete", pod), f"{wrong}: let through with a warning"]
+
+
+# Dry run
+
+
+@pytest.mark.parametrize("mode", ["", "confirm", "deny"])
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
+def test_F2_dry_run_is_answered_as_the_real_one_and_does_nothing(
+    cluster: Cluster, make: Callable[..., Object], path: str, mode: str
+) -> None:
+    pod = make(mode)
+    tried = cluster.force(path, pod, dry_run=True)
+    assert cluster.is_untouched(pod)
+    assert cluster.pod(pod) == cluster.control_plane.api.get("v1", "Pod", "db", pod["metadata"]["namespace"])
+    done = cluster.force(path, pod)
+    assert (tried.returncode, warnings(tried)) == (done.returncode, warnings(done))
+    if mode:
+        assert tried.stderr == done.stderr
+
+
+# Who and what is never hindered
+
+SERVICE_ACCOUNTS = ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
+CONTROLLERS = (*(f"system:serviceaccount:kube-system:{name}" for name in SERVICE_ACCOUNTS),)
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
+@pytest.mark.parametrize("user", [*CONTROLLERS, "system:kube-controller-manager", ADMIN])
+def test_F2_controllers_are_neither_hindered_nor_warned(
+    cluster: Cluster, make: Callable[..., Object], user: str, path: str
+) -> None:
+    pod = make("deny")
+    done = cluster.force(path, pod, user=user)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == []
+    assert cluster.is_gone(path, pod)
+
+
+@pytest.mark.parametrize("mode", ["", "confirm", "deny"])
+def test_F2_kubelets_last_delete_is_neither_hindered_nor_warned(
+    cluster: Cluster, make: Callable[..., Object], mode: str
+) -> None:
+    pod = make(mode)
+    node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
+    kubelet = cluster.control_plane.kubeconfig_for_client_certificate(f"system:node:{node}", ["system:nodes"])
+    cluster.control_plane.api.delete(pod)
+    line = ("delete", "pod", "db", "-n", namespace, "--grace-period=0", "--force", "--wait=false")
+
+    def deleted() -> bool:
+        done = cluster.control_plane.kubectl(*line, kubeconfig=kubelet, check=False)
+        assert "admission webhook" not in done.stderr
+        assert warnings(done) == []
+        return done.returncode == 0
+
+    cluster.control_plane.wait_for(deleted, "the authorizer knows that the pod is the node's")
+    assert cluster.pod(pod) is None
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_F2_finished_pods_are_not_kept(cluster: Cluster, make: Callable[..., Object], phase: str, path: str) -> None:
+    pod = make("deny")
+    cluster.control_plane.set_pod_status(pod, {"phase": phase})
+    done = cluster.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == []
+
+
+@pytest.mark.parametrize("path", ["delete", "collection", "eviction"])
+def test_F2_unscheduled_pods_are_not_kept(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
+    pod = make("deny", node=False, nodeSelector={"nowhere": "at-all"})
+    done = cluster.force(path, pod)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == []
+    assert cluster.pod(pod) is None
+
+
+def test_F2_drained_node_can_be_deleted(cluster: Cluster, make: Callable[..., Object]) -> None:
+    """Its DaemonSet's pods are the node's own."""
+    pod = make("deny")
+    agent = make_pod("agent", pod["metadata"]["namespace"], pod["spec"]["nodeName"])
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "0-0", "controller": True}
+    agent["metadata"]["ownerReferences"] = [owner]
+    cluster.control_plane.api.create(agent)
+    cluster.control_plane.api.delete(pod, grace_period_seconds=0)
+    done = cluster.force("node", pod)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == []

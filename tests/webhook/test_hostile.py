@@ -1,0 +1,327 @@
+"""Hostile clients of the running server: each gets a clear answer or none, and everybody else is served on.
+
+No answer is a 500, no line of the log is a traceback, and the memory stays within the chart's limit.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from podrules.cluster.demo import demo_objects
+from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.faults.silence import HEAD, open_tls
+from tests.webhook.reviews import create_review, delete_review, pod_object
+from webhook.connections import MOST_CONNECTIONS
+from webhook.review import MAX_REVIEW_BYTES
+
+GOOD = create_review(pod_object(name="web"))
+DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
+MEMORY_LIMIT = 192 << 10
+"""KiB: the limit of the chart."""
+PADDED = b" " * 64
+SPEC = b'"spec": {'
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    with running_demo(tmp_path_factory.mktemp("hostile")) as running:
+        worker = running.worker
+        yield running
+        assert running.worker == worker, "the worker died"
+        assert "Traceback" not in running.log()
+        assert 'code="500"' not in running.metrics()
+
+
+def wait_for(condition: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def is_served(server: DemoServer) -> bool:
+    """Whether somebody else gets the usual answer."""
+    answer = server.ask("POST", "/validate", delete_review(DB_0))
+    return answer.status == 200 and b"at most one" in answer.body
+
+
+def is_answered(connection: http.client.HTTPSConnection) -> bool:
+    """Whether a review is answered on a connection, which stays open."""
+    connection.auto_open = 0 if connection.sock else 1
+    connection.request("POST", "/mutate", GOOD, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    return answer.status == 200 and b"uid" in answer.read()
+
+
+def read_some(connection: ssl.SSLSocket) -> bytes:
+    """What comes first; nothing from a connection that was cut off."""
+    with suppress(ssl.SSLError, ConnectionError):
+        return connection.recv(1 << 16)
+    return b""
+
+
+def read_all(connection: ssl.SSLSocket) -> bytes:
+    """What comes until the connection ends, however it does."""
+    parts = []
+    with suppress(ssl.SSLError, ConnectionError):
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def exchanged(server: DemoServer, *parts: bytes) -> bytes:
+    """What comes back for bytes on a connection, until the server ends it."""
+    with open_tls(server.port) as connection:
+        for part in parts:
+            connection.sendall(part)
+        return read_all(connection)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status", "words"),
+    [
+        pytest.param("POST", "/mutate", b"{}", {"Content-Type": "text/plain"}, 415, "Content-Type", id="wrong type"),
+        pytest.param("POST", "/mutate", b'{"kind": NaN}', {}, 400, "not valid JSON", id="NaN"),
+        pytest.param("POST", "/mutate", b'{"apiVersion": "\\ud800"}', {}, 400, "not valid JSON", id="a lone surrogate"),
+        pytest.param("POST", "/mutate", b'{"kind": 7, "a": "\xff"}', {}, 400, "not valid JSON", id="no UTF-8"),
+        pytest.param("POST", "/mutate", b"[" * 1_000_000, {}, 400, "recursion", id="deep"),
+        pytest.param(
+            "POST", "/mutate", GOOD.replace(b"admission.k8s.io/v1", b"admission.k8s.io/v9"), {}, 400, "v9", id="version"
+        ),
+        pytest.param(
+            "POST", "/mutate", GOOD.replace(b"AdmissionReview", b"PodList"), {}, 400, "PodList is not", id="wrong kind"
+        ),
+        pytest.param("POST", "/mutate", b"[" + b"0," * 200_000 + b"0]", {}, 400, "100000 values", id="too many values"),
+        pytest.param("POST", "/mutate", None, {"Content-Type": "application/json"}, 400, "not valid JSON", id="empty"),
+        pytest.param("GET", "/mutate", None, {}, 405, "method", id="GET of a review"),
+        pytest.param("POST", "/", GOOD, {}, 404, "not found", id="unknown path"),
+        pytest.param("POST", "/mutate/../../etc/passwd", GOOD, {}, 404, "not found", id="path upwards"),
+        pytest.param("DELETE", "/healthz", None, {}, 405, "method", id="DELETE of a probe"),
+        pytest.param("GET", "/readyz?" + "a" * 9000, None, {}, 414, "", id="a long address"),
+        pytest.param("GET", "/readyz", None, {"X-A": "a" * 9000}, 431, "", id="a long header"),
+        pytest.param("GET", "/readyz", None, {f"X-{n}": "a" for n in range(200)}, 431, "", id="many headers"),
+        pytest.param("GET", "/readyz", None, {"Expect": "wonders"}, 417, "", id="expectations"),
+    ],
+)
+def test_answered_with_an_error(
+    server: DemoServer, method: str, path: str, body: bytes | None, headers: dict[str, str], status: int, words: str
+) -> None:
+    answer = server.ask(method, path, body, headers)
+    assert answer.status == status
+    assert words in answer.body.decode()
+    assert answer.headers["Connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(HEAD.format(length=10 << 30), id="oversized"),
+        pytest.param(HEAD.format(length=MAX_REVIEW_BYTES + 1), id="one byte too many"),
+    ],
+)
+def test_oversized(server: DemoServer, head: str) -> None:
+    """Told at once; not a byte of the body is waited for."""
+    answer = exchanged(server, head.encode())
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert f"at most {MAX_REVIEW_BYTES} are read".encode() in answer
+
+
+def test_chunked(server: DemoServer) -> None:
+    head = HEAD.replace("Content-Length: {length}", "Transfer-Encoding: chunked").encode()
+    assert exchanged(server, head, b"2\r\n{}\r\n0\r\n\r\n").startswith(b"HTTP/1.1 411 ")
+
+
+@pytest.mark.parametrize(
+    "text", [b"\x00" * 100 + b"\r\n\r\n", b"GET\r\n\r\n", b"POST /mutate HTTP/9.9\r\n\r\n", b"\r\n" * 10_000]
+)
+def test_no_http(server: DemoServer, text: bytes) -> None:
+    answer = exchanged(server, text)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+    assert is_served(server)
+
+
+def test_headers_of_proxies_do_not_count(server: DemoServer) -> None:
+    """There is none before us: nobody says for another where he comes from, or what he asked for."""
+    headers = {"Script_Name": "/x", "X-Forwarded-Proto": "http", "X-Forwarded-For": "10.0.0.1"}
+    assert server.ask("GET", "/healthz", None, headers).status == 200
+    server.ask("POST", "/nowhere", GOOD, headers)
+    assert "10.0.0.1" not in server.log()
+
+
+def test_both_lengths(server: DemoServer) -> None:
+    """What a proxy may read otherwise than we do is refused."""
+    head = HEAD.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n").format(length=2).encode()
+    assert exchanged(server, head, b"0\r\n\r\n").startswith(b"HTTP/1.1 4")
+
+
+def test_half_closed(server: DemoServer) -> None:
+    """Who says no more is answered."""
+    with open_tls(server.port) as connection:
+        connection.sendall(HEAD.format(length=len(GOOD)).encode() + GOOD)
+        socket.socket.shutdown(connection, socket.SHUT_WR)
+        assert read_all(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_answer_comes_whole(server: DemoServer) -> None:
+    """Head and body in one TLS record, of which one read gives no more: each more wakes the client once more."""
+    with open_tls(server.port) as connection:
+        connection.sendall(HEAD.format(length=len(GOOD)).encode() + GOOD)
+        head, _, body = connection.recv(1 << 16).partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert body.endswith(b"}")
+
+
+def test_body_that_ends_early(server: DemoServer) -> None:
+    """It is counted; TLS lets nobody answer after such an end."""
+    refused = 'qos_webhook_refused_requests_total{code="400"}'
+    before = server.metric(refused)
+    with open_tls(server.port) as connection:
+        connection.sendall(HEAD.format(length=1000).encode() + b"{")
+        socket.socket.shutdown(connection, socket.SHUT_WR)
+        read_all(connection)
+    wait_for(lambda: server.metric(refused) == before + 1, "it is counted")
+
+
+def test_pipelined(server: DemoServer) -> None:
+    """All are answered in their order, and others in between."""
+    count = 200
+    one = HEAD.format(length=len(GOOD)).encode() + GOOD
+    last = one.replace(b"POST /mutate", b"POST /nowhere")
+    answer = exchanged(server, one * count + last)
+    assert answer.count(b"HTTP/1.1 200 ") == count
+    assert answer.count(b"HTTP/1.1 404 ") == 1
+    assert is_served(server)
+
+
+def test_plain_http_on_the_tls_port(server: DemoServer) -> None:
+    before = server.metric('qos_webhook_closed_connections_total{reason="tls"}')
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n")
+        with suppress(ConnectionError):
+            assert connection.recv(1 << 16) == b""
+    wait_for(lambda: server.metric('qos_webhook_closed_connections_total{reason="tls"}') > before, "it is counted")
+    assert "127.0.0.1: the TLS handshake failed: HTTP_REQUEST" in server.log()
+
+
+def test_old_tls(server: DemoServer) -> None:
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname = False
+    old.verify_mode = ssl.CERT_NONE
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        server.ask("GET", "/healthz", context=old)
+
+
+def test_renegotiation(server: DemoServer) -> None:
+    """Each would cost us much more than the client: the connection ends."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl, the only client here that renegotiates")
+    done = subprocess.run(
+        [openssl, "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2"],
+        input="R\nGET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "RENEGOTIATING" in done.stdout + done.stderr
+    assert "no renegotiation" in done.stderr
+    assert "200 OK" not in done.stdout
+
+
+def test_more_connections_than_there_may_be(server: DemoServer) -> None:
+    """Whoever comes is let in; those that say nothing go, and whoever had an answer stays."""
+    with ExitStack() as stack:
+        used = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
+        stack.callback(used.close)
+        assert is_answered(used)
+        for _ in range(MOST_CONNECTIONS + 100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+        assert is_served(server)
+        wait_for(lambda: server.metric('qos_webhook_closed_connections_total{reason="full"}') > 0, "some go")
+        assert is_answered(used)
+
+
+def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
+    """A good review with as many pieces at one place as there may be bytes, which are more than there may be values."""
+    at = GOOD.index(SPEC)
+    start, rest = GOOD[:at] + before, after + GOOD[at:]
+    count = (MAX_REVIEW_BYTES - len(start) - len(rest) - len(piece)) // len(piece)
+    return start + piece * count + piece.rstrip(b",") + rest
+
+
+def _dense(before: bytes, piece: bytes, after: bytes) -> bytes:
+    """As many pieces as there may be values, and blanks for the rest."""
+    at = GOOD.index(SPEC)
+    body = GOOD[:at] + before + piece * 99_000 + piece.rstrip(b",") + after + GOOD[at:]
+    return body + b" " * (MAX_REVIEW_BYTES - len(body))
+
+
+@pytest.mark.parametrize("fill", [_filled, _dense])
+def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]) -> None:
+    """Bodies that are as long as they may be, of many small values, several at once."""
+    shapes: Sequence[tuple[bytes, bytes, bytes]] = (
+        (b'"spec": {"containers": [', b"{},", b"]}, "),
+        (b'"spec": {"containers": [', b"[],", b"]}, "),
+        (b'"spec": {"topologySpreadConstraints": [', b"{},", b"]}, "),
+        (b'"spec": {"tolerations": [', b"{},", b"]}, "),
+        (b'"spec": {"volumes": [', b"{},", b"]}, "),
+        (b'"status": {"conditions": [', b"{},", b"]}, "),
+    )
+    bodies = [fill(*shape) for shape in shapes]
+    with ExitStack() as stack:
+        connections = [stack.enter_context(open_tls(server.port, timeout=60)) for _ in bodies]
+        # Those that there is no room for are told so, and cut off while they still speak.
+        for connection, body in zip(connections, bodies, strict=True):
+            with suppress(ssl.SSLError, ConnectionError):
+                connection.sendall(HEAD.format(length=len(body)).encode() + body[:-1])
+        for connection, body in zip(connections, bodies, strict=True):
+            with suppress(ssl.SSLError, ConnectionError):
+                connection.sendall(body[-1:])
+        answers = [read_some(connection)[:12] for connection in connections]
+        assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
+        assert answers[0] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
+    assert is_served(server)
+    status_file = Path(f"/proc/{server.worker}/status").read_text()
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status_file)
+    assert peak is not None
+    print(f"peak {int(peak.group(1)) >> 10} MiB")
+    assert int(peak.group(1)) < MEMORY_LIMIT
+
+
+def test_a_repeated_fault_is_told_a_few_times(server: DemoServer) -> None:
+    before, started = server.log().count("Content-Type"), time.monotonic()
+    for _ in range(50):
+        server.ask("POST", "/mutate", b"{}", {"Content-Type": "text/plain"})
+    # Ten times in ten seconds, which may begin and end anywhere.
+    whiles = 2 + int((time.monotonic() - started) / 10)
+    assert server.log().count("Content-Type") - before <= 10 * whiles
+
+
+def test_client_that_breaks_off_is_no_fault(server: DemoServer) -> None:
+    def lines() -> list[str]:
+        """Those of a review that took its time are no fault of any client."""
+        return [line for line in server.log().splitlines() if " webhook.review: " not in line]
+
+    before = lines()
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30):
+            pass
+        with ANYBODY.wrap_socket(socket.create_connection(("127.0.0.1", server.port), timeout=30)) as connection:
+            connection.sendall(b"POST /mut")
+    assert is_served(server)
+    assert lines() == before

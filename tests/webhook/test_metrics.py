@@ -1,0 +1,220 @@
+"""The metrics: of a running server, of caches and certificates, and that each is documented."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from podrules.cluster.demo import demo_objects
+from podrules.cluster.kinds import NAMESPACES
+from podrules.cluster.reflector import Reflector
+from tests.webhook.clusters import make_cluster
+from tests.webhook.demo_server import DemoServer, running_demo
+from tests.webhook.reviews import create_review, delete_review, pod_object
+from webhook.app import create_app
+from webhook.cached import CachedNamespace, NamespaceMeta
+from webhook.certificates.status import CertificateStatus
+from webhook.cluster import Cluster
+from webhook.metrics import Metrics, Watched
+from webhook.reviews import REVIEW_PATHS
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "webhook.md"
+DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    """Every series and its value."""
+    found = {}
+    for family in text_string_to_metric_families(metrics.render().decode()):
+        for sample in family.samples:
+            labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
+            found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return found
+
+
+def client_of(cluster: Cluster, metrics: Metrics, waiting_for: tuple[str, ...] = ()) -> FlaskClient:
+    return create_app(cluster, lambda: waiting_for, lambda: False, metrics=metrics).test_client()
+
+
+def outcomes(metrics: Metrics) -> dict[str, float]:
+    """The reviews that were counted."""
+    prefix = "qos_webhook_reviews_total"
+    return {name.removeprefix(prefix): value for name, value in samples(metrics).items() if prefix in name and value}
+
+
+class BrokenCluster(Cluster):
+    """A mistake of ours."""
+
+    def __init__(self) -> None:
+        pass
+
+    def namespace(self, name: str) -> CachedNamespace:
+        raise ZeroDivisionError(name)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "outcome"),
+    [
+        pytest.param("/validate", delete_review(DB_0), "warned", id="warned"),
+        pytest.param("/validate", delete_review(DB_0, seconds=30), "allowed", id="allowed"),
+        pytest.param("/validate", create_review(pod_object(priorityClassName="none")), "denied", id="denied"),
+        pytest.param(
+            "/mutate", create_review(pod_object(priorityClassName="high", priority=None)), "patched", id="patched"
+        ),
+        pytest.param("/mutate", create_review({**pod_object(), "spec": 7}), "unreadable", id="unreadable"),
+    ],
+)
+def test_reviews_are_counted_by_outcome(path: str, body: bytes, outcome: str, demo_cluster: Cluster) -> None:
+    metrics = Metrics(REVIEW_PATHS)
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
+    ]
+    cluster = demo_cluster if outcome in {"warned", "allowed"} else make_cluster(classes)
+    answer = client_of(cluster, metrics).post(path, data=body, content_type="application/json")
+    assert answer.status_code == 200
+    assert outcomes(metrics) == {f"{{outcome={outcome},path={path}}}": 1}
+    assert samples(metrics)[f"qos_webhook_review_duration_seconds_count{{path={path}}}"] == 1
+
+
+def test_crashing_handler_lets_through_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Metrics(REVIEW_PATHS)
+    client = client_of(BrokenCluster(), metrics)
+    answer = client.post("/mutate", data=create_review(pod_object(name="web")), content_type="application/json")
+    uid = "705ab4f5-6393-11e8-b7cc-42010a800002"
+    assert answer.get_json()["response"] == {"uid": uid, "allowed": True}
+    assert outcomes(metrics) == {"{outcome=failed,path=/mutate}": 1}
+    assert f"review {uid} of pods was let through without a look" in caplog.text
+
+
+def test_not_ready_is_worth_asking_again(demo_cluster: Cluster) -> None:
+    """client-go asks again on a 503 that says when; the connection is closed, so that another replica may answer."""
+    metrics = Metrics(REVIEW_PATHS)
+    client = client_of(demo_cluster, metrics, ("services",))
+    answer = client.post("/mutate", data=create_review(pod_object()), content_type="application/json")
+    assert answer.status_code == 503
+    assert answer.get_data(as_text=True) == "not ready: waiting for services\n"
+    assert answer.headers["Retry-After"] == "0"
+    assert samples(metrics)["qos_webhook_refused_requests_total{code=503}"] == 1
+    assert outcomes(metrics) == {}
+
+
+def test_ready_while_a_review_waits(demo_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.reviews._HOLD_SECONDS", 60)
+    missing = [["services"], ["services"], []]
+    app = create_app(demo_cluster, lambda: missing.pop(0), lambda: False)
+    answer = app.test_client().post("/mutate", data=create_review(pod_object()), content_type="application/json")
+    assert answer.status_code == 200
+    assert missing == []
+
+
+class _Silent:
+    """An API server that is not there: the cache is filled by hand."""
+
+    def get(self, path: str, accept: str = "application/json") -> Any:
+        raise AssertionError(f"{path}: {accept}")
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        raise AssertionError(f"{path}: {idle_timeout}")
+
+
+def test_caches_certificate_and_connections() -> None:
+    cache = Reflector(_Silent(), NAMESPACES, CachedNamespace)
+    status = CertificateStatus(
+        not_after=datetime(2027, 1, 1, tzinfo=UTC), authority_not_after=None, writer=True, renewals=2, failures=1
+    )
+    metrics = Metrics()
+    metrics.look_at(
+        Watched(caches=[cache], ready=lambda: cache.synced, certificate=lambda: status, connections=lambda: {"idle": 3})
+    )
+    assert samples(metrics)["qos_webhook_ready"] == 0
+    assert "qos_webhook_cache_age_seconds{cache=namespaces}" not in samples(metrics)
+    cache.fill([CachedNamespace(metadata=NamespaceMeta(name=name)) for name in ("shop", "data")])
+    cache.heard_at = time.monotonic() - 100
+    found = samples(metrics)
+    assert found["qos_webhook_ready"] == 1
+    assert 100 <= found.pop("qos_webhook_cache_age_seconds{cache=namespaces}") < 200
+    expected = {
+        "qos_webhook_cache_synced{cache=namespaces}": 1,
+        "qos_webhook_cache_objects{cache=namespaces}": 2,
+        "qos_webhook_cache_lists_total{cache=namespaces}": 1,
+        "qos_webhook_cache_watches_total{cache=namespaces}": 0,
+        "qos_webhook_cache_failures_total{cache=namespaces}": 0,
+        "qos_webhook_certificate_expiry_timestamp_seconds": 1798761600,
+        "qos_webhook_certificate_writer": 1,
+        "qos_webhook_certificate_renewals_total": 2,
+        "qos_webhook_certificate_failures_total": 1,
+        "qos_webhook_connections{state=idle}": 3,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    assert "qos_webhook_authority_expiry_timestamp_seconds" not in found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    with running_demo(tmp_path_factory.mktemp("metrics"), "--log-format=json") as running:
+        yield running
+
+
+def test_of_a_running_server(server: DemoServer) -> None:
+    assert server.metric("qos_webhook_ready") == 1
+    reviews = 'qos_webhook_reviews_total{outcome="warned",path="/validate"}'
+    before = server.metric(reviews)
+    assert server.ask("POST", "/validate", delete_review(DB_0)).status == 200
+    assert server.metric(reviews) == before + 1
+    assert server.metric("process_resident_memory_bytes") > 0
+    assert server.metric('qos_webhook_cache_synced{cache="services"}') == 1
+    assert server.metric('qos_webhook_connections{state="request"}') == 0
+
+
+def test_every_metric_is_documented(server: DemoServer) -> None:
+    named = set(re.findall(r"^# TYPE (qos_webhook_\w+) ", server.metrics(), re.MULTILINE))
+    documented = set(re.findall(r"^\| `(qos_webhook_\w+)`", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
+    of_certificates = {name for name in documented if "_certificate_" in name or "_authority_" in name}
+    # Counters begin with the first of their kind, and the demo cluster has no certificate that anybody keeps.
+    later = {"qos_webhook_refused_requests_total", "qos_webhook_closed_connections_total"}
+    assert {name for name in named if not name.endswith("_created")} | of_certificates | later == documented
+
+
+def test_only_metrics_are_served_there(server: DemoServer) -> None:
+    for path in ("/", "/mutate", "/debug"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{server.metrics_port}{path}", timeout=30)
+
+
+def test_lines_of_the_server_are_json(server: DemoServer) -> None:
+    """Those of gunicorn, too."""
+    server.ask("POST", "/validate", create_review({**pod_object(name="web"), "spec": 7}))
+    lines = [json.loads(line) for line in server.log().splitlines()]
+    assert {"gunicorn.error", "webhook.review"} <= {line["logger"] for line in lines}
+    # Of others that were slow it tells as well.
+    (review,) = [line for line in lines if line["logger"] == "webhook.review" and line["outcome"] == "unreadable"]
+    assert review["object"] == "pods/shop/web"
+
+
+def test_address_that_is_taken(server: DemoServer, tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "qos-webhook"
+    taken = f"127.0.0.1:{server.metrics_port}"
+    done = subprocess.run(
+        [program, "--demo", "--address=127.0.0.1:0", f"--metrics-address={taken}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 3
+    assert f"error: --metrics-address {taken}: " in done.stderr
+    assert "Traceback" not in done.stderr

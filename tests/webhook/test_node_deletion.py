@@ -1,0 +1,167 @@
+"""Who is told of the pods that go with a Node, and which of them may keep it from being deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
+from tests.webhook.reviews import controlled_by, node_deletion_review, pod_object
+from webhook.handlers import validate
+from webhook.response import ALLOWED, Answer
+from webhook.review import decode_review
+
+Object = dict[str, Any]
+UID = "2c5b1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
+CONFIRM = "kubectl-qos.io/confirm-force-delete"
+WITHOUT = "without the Node, pod garbage collection force deletes"
+DRAIN = "rain it first: kubectl drain node-1 --ignore-daemonsets"
+OFF = (
+    "nce node-1 is off for certain: kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+)
+
+
+def make_node(
+    *, ready: str = "True", annotations: Mapping[str, str] | None = None, finalizers: Iterable[str] = ()
+) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "node-1", "uid": UID, "annotations": annotations or {}, "finalizers": list(finalizers)},
+        "status": {"conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-21T03:02:56Z"}]},
+    }
+
+
+def make_pod(name: str, kind: str = "", *, namespace: str = "shop", phase: str = "Running", **spec: Any) -> Object:
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    owner = {"apiVersion": group, "kind": kind, "metadata": {"name": "owner", "uid": "1"}}
+    pod = pod_object(
+        name=name,
+        namespace=namespace,
+        owner=controlled_by(owner) if kind else None,
+        **{"nodeName": "node-1", **spec},
+    )
+    pod["status"]["phase"] = phase
+    return pod
+
+
+def answer_to(
+    *pods: Object,
+    node: Object | None = None,
+    modes: Mapping[str, str] | None = None,
+    user: str = "jane",
+    groups: tuple[str, ...] = (),
+) -> Answer:
+    node = make_node() if node is None else node
+    spaces = [make_namespace(name, force_delete=mode) for name, mode in (modes or {}).items()]
+    cluster = make_cluster([*spaces, node, *pods])
+    return validate(decode_review(node_deletion_review(node, user=user, groups=groups)), cluster)
+
+
+def test_F1_node_deletion_names_its_pods_and_the_drain() -> None:
+    answer = answer_to(make_pod("web", "ReplicaSet"), make_pod("db-0", "StatefulSet"))
+    assert answer == Answer(
+        warnings=(
+            f"node-1: {WITHOUT} 2 pods that may still run: shop/db-0 (StatefulSet, at most one), shop/web",
+            f"D{DRAIN}",
+        )
+    )
+
+
+def test_F1_node_deletion_names_three_pods_at_most() -> None:
+    (line, _) = answer_to(*(make_pod(f"web-{number}") for number in range(5))).warnings
+    assert line.endswith("5 pods that may still run: shop/web-0, shop/web-1, shop/web-2 and 2 more")
+
+
+def test_F1_node_deletion_with_the_longest_names_is_short() -> None:
+    pods = [make_pod(f"{number}" + "p" * 200, namespace="s" * 63) for number in range(3)]
+    (line, _) = answer_to(*pods).warnings
+    assert line == f"node-1: {WITHOUT} 3 pods that may still run"
+
+
+def test_F1_silent_node() -> None:
+    (line, remedy) = answer_to(make_pod("web"), node=make_node(ready="Unknown")).warnings
+    assert line == f"node-1, silent since 03:02:56 UTC: {WITHOUT} 1 pod that may still run: shop/web"
+    assert remedy == f"O{OFF}"
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([], id="no pods"),
+        pytest.param([make_pod("agent", "DaemonSet")], id="a DaemonSet's"),
+        pytest.param([make_pod("job", "Job", phase="Succeeded")], id="finished"),
+        pytest.param([make_pod("web", nodeName="node-2")], id="of another node"),
+    ],
+)
+def test_F1_drained_node_is_no_concern(pods: Iterable[Object]) -> None:
+    assert answer_to(*pods, modes={"shop": "deny"}) == ALLOWED
+
+
+def test_F1_mirror_pods_are_no_concern() -> None:
+    pod = make_pod("etcd")
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
+    assert answer_to(pod, modes={"shop": "deny"}) == ALLOWED
+
+
+def test_F2_confirm_names_the_command_for_the_node() -> None:
+    answer = answer_to(make_pod("web"), modes={"shop": "confirm"})
+    assert answer.denial == (
+        f"node-1: {WITHOUT} 1 pod that may still run: shop/web; to be confirmed for namespace shop: "
+        f"kubectl annotate node node-1 {CONFIRM}={UID} --overwrite"
+    )
+
+
+def test_F2_confirmed_node() -> None:
+    answer = answer_to(make_pod("web"), node=make_node(annotations={CONFIRM: UID}), modes={"shop": "confirm"})
+    assert answer.allowed
+    assert len(answer.warnings) == 2
+
+
+def test_F2_strictest_namespace_counts() -> None:
+    pods = [make_pod("a", namespace="data"), make_pod("b", namespace="shop"), make_pod("c", namespace="web")]
+    modes = {"data": "warn", "shop": "deny", "web": "confirm"}
+    answer = answer_to(*pods, modes=modes, node=make_node(annotations={CONFIRM: UID}))
+    assert answer.denial.endswith(f"data/a, shop/b, web/c; forbidden by namespace shop; d{DRAIN}")
+
+
+def test_F2_own_period_of_0_keeps_no_node() -> None:
+    answer = answer_to(make_pod("web", terminationGracePeriodSeconds=0), modes={"shop": "deny"})
+    assert answer.allowed
+    assert answer.warnings
+
+
+def test_F2_node_with_finalizers_is_never_refused() -> None:
+    """Whoever set them goes on with it: Karpenter drains it then."""
+    answer = answer_to(make_pod("web"), node=make_node(finalizers=["karpenter.sh/termination"]), modes={"shop": "deny"})
+    assert answer == Answer(
+        warnings=("node-1: when its finalizers are done, what still runs there is force deleted, now 1 pod: shop/web",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "groups"),
+    [
+        pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
+        pytest.param("system:kube-controller-manager", (), id="all controllers as one user"),
+        pytest.param("system:serviceaccount:kube-system:node-controller", (), id="node controller"),
+        pytest.param("system:cloud-controller-manager", (), id="the cloud's controllers as one user"),
+        pytest.param("system:serviceaccount:kube-system:cloud-controller-manager", (), id="and under an account"),
+    ],
+)
+def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...]) -> None:
+    assert answer_to(make_pod("web"), modes={"shop": "deny"}, user=user, groups=groups) == ALLOWED
+
+
+def test_F1_pods_that_cannot_be_read_are_said_and_hinder_nobody() -> None:
+    cluster = make_cluster([make_namespace(force_delete="deny")], live=SilentSource())
+    answer = validate(decode_review(node_deletion_review(make_node())), cluster)
+    assert answer == Answer(warnings=("node-1: which pods its deletion would force delete cannot be read",))
+
+
+def test_F2_label_that_is_no_mode_is_said() -> None:
+    answer = answer_to(make_pod("web"), modes={"shop": "denny"})
+    assert answer.allowed
+    assert answer.warnings[2].startswith("Namespace shop: label kubectl-qos.io/force-delete=denny is none of")

@@ -1,0 +1,535 @@
+"""Rules of namespaces, templates and constraints on a real API server: the chart twice, with other values each time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.processes import stop_all
+from tests.e2e.objects import make_class
+from tests.webhook.asking import (
+    WORKLOADS,
+    Asked,
+    make_pod,
+    make_service,
+    make_workload,
+    path_of,
+    priority_of,
+    template_of,
+    with_labels,
+)
+from tests.webhook.balancer import Balancer
+from tests.webhook.installation import ZONE, Installation, chart_values
+
+pytestmark = pytest.mark.controlplane
+
+RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+HOST = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+USUAL_VALUES = {
+    "priorityClasses": {
+        "defaults": {"usual-configured": "rules-low", "usual-gone": "rules-gone"},
+        "allowed": {"usual-limited*": ["rules-low", "rules-never"], "usual-limited-free": ["*"]},
+    },
+    "lint": {"topologyKeys": True},
+}
+STRICT_VALUES = {
+    "priorityClasses": {"allowed": {"strict-limited": ["rules-low"]}, "templates": "deny"},
+    "lint": {"spreadSelectors": False},
+    "warnings": "verbose",
+}
+LENIENT_VALUES = {
+    "priorityClasses": {"allowed": {"lenient-limited*": ["rules-low"]}, "disallowed": "warn", "templates": "deny"}
+}
+
+
+@pytest.fixture(scope="module")
+def classes(control_plane: ControlPlane) -> Iterator[None]:
+    """Three classes."""
+    made = (
+        make_class("rules-low", 10),
+        make_class("rules-never", 20, preemptionPolicy="Never"),
+        make_class("rules-high", 1000),
+    )
+    with control_plane.holding(made):
+        yield
+
+
+def _installed(
+    control_plane: ControlPlane, helm: Path, folder: Path, name: str, values: Callable[[int], Object]
+) -> Iterator[Asked]:
+    """The chart, asked about namespaces that carry its label, and a running replica."""
+    namespace = f"{name}-system"
+    control_plane.create_namespace(namespace)
+    installation = Installation(control_plane, helm, folder, namespace=namespace, release=name)
+    asked = Asked(control_plane, name)
+    probe = make_pod(
+        asked.namespace("probe", labels={"kubectl-qos.io/default-priority-class": "rules-low"}),
+        "probe",
+        terminationGracePeriodSeconds=0,
+    )
+    with Balancer() as balancer:
+        given = values(balancer.port)
+        given["webhook"]["namespaceMatchExpressions"] = [{"key": "asked", "operator": "In", "values": [name]}]
+        installation.install(given)
+        replica = installation.start_replica()
+        balancer.add(replica.port)
+
+        def answers() -> bool:
+            path = control_plane.api.path("v1", "Pod", probe["metadata"]["namespace"])
+            made = control_plane.api.request("POST", path, probe, query={"dryRun": "All"})
+            # Both kinds of webhooks: one fills in the class, the other warns of the grace.
+            warned = any("terminationGracePeriodSeconds: 0" in text for text in control_plane.api.warnings)
+            return bool(made["spec"]["priority"] == 10) and warned
+
+        try:
+            control_plane.wait_for(answers, "the webhook is asked")
+            yield asked
+        finally:
+            installation.uninstall()
+            stop_all([replica.process], timeout=2)
+
+
+@pytest.fixture(scope="module")
+def usual(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
+    """With rules for namespaces, and defaults of type List."""
+    zone = {**ZONE, "matchLabelKeys": ["pod-template-hash"]}
+    yield from _installed(
+        control_plane, helm, tmp_path_factory.mktemp("usual"), "usual",
+        lambda port: chart_values(
+            port, zone, **{
+                **USUAL_VALUES,
+                "clusterDefaultConstraints": {
+                    **chart_values(port, zone)["clusterDefaultConstraints"],
+                    "namespaces": {"usual-racks": [RACK], "usual-plain*": []},
+                },
+            },
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def strict(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
+    """Templates are refused, people are told of defaults, those of type System are written, without the hash."""
+    constraints = {"writeSystemDefaults": True, "leaveOutTemplateHash": True}
+    yield from _installed(
+        control_plane, helm, tmp_path_factory.mktemp("strict"), "strict",
+        lambda port: {**chart_values(port), **STRICT_VALUES, "clusterDefaultConstraints": constraints},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lenient(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
+    """Of classes that are not allowed people are warned only."""
+    yield from _installed(
+        control_plane, helm, tmp_path_factory.mktemp("lenient"), "lenient",
+        lambda port: {**chart_values(port), **LENIENT_VALUES},
+    )  # fmt: skip
+
+
+# The class of pods that name none
+
+
+def test_P1_label_of_the_namespace_gives_the_default_class(usual: Asked) -> None:
+    pod = make_pod(usual.namespace("labelled", labels={"kubectl-qos.io/default-priority-class": "rules-low"}))
+    assert usual.create(pod) == ""
+    assert priority_of(usual.stored(pod)) == ("rules-low", 10, "PreemptLowerPriority")
+
+
+def test_P2_default_class_brings_its_preemption_policy(usual: Asked) -> None:
+    pod = make_pod(usual.namespace("never", labels={"kubectl-qos.io/default-priority-class": "rules-never"}))
+    usual.create(pod)
+    assert priority_of(usual.stored(pod)) == ("rules-never", 20, "Never")
+
+
+def test_P1_configuration_gives_the_default_class_and_a_label_another(usual: Asked) -> None:
+    namespace = usual.namespace("configured")
+    pod, named = make_pod(namespace), make_pod(namespace, "named", priorityClassName="rules-high")
+    usual.create(pod, named)
+    assert priority_of(usual.stored(pod)) == ("rules-low", 10, "PreemptLowerPriority")
+    assert priority_of(usual.stored(named)) == ("rules-high", 1000, "PreemptLowerPriority")
+
+    usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/default-priority-class=rules-never")
+    path = usual.control_plane.api.path("v1", "Pod", namespace)
+
+    def follows_the_label() -> bool:
+        made = usual.control_plane.api.request("POST", path, make_pod(namespace, "next"), query={"dryRun": "All"})
+        return priority_of(made["spec"]) == ("rules-never", 20, "Never")
+
+    usual.control_plane.wait_for(follows_the_label, "the label is seen")
+
+
+def test_P1_default_class_of_a_controllers_pods(usual: Asked) -> None:
+    namespace = usual.namespace("owned", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    workload = make_workload("Deployment", namespace)
+    workload["spec"]["replicas"] = 1
+    usual.create(workload)
+    assert [priority_of(pod["spec"])[:2] for pod in usual.pods_of(namespace)] == [("rules-low", 10)]
+
+
+@pytest.fixture
+def global_default(control_plane: ControlPlane) -> Iterator[str]:
+    """A global default, for as short as possible: it is everybody's."""
+    made = make_class("rules-global", 5, globalDefault=True)
+    control_plane.apply([made])
+    path = control_plane.api.path("v1", "Pod", "default")
+
+    def priority() -> int:
+        pod = make_pod("default", "probe")
+        found: int = control_plane.api.request("POST", path, pod, query={"dryRun": "All"})["spec"]["priority"]
+        return found
+
+    control_plane.wait_for(lambda: priority() == 5, "the API server goes by the global default")
+    yield "rules-global"
+    control_plane.api.delete(made)
+    control_plane.wait_for(lambda: priority() == 0, "the global default is forgotten")
+
+
+def test_P1_default_of_the_namespace_comes_before_the_global_one(usual: Asked, global_default: str) -> None:
+    labelled = usual.namespace("before", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    other = usual.namespace("other")
+    pods = (
+        make_pod(labelled),
+        make_pod(labelled, "named", priorityClassName=global_default),
+        make_pod(other),
+    )
+    path = usual.control_plane.api.path("v1", "Pod", labelled)
+
+    def known() -> bool:
+        made = usual.control_plane.api.request("POST", path, pods[0], query={"dryRun": "All"})
+        return priority_of(made["spec"])[0] == "rules-low"
+
+    # Until the webhook has heard of the new global default, it takes it for the author's choice.
+    usual.control_plane.wait_for(known, "the webhook knows the global default")
+    usual.create(*pods)
+    assert [priority_of(usual.stored(pod))[:2] for pod in pods] == [
+        ("rules-low", 10),
+        (global_default, 5),
+        (global_default, 5),
+    ]
+
+
+def test_P1_default_class_that_does_not_exist_is_told_and_hinders_nobody(usual: Asked) -> None:
+    pod = make_pod(usual.namespace("gone"))
+    assert usual.create(pod) == (
+        "Warning: namespace usual-gone: its default class is not given: "
+        "no PriorityClass with name rules-gone was found\n"
+    )
+    assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
+
+
+def test_P1_class_made_a_moment_ago_is_given(usual: Asked) -> None:
+    for number in range(5):
+        made = make_class(f"rules-new-{number}", 30 + number)
+        usual.control_plane.apply([made])
+        namespace = usual.namespace(
+            f"new-{number}", labels={"kubectl-qos.io/default-priority-class": f"rules-new-{number}"}
+        )
+        pod = make_pod(namespace)
+        assert usual.create(pod) == ""
+        assert priority_of(usual.stored(pod))[:2] == (f"rules-new-{number}", 30 + number)
+        usual.control_plane.api.delete(made)
+
+
+# Allowed classes
+
+
+def test_P1_class_that_the_namespace_does_not_allow_is_refused(usual: Asked) -> None:
+    pod = make_pod(usual.namespace("limited"), priorityClassName="rules-high")
+    assert (
+        'admission webhook "pods.validate.kubectl-qos.io" denied the request: pods "web" is forbidden: PriorityClass '
+        "rules-high is not allowed in namespace usual-limited (allowed: rules-low, rules-never)"
+    ) in usual.create(pod, check=False)
+    pod["spec"]["priorityClassName"] = "rules-never"
+    assert usual.create(pod) == ""
+
+
+def test_P1_class_that_the_namespace_does_not_allow_is_only_warned_of_when_asked_for(lenient: Asked) -> None:
+    """Nor are templates refused then, for their pods will not be."""
+    namespace = lenient.namespace("limited")
+    pod = make_pod(namespace, priorityClassName="rules-high")
+    problem = f"PriorityClass rules-high is not allowed in namespace {namespace} (allowed: rules-low)"
+    assert lenient.create(pod) == f"Warning: spec.priorityClassName: {problem}\n"
+    assert priority_of(lenient.stored(pod))[:2] == ("rules-high", 1000)
+    for kind in WORKLOADS:
+        said = _dry_run(lenient, make_workload(kind, namespace, priorityClassName="rules-high"))
+        assert said == f"Warning: {path_of(kind)}.priorityClassName: {problem}\n"
+    unknown = make_workload("Deployment", namespace, priorityClassName="rules-gone")
+    assert "denied the request" in _dry_run(lenient, unknown, check=False)
+
+
+def test_P1_most_specific_list_counts(usual: Asked) -> None:
+    free = make_pod(usual.namespace("limited-free"), priorityClassName="rules-high")
+    assert usual.create(free) == ""
+    said = usual.create(make_pod(usual.namespace("limited-more"), priorityClassName="rules-high"), check=False)
+    assert "not allowed in namespace usual-limited-more" in said
+
+
+def test_P1_label_cannot_name_a_class_that_is_not_allowed(usual: Asked) -> None:
+    pod = make_pod(usual.namespace("limited-label", labels={"kubectl-qos.io/default-priority-class": "rules-high"}))
+    usual.create(pod)
+    assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
+
+
+def test_P1_pods_of_a_template_that_is_warned_of_are_refused(usual: Asked) -> None:
+    """What the warning says comes true: the ReplicaSet makes no pod, and says why."""
+    namespace = usual.namespace("limited-owned")
+    workload = make_workload("Deployment", namespace, priorityClassName="rules-high")
+    workload["spec"]["replicas"] = 1
+    assert usual.create(workload) == (
+        "Warning: spec.template.spec.priorityClassName: PriorityClass rules-high is not allowed in namespace "
+        "usual-limited-owned (allowed: rules-low, rules-never), its pods will be refused\n"
+    )
+
+    def told() -> bool:
+        events = usual.control_plane.api.list_items("v1", "Event", namespace)
+        reasons = [event["message"] for event in events if event["reason"] == "FailedCreate"]
+        return any("PriorityClass rules-high is not allowed" in reason for reason in reasons)
+
+    usual.control_plane.wait_for(told, "the event of the ReplicaSet")
+    assert usual.control_plane.api.list_items("v1", "Pod", namespace) == []
+
+
+# Quotas
+
+
+def test_P1_quota_counts_the_class_that_was_filled_in(usual: Asked) -> None:
+    namespace = usual.namespace("quota", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    for name in ("rules-low", "rules-high"):
+        usual.limit(namespace, name, 0)
+    usual.raise_limit(namespace, "rules-low", 1)
+    usual.control_plane.wait_for(lambda: usual.refuses_more(namespace, "rules-high"), "the other quota holds")
+    usual.create(make_pod(namespace))
+    assert usual.used(namespace, "rules-low") == "1"
+    assert "exceeded quota: rules-low" in usual.create(make_pod(namespace, "second"), check=False)
+    assert "exceeded quota: rules-high" in usual.create(
+        make_pod(namespace, priorityClassName="rules-high"), check=False
+    )
+
+
+def test_P1_refusal_costs_no_quota(usual: Asked) -> None:
+    namespace = usual.namespace("limited-quota")
+    usual.limit(namespace, "rules-high", 5)
+    said = usual.create(make_pod(namespace, priorityClassName="rules-high"), check=False)
+    assert "PriorityClass rules-high is not allowed" in said
+    assert usual.used(namespace, "rules-high") == "0"
+
+
+# Templates
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_P1_template_of_a_class_that_pods_may_not_have_is_warned_of(usual: Asked, kind: str) -> None:
+    namespace = usual.namespace(f"limited-{kind.lower()}")
+    workload = make_workload(kind, namespace, priorityClassName="rules-hihg")
+    unknown = (
+        f"Warning: {path_of(kind)}.priorityClassName: no PriorityClass with name rules-hihg was found, "
+        "its pods will be refused; did you mean rules-high or rules-low?\n"
+    )
+    not_allowed = (
+        f"Warning: {path_of(kind)}.priorityClassName: PriorityClass rules-high is not allowed in namespace {namespace} "
+        "(allowed: rules-low, rules-never), its pods will be refused\n"
+    )
+    assert usual.create(workload) == unknown
+    if kind == "Job":
+        # Its template cannot change.
+        workload["metadata"]["name"] = "next"
+    template_of(workload)["spec"]["priorityClassName"] = "rules-high"
+    assert (usual.create if kind == "Job" else usual.apply)(workload) == not_allowed
+    if kind != "Job":
+        template_of(workload)["spec"]["priorityClassName"] = "rules-low"
+        assert usual.apply(workload) == ""
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_P1_template_is_refused_when_asked_for(strict: Asked, kind: str) -> None:
+    namespace = strict.namespace(f"templates-{kind.lower()}")
+    workload = make_workload(kind, namespace, priorityClassName="rules-hihg")
+    refusal = (
+        f'admission webhook "workloads.kubectl-qos.io" denied the request: {WORKLOADS[kind][1]} "web" is forbidden: '
+        f"{path_of(kind)}.priorityClassName: no PriorityClass with name rules-hihg was found, "
+        "its pods will be refused; did you mean rules-high or rules-low?"
+    )
+    assert refusal in strict.create(workload, check=False)
+    template_of(workload)["spec"]["priorityClassName"] = "rules-low"
+    assert strict.create(workload) == ""
+    if kind != "Job":
+        template_of(workload)["spec"]["priorityClassName"] = "rules-hihg"
+        assert refusal in strict.apply(workload, check=False)
+
+
+def test_P1_template_that_was_stored_before_can_be_scaled_changed_and_deleted(strict: Asked) -> None:
+    """The class goes away later: nobody may be kept from cleaning up, finalizers least of all."""
+    control_plane = strict.control_plane
+    namespace = strict.namespace("stored")
+    made = make_class("rules-passing", 40)
+    control_plane.apply([made])
+    workload = make_workload("Deployment", namespace, priorityClassName="rules-passing")
+    workload["metadata"]["finalizers"] = ["example.com/keep"]
+    strict.create(workload)
+    control_plane.api.delete(made)
+    template_of(workload)["spec"]["containers"][0]["image"] = "y"
+
+    def said() -> str:
+        return strict.apply(workload)
+
+    assert "no PriorityClass with name rules-passing" in control_plane.wait_for(said, "the class is forgotten")
+    control_plane.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=1")
+    control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--wait=false")
+    control_plane.kubectl(
+        "patch", "deployment", "web", "-n", namespace, "--type=merge", "-p", '{"metadata": {"finalizers": null}}'
+    )
+
+
+def test_P1_template_without_a_class_is_judged_by_its_default(strict: Asked, global_default: str) -> None:
+    workload = make_workload("Deployment", strict.namespace("limited"))
+
+    said = strict.control_plane.wait_for(
+        lambda: _dry_run(strict, workload, check=False), "the webhook knows the global default"
+    )
+    assert f"PriorityClass {global_default} is not allowed in namespace strict-limited (allowed: rules-low)" in said
+
+
+# Default constraints
+
+
+def test_S4_match_label_keys_of_a_default_are_not_written(usual: Asked) -> None:
+    """The selector holds pod-template-hash already, and the API server takes no key in both."""
+    namespace = usual.namespace("keys")
+    workload = make_workload("Deployment", namespace)
+    workload["spec"]["replicas"] = 1
+    usual.create(workload)
+    (pod,) = usual.pods_of(namespace)
+    labels = pod["metadata"]["labels"]
+    assert {*labels} == {"app", "pod-template-hash"}
+    assert pod["spec"]["topologySpreadConstraints"] == [with_labels(ZONE, labels)]
+    both = {**with_labels(ZONE, labels), "matchLabelKeys": ["pod-template-hash"]}
+    refused = make_pod(namespace, "both", topologySpreadConstraints=[both])
+    refused["metadata"]["labels"] = labels
+    assert "exists in both matchLabelKeys and labelSelector" in usual.create(refused, check=False)
+
+
+def test_S4_system_defaults_are_written_when_asked_for_and_revisions_count_together(strict: Asked) -> None:
+    namespace = strict.namespace("revisions")
+    workload = make_workload("Deployment", namespace)
+    workload["spec"]["replicas"] = 1
+    strict.create(workload)
+    strict.pods_of(namespace)
+    template_of(workload)["spec"]["containers"][0]["image"] = "y"
+    strict.apply(workload)
+    strict.control_plane.wait_for(lambda: len(strict.pods_of(namespace)) == 2, "a pod of the next revision")
+    pods = strict.pods_of(namespace)
+    assert len({pod["metadata"]["labels"]["pod-template-hash"] for pod in pods}) == 2
+    for pod in pods:
+        assert pod["spec"]["topologySpreadConstraints"] == [
+            with_labels({**HOST, "maxSkew": 3}, {"app": "web"}),
+            with_labels({**ZONE, "maxSkew": 5}, {"app": "web"}),
+        ]
+
+
+def test_S4_configuration_gives_a_namespace_its_own_constraints_or_none(usual: Asked) -> None:
+    racks, plain = usual.namespace("racks"), usual.namespace("plain-old")
+    usual.create(make_service(plain), make_service(racks))
+    # The last one that was made: then it knows of both.
+    usual.control_plane.wait_for(lambda: _eventually(usual, racks, RACK), "the Services are known")
+    usual.create(make_pod(racks), make_pod(plain))
+    assert usual.stored(make_pod(racks))["topologySpreadConstraints"] == [with_labels(RACK, {"app": "web"})]
+    assert "topologySpreadConstraints" not in usual.stored(make_pod(plain))
+
+
+def _eventually(asked: Asked, namespace: str, expected: Object | None, warning: str = "") -> bool:
+    """Whether a new pod of the namespace gets this constraint, with this warning."""
+    done = asked.control_plane.kubectl(
+        "create", "--dry-run=server", "-o", "json", "-f", "-", input=json.dumps(make_pod(namespace, "next"))
+    )
+    found = json.loads(done.stdout)["spec"].get("topologySpreadConstraints")
+    return found == (None if expected is None else [with_labels(expected, {"app": "web"})]) and warning in done.stderr
+
+
+def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usual: Asked) -> None:
+    annotation = "kubectl-qos.io/default-topology-spread-constraints"
+    namespace = usual.namespace("annotated", annotations={annotation: json.dumps([HOST])})
+    usual.create(make_service(namespace))
+    wait = usual.control_plane.wait_for
+    wait(lambda: _eventually(usual, namespace, HOST), "the annotation is seen")
+
+    usual.control_plane.kubectl("annotate", "namespace", namespace, "--overwrite", f'{annotation}=[{{"maxSkew": 0}}]')
+    warning = f"Warning: namespace {namespace}: annotation {annotation} is ignored: defaultConstraints[0].maxSkew"
+    wait(lambda: _eventually(usual, namespace, ZONE, warning), "the mistake is told, and the cluster's defaults count")
+
+    usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
+    wait(lambda: _eventually(usual, namespace, None), "the label is seen")
+
+
+# What people are told
+
+
+def _dry_run(asked: Asked, entry: Object, *, check: bool = True) -> str:
+    """What kubectl says on standard error about an object that is not stored."""
+    command = ("create", "--dry-run=server", "-f", "-")
+    return asked.control_plane.kubectl(*command, input=json.dumps(entry), check=check).stderr
+
+
+def _said(asked: Asked, entry: Object, expected: str) -> None:
+    """Waits until exactly this is said of an object: what the webhook knows comes by watches."""
+    asked.control_plane.wait_for(lambda: _dry_run(asked, entry) == expected, f"{asked.name}: {expected}")
+
+
+def test_A_defaults_are_told_only_when_asked_for(usual: Asked, strict: Asked) -> None:
+    class_of_its_own = {"kubectl-qos.io/default-priority-class": "rules-low"}
+    for asked in (usual, strict):
+        asked.create(make_service(asked.namespace("told", labels=class_of_its_own)))
+    told = (
+        "Warning: spec.priorityClassName: rules-low (priority 10, PreemptLowerPriority) is filled in, "
+        "the default of strict-told\n"
+        "Warning: spec.topologySpreadConstraints: 2 constraints are filled in, the cluster's defaults\n"
+    )
+    _said(strict, make_pod("strict-told"), told)
+    _said(usual, make_pod("usual-told"), "")
+
+
+def test_A_constraint_that_does_not_match_its_own_pod_is_warned_of(
+    usual: Asked, make_node: Callable[..., Object]
+) -> None:
+    make_node(labels={"topology.kubernetes.io/zone": "a"})
+    namespace = usual.namespace("lint-selector")
+    mistyped = [with_labels(ZONE, {"app": "wbe"})]
+    words = (
+        "topologySpreadConstraints[0].labelSelector: app=wbe does not match the pod's own labels: "
+        "it is not counted, and copies of it may all go to one place\n"
+    )
+
+    pod = make_pod(namespace, topologySpreadConstraints=mistyped)
+    _said(usual, pod, f"Warning: spec.{words}")
+    for kind in WORKLOADS:
+        workload = make_workload(kind, namespace, topologySpreadConstraints=mistyped)
+        assert _dry_run(usual, workload) == f"Warning: {path_of(kind)}.{words}"
+    keys = [{**with_labels(ZONE, {"app": "web"}), "matchLabelKeys": ["pod-template-hash"]}]
+    assert _dry_run(usual, make_workload("Deployment", namespace, topologySpreadConstraints=keys)) == ""
+
+
+def test_A_constraint_of_a_key_that_no_node_has_is_warned_of(
+    usual: Asked, strict: Asked, make_node: Callable[..., Object]
+) -> None:
+    make_node(labels={"topology.kubernetes.io/zone": "a"})
+    constraint = {**with_labels(ZONE, {"app": "web"}), "topologyKey": "topology.kubernetes.io/zoen"}
+
+    for when, consequence in (("DoNotSchedule", "the pod fits nowhere"), ("ScheduleAnyway", "it spreads over nothing")):
+        own = [{**constraint, "whenUnsatisfiable": when}]
+        words = (
+            "Warning: spec.topologySpreadConstraints[0].topologyKey: no node has label topology.kubernetes.io/zoen: "
+            f"{consequence}; did you mean topology.kubernetes.io/zone"
+        )
+        pod = make_pod("usual-probe", priorityClassName="rules-low", topologySpreadConstraints=own)
+
+        def told(pod: Object = pod, words: str = words) -> bool:
+            return _dry_run(usual, pod).startswith(words)
+
+        usual.control_plane.wait_for(told, "the node is seen, and that none has the label")
+        said = _dry_run(strict, make_pod("strict-probe", priorityClassName="rules-low", topologySpreadConstraints=own))
+        assert said == ""
