@@ -1,0 +1,35 @@
+"""Sphinx' settings for this documentation: ``make site``."""
+
+import re
+
+from podrules import __version__
+
+project = "kubectl qos"
+author = "the kubectl qos authors"
+release = version = __version__
+extensions = ["myst_parser"]
+source_suffix = [".md"]
+exclude_patterns = ["schema"]
+html_theme = "furo"
+html_title = f"kubectl qos {__version__}"
+html_show_sphinx = False
+html_show_copyright = False
+# Code is output of a terminal, not Python.
+highlight_language = "none"
+# Headings of the pages can be linked to, as on code hosts.
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+_CHART = "](../charts/qos-webhook/"
+
+
+def _lead_to_pages(_app: object, _page: str, source: list[str]) -> None:
+    """The chart's README has a page here; where the repository is read, links lead to the file."""
+    source[0] = source[0].replace(f"{_CHART}README.md", "](reference/chart.md")
+    # Files that are no pages are named, as they lie in the repository.
+    source[0] = re.sub(rf"\[([^\]]+){re.escape(_CHART)}[^)]+\)", r"\1", source[0])
+
+
+def setup(app: object) -> None:
+    """Sphinx calls this."""
+    app.connect("source-read", _lead_to_pages)  # type: ignore[attr-defined]

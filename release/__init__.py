@@ -1,0 +1,1 @@
+"""What a release consists of, made from one commit and one version number."""

@@ -1,0 +1,163 @@
+"""``make dist``: everything that a release consists of, in ``dist/``, byte for byte the same from the same commit.
+
+    kubectl_qos-V.whl, kubectl_qos-V.tar.gz   for pip, pipx and uv
+    kubectl-qos-V-SYSTEM-ARCH.tar.gz          one file that runs where a Python is, as Krew installs it
+    qos.yaml                                  the Krew manifest of these
+    qos-webhook-V.tgz                         the chart
+    SHA256SUMS                                of all
+
+The version stands in ``podrules/__init__.py`` alone; files carry the time of the commit (SOURCE_DATE_EPOCH).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kubectl_plugin.manual import pages
+from podrules import __version__
+from release.krew import Archive, manifest
+from release.platforms import PLATFORMS, THIS, Platform
+
+__all__ = ["build_archive", "build_chart", "build_packages", "main"]
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+CHART: Final = ROOT / "charts" / "qos-webhook"
+_LOCK: Final = ROOT / "requirements" / "plugin.txt"
+_EXECUTABLE: Final = "kubectl-qos"
+_COMPLETE: Final = """\
+#!/bin/sh
+PEX_SCRIPT=kubectl_complete-qos exec "$(dirname "$0")/kubectl-qos" "$@"
+"""
+"""Kubectl asks a program of this name to complete our words; it is in the one file too."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Build what was asked for; 1: a program that is needed is not there."""
+    parser = argparse.ArgumentParser(prog="python -m release.build", description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER")
+    parser.add_argument("--all-platforms", action="store_true", help="executables also for other systems")
+    parser.add_argument("--url", default="", metavar="URL", help="where the archives will be found; for qos.yaml")
+    args = parser.parse_args(argv)
+    args.out.mkdir(parents=True, exist_ok=True)
+    environment = reproducible_environment(os.environ)
+    wheel = build_packages(args.out, environment)
+    platforms = PLATFORMS if args.all_platforms else (THIS,)
+    archives = [build_archive(args.out, platform, wheel, environment) for platform in platforms]
+    url = args.url or args.out.resolve().as_uri()
+    (args.out / "qos.yaml").write_text(manifest(__version__, url, archives), encoding="utf-8")
+    helm = shutil.which("helm")
+    if helm is None:
+        print("no helm on PATH: the chart is not packaged", file=sys.stderr)
+    else:
+        build_chart(args.out, helm, int(environment["SOURCE_DATE_EPOCH"]))
+    _write_sums(args.out)
+    for path in sorted(args.out.iterdir()):
+        print(f"{path.stat().st_size:>12,}  {path.name}")
+    return 0 if helm else 1
+
+
+def reproducible_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """With the time of the commit, unless SOURCE_DATE_EPOCH is given."""
+    known = environment.get("SOURCE_DATE_EPOCH")
+    if known is None:
+        log = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+        known = subprocess.run(log, check=True, capture_output=True, text=True).stdout.strip()
+    return {**environment, "SOURCE_DATE_EPOCH": known, "PYTHONHASHSEED": "0"}
+
+
+def build_packages(out: Path, environment: Mapping[str, str]) -> Path:
+    """Wheel and source distribution; returns the wheel."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(out)]
+    subprocess.run(command, cwd=ROOT, env=dict(environment), check=True, stdout=subprocess.DEVNULL)
+    return out / f"kubectl_qos-{__version__}-py3-none-any.whl"
+
+
+def build_archive(out: Path, platform: Platform, wheel: Path, environment: Mapping[str, str]) -> Archive:
+    """One executable file with all that the plugin needs, and its completion, manual and licence, in an archive."""
+    path = out / f"{_EXECUTABLE}-{__version__}-{platform.name}.tar.gz"
+    with tempfile.TemporaryDirectory(prefix="release-") as folder:
+        executable = Path(folder, _EXECUTABLE)
+        # The lock names exactly what goes in, with hashes; the wheel of this tree has none and comes by its path.
+        lock = Path(folder, "lock.txt")
+        lock.write_text(
+            f"{_LOCK.read_text(encoding='utf-8')}\nkubectl-qos @ {wheel.resolve().as_uri()}"
+            f" --hash=sha256:{_sha256(wheel)}\n",
+            encoding="utf-8",
+        )
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pex", "--output-file", str(executable)),
+                *("--requirement", str(lock), "--console-script", _EXECUTABLE),
+                # Unpacked once into an environment of its own, and then entered by sh: as quick as an installed one.
+                *("--venv", "prepend", "--sh-boot", "--no-compile", "--no-use-system-time", "--no-build"),
+                *platform.pex_flags(),
+            ],
+            env=dict(environment),
+            check=True,
+        )
+        files = {
+            _EXECUTABLE: (executable.read_bytes(), 0o755),
+            "kubectl_complete-qos": (_COMPLETE.encode(), 0o755),
+            "LICENSE": ((ROOT / "LICENSE").read_bytes(), 0o644),
+            **{f"man/man1/{name}": (page.encode(), 0o644) for name, page in pages().items()},
+        }
+        _write_archive(path, files, int(environment["SOURCE_DATE_EPOCH"]))
+    return Archive(path.name, _sha256(path), platform)
+
+
+def build_chart(out: Path, helm: str, epoch: int) -> Path:
+    """The chart's package; helm writes the present time into it, so it is packed anew with the commit's."""
+    with tempfile.TemporaryDirectory(prefix="release-") as folder:
+        command = [helm, "package", str(CHART), "--destination", folder, "--version", __version__]
+        subprocess.run([*command, "--app-version", __version__], check=True, stdout=subprocess.DEVNULL)
+        packaged = next(Path(folder).glob("*.tgz"))
+        with tarfile.open(packaged) as archive:
+            files = {entry.name: (content, 0o644) for entry, content in _contents(archive)}
+        path = out / packaged.name
+        _write_archive(path, files, epoch)
+    return path
+
+
+def _contents(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+    for entry in archive:
+        content = archive.extractfile(entry)
+        if content is not None:
+            yield entry, content.read()
+
+
+def _write_archive(path: Path, files: Mapping[str, tuple[bytes, int]], epoch: int) -> None:
+    """A compressed archive of contents and modes, that tells nothing else of who made it and when."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, (content, mode) in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.mtime = len(content), mode, epoch
+            archive.addfile(entry, io.BytesIO(content))
+    path.write_bytes(gzip.compress(plain.getvalue(), mtime=epoch))
+
+
+def _write_sums(out: Path) -> None:
+    made = sorted(path for path in out.iterdir() if path.is_file() and path.name != "SHA256SUMS")
+    lines = [f"{_sha256(path)}  {path.name}\n" for path in made]
+    (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

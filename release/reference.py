@@ -1,0 +1,204 @@
+"""The reference pages of the documentation, made from the code: ``python -m release.reference FOLDER``.
+
+commands.md   each command's help, and the exit codes
+terms.md      what ``kubectl qos why`` explains
+rules.md      what each module of rules restates, and from where
+metrics.md    what the webhook counts
+json.md       the kinds of ``-o json``, with their schemas
+chart.md      the chart's README
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import os
+import pkgutil
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from prometheus_client.parser import text_string_to_metric_families
+
+import podrules
+from kubectl_plugin import exit_codes
+from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.parsing import COMMANDS, parse
+from kubectl_plugin.reports.schema import REPORTS
+from podrules.features import REFERENCE_VERSION
+from webhook.backend import start_backend
+from webhook.certificates.status import CertificateStatus
+from webhook.metrics import Metrics, Watched
+from webhook.reviews import REVIEW_PATHS
+from webhook.settings import Settings
+
+__all__ = ["main", "write_reference"]
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+_UPSTREAM: Final = f"https://github.com/kubernetes/kubernetes/blob/v{REFERENCE_VERSION}/"
+_KEPS: Final = "https://github.com/kubernetes/enhancements/issues/"
+
+
+def main() -> int:
+    """Write the pages into the folder that is named."""
+    write_reference(Path(sys.argv[1]))
+    return 0
+
+
+def write_reference(folder: Path) -> None:
+    """Write all pages, and copy the schemas beside them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in _PAGES.items():
+        (folder / f"{name}.md").write_text(f"{page().rstrip()}\n", encoding="utf-8")
+    for schema in sorted((ROOT / "docs" / "schema").glob("*.json")):
+        shutil.copy(schema, folder)
+
+
+def _commands() -> str:
+    parts = ["# Commands and exit codes\n"]
+    for name, line in COMMANDS.items():
+        parts.append(f"## kubectl qos {name}\n\n{_sentence(line)}\n\n```\n{_help(name)}```\n")
+    parts.append(
+        f"## Exit codes\n\n```\n{inspect.cleandoc(exit_codes.__doc__ or '').partition(chr(10))[2].strip()}\n```\n"
+    )
+    return "\n".join(parts)
+
+
+def _help(command: str) -> str:
+    # argparse lays its help out for the terminal at hand.
+    os.environ["COLUMNS"] = "80"
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+        parse([command, "--help"])
+    return printed.getvalue()
+
+
+def _terms() -> str:
+    parts = ["# Terms and texts of Kubernetes\n\nWhat `kubectl qos why TERM` explains.\n"]
+    for topic, entries in CATALOGUE.items():
+        parts.append(f"## {_sentence(topic.value).rstrip('.')}\n")
+        parts += map(_term, entries)
+    return "\n".join(parts)
+
+
+def _term(entry: Entry) -> str:
+    lines = [f"### {_plain(entry.name)}\n", f"**{_plain(entry.means)}**\n"]
+    if entry.also:
+        lines.append(f"Also: {', '.join(f'`{spelling}`' for spelling in entry.also)}\n")
+    lines += [f"- {_plain(sentence)}" for sentence in entry.rule]
+    if entry.do:
+        lines.append("\nWhat helps:\n")
+        lines += [f"- {_plain(sentence)}" for sentence in entry.do]
+    if entry.commands:
+        lines.append("\n```sh\n" + "\n".join(entry.commands) + "\n```")
+    lines.append(f"\nWritten in: {', '.join(map(_source, entry.source))}\n")
+    return "\n".join(lines)
+
+
+def _source(source: str) -> str:
+    if source.startswith("KEP-"):
+        return f"[{source}]({_KEPS}{source.removeprefix('KEP-')})"
+    return f"[{source}]({_UPSTREAM}{source})" if source.startswith(("pkg/", "plugin/")) else f"`{source}`"
+
+
+def _rules() -> str:
+    parts = [
+        "# Rules and their sources\n",
+        f"Each module restates rules of Kubernetes {REFERENCE_VERSION}. This is what they say of themselves.\n",
+    ]
+    for module in _rule_modules():
+        text = inspect.getdoc(module)
+        if text and "Source" in text:
+            title, _, body = text.partition("\n")
+            parts.append(
+                f"## {module.__name__.removeprefix('podrules.')}\n\n{_plain(title)}\n\n```\n{body.strip()}\n```\n"
+            )
+    return "\n".join(parts)
+
+
+def _rule_modules() -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(podrules.__path__, "podrules."):
+        if not found.name.startswith("podrules.cluster"):
+            yield importlib.import_module(found.name)
+
+
+def _metrics() -> str:
+    metrics = Metrics(REVIEW_PATHS)
+    now = datetime.now(UTC)
+    demo = Settings(
+        address="",
+        drain=0,
+        certificate=None,
+        kubeconfig=None,
+        demo=True,
+        scheduler_config=None,
+        write_system_defaults=False,
+    )
+    metrics.look_at(
+        Watched(
+            caches=start_backend(demo).caches,
+            ready=lambda: True,
+            certificate=lambda: CertificateStatus(now, now, writer=True, renewals=0, failures=0),
+            connections=lambda: {"open": 0},
+        )
+    )
+    rows = [
+        f"| `{family.name}` | {family.type} | {', '.join(f'`{name}`' for name in _labels(family.samples))} "
+        f"| {_plain(family.documentation)} |"
+        for family in text_string_to_metric_families(metrics.render().decode())
+        if family.name.startswith("qos_webhook")
+    ]
+    head = "# Metrics of the webhook\n\n| metric | type | labels | what it tells |\n| --- | --- | --- | --- |\n"
+    return head + "\n".join(rows)
+
+
+def _labels(samples: Sequence[object]) -> list[str]:
+    names = {name for sample in samples for name in getattr(sample, "labels", {})}
+    return sorted(names - {"le"})
+
+
+def _json() -> str:
+    rows = [
+        f"| {kind} | {(inspect.getdoc(report) or '').partition(chr(10))[0]} | {{download}}`{kind}.json` |"
+        for kind, report in REPORTS.items()
+    ]
+    return (
+        "# JSON\n\n`-o json` and `-o yaml` print one of these kinds, of version kubectl-qos/v1; several of them as a "
+        "List. A field may be added within a version; none changes its meaning or goes.\n\n"
+        "| kind | what it holds | schema |\n| --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _chart() -> str:
+    text = (ROOT / "charts" / "qos-webhook" / "README.md").read_text(encoding="utf-8")
+    text = text.replace("](../../README.md)", "](../index.md)").replace("](../../docs/", "](../")
+    return text.replace("# qos-webhook\n", "# The chart: qos-webhook\n", 1)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return re.sub(r"([\\*_<>|\[\]])", r"\\\1", " ".join(text.split()))
+
+
+_PAGES: Final[dict[str, Callable[[], str]]] = {
+    "commands": _commands,
+    "terms": _terms,
+    "rules": _rules,
+    "metrics": _metrics,
+    "json": _json,
+    "chart": _chart,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
