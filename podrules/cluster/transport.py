@@ -40,7 +40,7 @@ __all__ = [
 
 _START_TIMEOUT: Final = 60.0
 """Seconds: an exec credential plugin may have to wait for its user."""
-_NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )")
+_NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )", re.MULTILINE)
 """Lines of klog, of kubectl's errors, and of Go's own log, where its proxy tells of an answer that broke off."""
 _PR_SET_PDEATHSIG: Final = 1
 _SOCKET_NAME: Final = "/s"
@@ -158,10 +158,10 @@ class KubectlProxy:
         self._serving = False
         self._starting = threading.Lock()
         self._said: list[bytes] = []
-        # A signal may end us between any two steps: from here on something will tidy up.
-        atexit.register(self.close)
         self._folder = _private_folder_name()
         self._socket = f"{self._folder}{_SOCKET_NAME}"
+        # A signal may end us between any two steps: from here on something will tidy up.
+        atexit.register(self.close)
         _make_private(self._folder)
         command = ["kubectl", "proxy", f"--unix-socket={self._socket}", *doors.flags()]
         try:
@@ -316,11 +316,13 @@ class KubectlProxy:
         """Pass on what a credential plugin asks its user; keep kubectl's own log for error messages."""
         stderr = self._process.stderr if self._process is not None else None
         while stderr is not None and (chunk := os.read(stderr.fileno(), 4096)):
-            if _NOISE.match(chunk):
-                self._said.append(chunk)
-            else:
+            # What was said before kubectl's own words may come in one piece with them.
+            noise = _NOISE.search(chunk)
+            end = noise.start() if noise else len(chunk)
+            self._said.append(chunk[end:])
+            if end:
                 with contextlib.suppress(OSError, ValueError):
-                    sys.stderr.buffer.write(chunk)
+                    sys.stderr.buffer.write(chunk[:end])
                     sys.stderr.buffer.flush()
 
     def _explained(self, problem: str) -> str:
