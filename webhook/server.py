@@ -68,8 +68,13 @@ class _Handshakes:
 
     def wrap_socket(self, sock: Any, **how: Any) -> Any:
         """See `ssl.SSLContext.wrap_socket`."""
-        client = sock.getpeername()[0]
-        channel = self._context.wrap_socket(sock, do_handshake_on_connect=False, **how)
+        try:
+            client = sock.getpeername()[0]
+            channel = self._context.wrap_socket(sock, do_handshake_on_connect=False, **how)
+        except OSError as error:
+            # It was reset before it was looked at, as by one who only looks whether the port is open.
+            self._metrics.count_closed("tls")
+            raise ConnectionResetError("the client is gone") from error
         self._connections.begin_handshake(channel)
         try:
             channel.do_handshake()

@@ -10,6 +10,7 @@ import re
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -321,6 +322,9 @@ def test_client_that_breaks_off_is_no_fault(server: DemoServer) -> None:
     for _ in range(20):
         with socket.create_connection(("127.0.0.1", server.port), timeout=30):
             pass
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            # Closed by a reset, as some load balancers do when they only look: it may be gone before it is accepted.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         with ANYBODY.wrap_socket(socket.create_connection(("127.0.0.1", server.port), timeout=30)) as connection:
             connection.sendall(b"POST /mut")
     assert is_served(server)
