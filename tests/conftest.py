@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 # Generated examples are the same in every CI run, so that a red run is about the change and not about luck.
 # How fast a machine makes them is not what a test is about.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "here")
+if os.environ.get("CI") == "true":
+    # Constants of the product are among what is drawn, and chance goes on otherwise with each module that is loaded:
+    # by which files came before on a worker.
+    providers._get_local_constants = Constants
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +35,12 @@ def own_address() -> str | None:
     return None if address.startswith("127.") else address
 
 
+class _Server(ThreadingHTTPServer):
+    def server_bind(self) -> None:
+        """Bind, and ask no name server for the address' name, as HTTPServer does: it may be slow to answer."""
+        TCPServer.server_bind(self)
+
+
 class KubeletAnswers:
     """Serves answers by path, and writes down what is asked, from the block's beginning to its end."""
 
@@ -41,7 +48,7 @@ class KubeletAnswers:
         """Listen; certificates are written into the folder."""
         self.answers: dict[str, Any] = {}
         self.asked: list[str] = []
-        self._server = ThreadingHTTPServer((address, 0), self._handler())
+        self._server = _Server((address, 0), self._handler())
         credential = Authority().server(())
         chain = folder / "kubelet.pem"
         chain.write_bytes(credential.certificate + credential.key)

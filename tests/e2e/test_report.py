@@ -18,10 +18,9 @@ pytestmark = pytest.mark.controlplane
 
 
 @pytest.fixture
-def report(control_plane: ControlPlane, tmp_path: Path) -> Plugin:
+def report(control_plane: ControlPlane, runtime: Path) -> Plugin:
     """``kubectl qos report``."""
-    (tmp_path / "run").mkdir()
-    return Plugin(control_plane, tmp_path / "run", command="report")
+    return Plugin(control_plane, runtime, command="report")
 
 
 @pytest.fixture

@@ -227,14 +227,14 @@ def impatient(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
         yield running
 
 
-def test_T5_lost_node_goes_as_it_is_told(impatient: ControlPlane, tmp_path: Path) -> None:
+def test_T5_lost_node_goes_as_it_is_told(impatient: ControlPlane, runtime: Path) -> None:
     api = impatient.api
     impatient.create_namespace("lost")
     # If no node were left that answers, nothing would be evicted.
     with Heartbeat(impatient, "well"), Heartbeat(impatient, "lost") as lost:
         make_owners(impatient, "lost", tolerations=[TOLERATION])
         pods = {name: run_on(impatient, "lost", name, "lost") for name in OWNERS}
-        by_pod = told(Plugin(impatient, tmp_path), "lost", "node-lost")
+        by_pod = told(Plugin(impatient, runtime), "lost", "node-lost")
         said = {name: by_pod[pod["metadata"]["name"]] for name, pod in pods.items()}
         heartbeat = lost.stop()
 
@@ -257,7 +257,7 @@ def test_T5_lost_node_goes_as_it_is_told(impatient: ControlPlane, tmp_path: Path
             assert span(said[name], "Replaced") == span(said[name], "ObjectGone") == (None, None)
             assert not others(impatient, "lost", name, pods[name])
             assert wait_deleted(impatient, pods[name])
-        after = told(Plugin(impatient, tmp_path), "lost", "node-lost")["statefulset-0"]
+        after = told(Plugin(impatient, runtime), "lost", "node-lost")["statefulset-0"]
         assert after["events"]["Deleted"]["rule"] == "DeletedBefore"
         assert instant(after["began"]) == pytest.approx(heartbeat, abs=0.001)
 

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import IO, Any, Final
 
-_START_SECONDS: Final = 30
+_START_SECONDS: Final = 120
+"""On a busy machine; a server that ends is not waited for."""
 _WARNINGS: Final = "{warnings}"
 _DENIAL: Final = "{denial}"
 _NO_STEPS: Final = base64.b64encode(b"[]").decode()
@@ -41,19 +42,24 @@ def main() -> int:
 @contextlib.contextmanager
 def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
     """A connection to a webhook of our own; None when it does not start."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    serve = [sys.executable, "-m", "webhook.main", "--demo", f"--address=127.0.0.1:{port}", "--drain=0s"]
-    serve.append("--force-delete-mode=data=confirm")
-    with subprocess.Popen(serve, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
-        connection = _connected(server, port)
-        try:
-            yield connection
-        finally:
-            if connection is not None:
-                connection.close()
-            server.terminate()
+    with socket.socket() as held:
+        # Nobody else is given the port meanwhile, and a server that sets this, too, as ours does, can listen on it.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        if sys.platform != "linux":
+            # Elsewhere it could not.
+            held.close()
+        serve = [sys.executable, "-m", "webhook.main", "--demo", f"--address=127.0.0.1:{port}", "--drain=0s"]
+        serve.append("--force-delete-mode=data=confirm")
+        with subprocess.Popen(serve, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
+            connection = _connected(server, port)
+            try:
+                yield connection
+            finally:
+                if connection is not None:
+                    connection.close()
+                server.terminate()
 
 
 def _connected(server: subprocess.Popen[bytes], port: int) -> http.client.HTTPSConnection | None:
