@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -144,9 +145,12 @@ class World:
 
     def metric(self, replica: Replica, name: str) -> float | None:
         """The sum of a metric of one replica; None while it has none."""
-        url = f"http://127.0.0.1:{replica.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return _sum_of(name, answer.read().decode())
+        return _sum_of(name, _metrics(replica))
+
+    def by_cache(self, replica: Replica, name: str) -> dict[str, float]:
+        """A metric of one replica for each of its caches."""
+        found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', _metrics(replica), re.MULTILINE)
+        return {cache: float(value) for cache, value in found}
 
     def wait_for(self, condition: Callable[[], bool], what: str, *, timeout: float = 90) -> None:
         """Wait for something that a loaded machine may take its time for."""
@@ -166,7 +170,14 @@ class World:
         self.control_plane.create_namespace(name)
         self.control_plane.apply([_service(name)])
         self.wait_for(lambda: self.is_asked(name), f"pods in {name} are patched")
+        # By one of them, which need not be the one that is asked next.
+        for replica in self.replicas:
+            self.wait_for(partial(self._knows_services, replica), "each replica knows all Services")
         return name
+
+    def _knows_services(self, replica: Replica) -> bool:
+        services = self.control_plane.api.list_items("v1", "Service")
+        return self.by_cache(replica, "qos_webhook_cache_objects")["services"] == len(services)
 
     def unpatched(self) -> int:
         """How many pods of all namespaces that the webhook is asked about lack their constraints."""
@@ -303,6 +314,12 @@ def _service(namespace: str) -> Object:
 
 def _is_patched(pod: Object) -> bool:
     return bool(pod["spec"].get("topologySpreadConstraints"))
+
+
+def _metrics(replica: Replica) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{replica.metrics_port}/metrics", timeout=60) as answer:
+        text: str = answer.read().decode()
+        return text
 
 
 def _sum_of(name: str, text: str) -> float | None:
