@@ -270,22 +270,30 @@ class KubectlProxy:
 
     def close(self) -> None:
         """Stop the process and remove its folder. A second call does what an interrupted first one left undone."""
-        process = self._process
-        if process is not None:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                try:
-                    process.wait(timeout=2)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-            if self._forwarder is not None:
-                self._forwarder.join(timeout=1)
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    stream.close()
-        self._remove_folder()
+        try:
+            self._end()
+        finally:
+            # Whatever became of the process: what an exit leaves undone nobody does afterwards.
+            self._remove_folder()
         atexit.unregister(self.close)
+
+    def _end(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=2)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        # One that a signal kept from starting cannot be joined.
+        if self._forwarder is not None and self._forwarder.is_alive():
+            self._forwarder.join(timeout=1)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
     def _remove_folder(self) -> None:
         for remove, path in ((os.unlink, self._socket), (os.rmdir, self._folder)):

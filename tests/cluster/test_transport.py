@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,3 +28,30 @@ def test_words_to_the_user_are_told_from_kubectls_own(
         proxy.get("/version")
 
     assert capfd.readouterr().err == said.replace("\\n", "\n")
+
+
+def test_signal_while_it_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before the thread runs that passes on what kubectl says."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
+    kubectl.chmod(0o755)
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    at_exit: list[Callable[[], None]] = []
+
+    def interrupted(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atexit, "register", at_exit.append)
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            KubectlProxy([], request_timeout=30)
+    assert list(runtime.iterdir())
+
+    for tidy_up in at_exit:
+        tidy_up()
+
+    assert not list(runtime.iterdir())
