@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,18 @@ def test_words_to_the_user_are_told_from_kubectls_own(
     assert capfd.readouterr().err == said.replace("\\n", "\n")
 
 
-def test_signal_while_it_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """A folder with a short path, as a socket needs."""
+    with tempfile.TemporaryDirectory(prefix="qos-") as folder:
+        yield Path(folder)
+
+
+def test_signal_while_it_starts_leaves_nothing(tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also before the thread runs that passes on what kubectl says."""
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
     kubectl.chmod(0o755)
-    runtime = tmp_path / "run"
-    runtime.mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     at_exit: list[Callable[[], None]] = []
