@@ -1,0 +1,34 @@
+"""The one way in which tests wait for what other processes and threads do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["wait_for"]
+
+T = TypeVar("T")
+
+_POLL_SECONDS = 0.05
+
+
+def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 90) -> T:
+    """Waits until ``condition`` is truthy and returns its value.
+
+    Args:
+        condition: Asked repeatedly, and once more when the time is over: the machine may have stood still meanwhile.
+        what: What is waited for, said when the time is over.
+        timeout: Seconds to wait at most. It only bounds how long a failure takes: no test needs it to be short.
+
+    Raises:
+        TimeoutError: The time is over.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        over = time.monotonic() > deadline
+        if value := condition():
+            return value
+        if over:
+            raise TimeoutError(f"after {timeout:.0f} s still not: {what}")
+        time.sleep(_POLL_SECONDS)
