@@ -35,7 +35,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.oom import pod_oom_score_adjs
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
 from podrules.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
-from tests.parity.schedule import answer_schedule
+from tests.parity.schedule import answer_schedule, answer_schedule_dra
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -371,7 +371,7 @@ SUITES: dict[str, Callable[[Case], Answer]] = {
     "spread_defaults": answer_spread_defaults,
     "eviction": answer_eviction,
     "schedule": answer_schedule,
-    "schedule_dra": answer_schedule,
+    "schedule_dra": answer_schedule_dra,
 }
 
 

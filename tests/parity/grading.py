@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
 
-__all__ = ["differs"]
+from podrules.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 
+__all__ = ["EQUAL", "Grade", "graded"]
+
+Answer = Mapping[str, Any]
+
+_SCHEDULES: Final = frozenset({"schedule", "schedule_dra"})
 _UNGRADED: Final = {
     # With the feature gate MemoryQoS, which is off by default and not restated.
     "cgroup": frozenset({"podMemoryQoSTiered"}),
-    # The devices are held by the plugin's own tests.
-    "schedule_dra": frozenset({"draAllocations"}),
 }
+_UNKNOWN: Final = f'running "{DynamicResources.name}" filter plugin: {UNKNOWN}'
+_OF_NODES: Final = ("preFilter", "rejected", "feasible", "draAllocations")
+"""What is still said node by node where some nodes' verdicts are unknown; the rest is about all nodes together."""
 
 
-def differs(suite: str, answer: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
-    """The keys under which an answer differs from upstream's; none: it is equal."""
-    ungraded = set(_UNGRADED.get(suite, ()))
-    if suite in {"schedule", "schedule_dra"}:
-        if _says_unknown(answer):
-            return []
-        answer, expected = _by_plugin(answer), _by_plugin(expected)
-        if "error" in expected and "error" in answer:
-            # Any node's error may be the one that is given.
-            ungraded.add("error")
-    wanted = {key: value for key, value in expected.items() if key not in ungraded}
-    got = {key: value for key, value in answer.items() if key not in ungraded}
-    return sorted(key for key in wanted.keys() | got.keys() if wanted.get(key) != got.get(key))
+class Grade(NamedTuple):
+    """An answer beside upstream's."""
+
+    differs: list[str]
+    """The keys under which it differs; where it is unknown, of what it says of the other nodes."""
+    unknown: str
+    """What these rules say they cannot tell; empty: they answer. It is never equal."""
 
 
-def _says_unknown(answer: Mapping[str, Any]) -> bool:
-    """Whether a node's verdict is that these rules cannot tell, which is never wrong."""
-    verdicts = answer.get("rejected", {}).values()
-    return any("filter plugin: unknown: " in reason for verdict in verdicts for reason in verdict.get("reasons", ()))
+EQUAL: Final = Grade([], "")
 
 
-def _by_plugin(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Scores by plugin and node; lists of nodes in order, for they are sets."""
+def graded(suite: str, answer: Answer, expected: Answer) -> Grade:
+    """Hold an answer against upstream's."""
+    own, theirs = dict(answer), dict(expected)
+    unknown: Mapping[str, str] = {}
+    if suite in _SCHEDULES:
+        own, theirs = _in_order(own), _in_order(theirs)
+        if own.get("error") in _errors(theirs):
+            own["error"] = theirs["error"]
+        unknown = _unknown_nodes(own)
+        if unknown:
+            own, theirs = _of_others(own, unknown), _of_others(theirs, unknown)
+    keys = (own.keys() | theirs.keys()) - _UNGRADED.get(suite, frozenset())
+    differs = sorted(key for key in keys if own.get(key) != theirs.get(key))
+    return Grade(differs, "; ".join(sorted(set(unknown.values()))))
+
+
+def _in_order(answer: Answer) -> dict[str, Any]:
+    """Scores by plugin and node; lists of nodes in order, for they are sets; devices without the mark of a share.
+
+    A share's ID is drawn at random, and the device alone decides whether there is one.
+    """
     found = dict(answer)
     if "scores" in found:
         columns = enumerate(answer["scorePlugins"])
@@ -46,4 +62,37 @@ def _by_plugin(answer: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("feasible", "best"):
         if key in found:
             found[key] = sorted(found[key])
+    if "draAllocations" in found:
+        found["draAllocations"] = {
+            node: [[{key: device[key] for key in device.keys() - {"shared"}} for device in claim] for claim in claims]
+            for node, claims in found["draAllocations"].items()
+        }
+    return found
+
+
+def _errors(expected: Answer) -> Collection[str]:
+    """The errors that upstream may give for the whole cycle.
+
+    Its workers judge nodes side by side, and the first that fails ends the cycle: any node's own error may be given,
+    and none else. An error that is no node's comes from a step that runs once.
+    """
+    if "error" not in expected:
+        return ()
+    verdicts = expected.get("rejected", {}).values()
+    of_nodes = {", ".join(verdict["reasons"]) for verdict in verdicts if verdict["code"] == "Error"}
+    return of_nodes if expected["error"] in of_nodes else {expected["error"]}
+
+
+def _unknown_nodes(answer: Answer) -> dict[str, str]:
+    """Nodes of which these rules cannot tell, and what is missing."""
+    said = ((node, " ".join(verdict.get("reasons", ()))) for node, verdict in answer.get("rejected", {}).items())
+    return {node: text.removeprefix(_UNKNOWN) for node, text in said if text.startswith(_UNKNOWN)}
+
+
+def _of_others(answer: Answer, nodes: Collection[str]) -> dict[str, Any]:
+    """What is said of all nodes but these."""
+    found: dict[str, Any] = {key: answer[key] for key in _OF_NODES if key in answer}
+    found["feasible"] = [node for node in found.get("feasible", ()) if node not in nodes]
+    for key in ("rejected", "draAllocations"):
+        found[key] = {node: said for node, said in found.get(key, {}).items() if node not in nodes}
     return found

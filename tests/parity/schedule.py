@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from podrules.features import REFERENCE
 from podrules.model.decode import from_object
@@ -12,18 +13,28 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
+from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
+from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedDevice
 from podrules.scheduler.preemption import PostFilter, Preemption, preempt
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduler.runtime import new_framework
 
-__all__ = ["answer_schedule"]
+__all__ = ["answer_schedule", "answer_schedule_dra"]
 
 Answer = dict[str, Any]
 
+_NOW: Final = datetime(2026, 6, 1, tzinfo=UTC)
+"""When upstream was asked; any time does: what runs out in a case did so in 2020 or does in 2999."""
 
-def answer_schedule(case: Mapping[str, Any]) -> Answer:
-    """The answer to one case, in the shape of ``expected``."""
+
+def answer_schedule(case: Mapping[str, Any], *, devices: bool = False) -> Answer:
+    """The answer to one case, in the shape of ``expected``.
+
+    Args:
+        case: Its input.
+        devices: Whether to say which devices each node would give.
+    """
     pod = from_object(case["pod"], Pod)
     snapshot = from_object({key: value for key, value in case.items() if isinstance(value, list)}, ClusterSnapshot)
     framework = new_framework(read_profiles(case["schedulerConfiguration"], PLUGIN_ARGS)["default-scheduler"])
@@ -31,13 +42,20 @@ def answer_schedule(case: Mapping[str, Any]) -> Answer:
     if not held.ok:
         return {"preEnqueue": _status(held)}
     table = NodeTable(snapshot.nodes, snapshot.pods)
-    filtered = filter_nodes(pod, table, snapshot, features=REFERENCE, framework=framework)
+    filtered = filter_nodes(pod, table, snapshot, features=REFERENCE, framework=framework, now=_NOW)
     answer = _filtered(filtered)
+    if devices and (allocations := _allocations(filtered)):
+        answer["draAllocations"] = allocations
     if filtered.error:
         return answer | {"error": filtered.error}
     if not len(filtered.feasible):
         return answer | _unschedulable(filtered, pod)
     return answer | _scored(filtered, pod)
+
+
+def answer_schedule_dra(case: Mapping[str, Any]) -> Answer:
+    """The same, with the devices."""
+    return answer_schedule(case, devices=True)
 
 
 def _filtered(filtered: Filtered) -> Answer:
@@ -52,6 +70,28 @@ def _filtered(filtered: Filtered) -> Answer:
         "rejected": {name: _status(status) for name, status in filtered.rejected.items()},
         "feasible": [names[row] for row in filtered.feasible],
     }
+
+
+def _allocations(filtered: Filtered) -> Answer:
+    """By node the devices for each claim; upstream asks for them only where no plugin before has rejected the node."""
+    state = filtered.context.states.get(DynamicResources.name)
+    if not isinstance(state, DynamicResourcesState):
+        return {}
+    order = [plugin.name for plugin in filtered.framework.filter]
+    before = frozenset(order[: order.index(DynamicResources.name)])
+    names = filtered.context.table.names
+    return {
+        names[row]: [[_device(device) for device in claim] for claim in claims]
+        for row, claims in state.allocations.items()
+        if filtered.considered[row] and before.isdisjoint(filtered.rejecting(row))
+    }
+
+
+def _device(device: AllocatedDevice) -> Answer:
+    found: Answer = {"request": device.request, "device": str(device.id)}
+    if device.consumed:
+        found["consumed"] = {name: str(amount) for name, amount in device.consumed.items()}
+    return found
 
 
 def _unschedulable(filtered: Filtered, pod: Pod) -> Answer:
