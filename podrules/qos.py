@@ -101,14 +101,14 @@ def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 
 def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
     """The class that the pod's resources give (v1qos.ComputePodQOS)."""
-    return _class_of(_rows(pod, features), pod_level=_pod_level(pod, features))
+    return _class_of(_rows(pod, features))
 
 
 def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
     """The class, the fields that decided it and the way to Guaranteed, for the pod exactly as given."""
     rows = _rows(pod, features)
     pod_level = _pod_level(pod, features)
-    qos_class = _class_of(rows, pod_level=pod_level)
+    qos_class = _class_of(rows)
     # Where the pod itself names no request, the API server takes the containers' sum as soon as there is a limit.
     implied = aggregate_container_requests(pod) if pod_level else {}
     blockers: list[QOSBlocker] = []
@@ -141,15 +141,13 @@ def _rows(pod: Pod, features: Features) -> list[_Row]:
     return [_Row(ref.container.name, ref.field, ref.container.resources, ref.is_init) for ref in pod.containers()]
 
 
-def _class_of(rows: Iterable[_Row], *, pod_level: bool) -> PodQOSClass:
+def _class_of(rows: Iterable[_Row]) -> PodQOSClass:
     requests: ResourceList = {}
     limits: ResourceList = {}
     all_limited = True
     for row in rows:
         _add_positive(requests, row.resources.requests)
-        own_limits = _add_positive(limits, row.resources.limits)
-        # Upstream looks at pod-level limits only when there are any: requests alone then differ from no limits.
-        if own_limits < len(_COMPUTE) and not (pod_level and not row.resources.limits):
+        if _add_positive(limits, row.resources.limits) < len(_COMPUTE):
             all_limited = False
     if not requests and not limits:
         return PodQOSClass.BEST_EFFORT
@@ -209,7 +207,7 @@ def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) 
         or not rest
         or rest[0] is not rows[0]
         or rest[0].is_init
-        or _class_of(rest, pod_level=False) is not PodQOSClass.GUARANTEED
+        or _class_of(rest) is not PodQOSClass.GUARANTEED
     ):
         return ()
     return tuple(row.name for row in rows if row.name in blocked)
