@@ -8,7 +8,7 @@ import pytest
 
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, ResourceRequirements
-from podrules.oom import OOMRule, OOMScoreAdj, container_oom_score_adj, pod_oom_score_adjs
+from podrules.oom import OOMRule, OOMScoreAdj, container_oom_score_adj, divide, pod_oom_score_adjs
 from podrules.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
 
@@ -478,3 +478,15 @@ def test_Q2_resized_request_gives_another_value_than_the_running_container_kept(
     # A real kubelet left 992 in place when the request went from 200Mi to 300Mi; a restart asks for the new value.
     assert _adjs(make_pod(requests={"memory": "200Mi"}), REAL_CAPACITY) == {"app": 992}
     assert _adjs(make_pod(requests={"memory": "300Mi"}), REAL_CAPACITY) == {"app": 988}
+
+
+@pytest.mark.parametrize(("dividend", "quotient"), [(7, 3), (6, 3), (1, 0), (0, 0), (-1, 0), (-6, -3), (-7, -3)])
+def test_Q2_division_is_gos_towards_zero(dividend: int, quotient: int) -> None:
+    assert divide(dividend, 2) == quotient
+
+
+def test_Q2_share_of_what_containers_ask_too_much_is_cut_towards_zero() -> None:
+    containers = [make_container("one", requests={"memory": "1000"}), make_container("other")]
+    pod = make_pod(containers=containers, resources=make_resources(requests={"memory": "995"}))
+    score = _score(pod, "one", 2000)
+    assert (score.pod_level_share, score.formula_value) == (-2, 501)

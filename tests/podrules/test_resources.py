@@ -651,6 +651,7 @@ LONGEST_PREFIX = ".".join(["a" * 60] * 4)
         pytest.param(f"example.com/{'a' * 63}", True, id="name of 63 characters"),
         pytest.param(f"example.com/{'a' * 64}", False, id="name of 64 characters"),
         pytest.param(f"{LONGEST_PREFIX}/a", True, id="prefix of 243 characters: with requests. in front 252"),
+        pytest.param(f"{LONGEST_PREFIX}a/a", True, id="prefix of 244 characters: with requests. in front 253"),
         pytest.param(f"{LONGEST_PREFIX}aa/a", False, id="prefix of 245 characters: with requests. in front 254"),
         pytest.param("Example.com/a", False, id="capital letter in the prefix"),
         pytest.param("a/b/c", False, id="two slashes"),

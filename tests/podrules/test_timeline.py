@@ -507,6 +507,7 @@ def test_T5_no_probe_no_failure() -> None:
             id="both shutdownGracePeriodRequested and shutdownGracePeriodCriticalPods",
         ),
         pytest.param("1m40s", "0s", [(0, 100), (2_000_000_000, 0)], id="only shutdownGracePeriodRequested"),
+        pytest.param("30s", "30s", [(0, 0), (2_000_000_000, 30)], id="all of it for critical pods"),
         pytest.param("0s", "0s", [], id="empty configuration"),
         pytest.param("1s", "1m40s", [], id="wrong configuration"),
     ],
@@ -692,6 +693,7 @@ def test_T5_without_a_lease_the_condition_tells_the_last_heartbeat() -> None:
     ("deleted", "event", "sigterm"),
     [
         pytest.param("2026-11-21T03:08:26Z", 352, NEVER, id="after the node went silent: never told"),
+        pytest.param("2026-11-21T03:02:34Z", 0, (0, None), id="in the second of the last heartbeat: as before"),
         pytest.param("2026-11-21T03:02:24Z", -10, (-10, None), id="before: told, and nobody knows"),
     ],
 )

@@ -19,6 +19,8 @@ from tests.podrules.eviction.building import amount, pod, stats
 MEMORY, PIDS = Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE
 NODE_FS, NODE_INODES = Signal.NODE_FS_AVAILABLE, Signal.NODE_FS_INODES_FREE
 IMAGE_FS, CONTAINER_FS = Signal.IMAGE_FS_AVAILABLE, Signal.CONTAINER_FS_AVAILABLE
+IMAGE_INODES, CONTAINER_INODES = Signal.IMAGE_FS_INODES_FREE, Signal.CONTAINER_FS_INODES_FREE
+SPLIT = Disks(image_fs=True, container_fs=True)
 LOW, HIGH = -1, 1
 
 
@@ -105,15 +107,34 @@ def _on_disk(name: str, **sizes: int) -> PodStats:
         pytest.param(Disks(image_fs=True), NODE_FS, _LOGS + _VOLUME, id="imagefs apart, nodefs"),
         pytest.param(Disks(image_fs=True), IMAGE_FS, _LAYER, id="imagefs apart, imagefs"),
         pytest.param(Disks(image_fs=True), CONTAINER_FS, _LAYER, id="imagefs apart, containerfs"),
-        pytest.param(Disks(image_fs=True, container_fs=True), NODE_FS, _LAYER + _LOGS + _VOLUME, id="split, nodefs"),
-        pytest.param(Disks(image_fs=True, container_fs=True), IMAGE_FS, 0, id="split, imagefs"),
-        pytest.param(
-            Disks(image_fs=True, container_fs=True), CONTAINER_FS, _LAYER + _LOGS + _VOLUME, id="split, containerfs"
-        ),
+        pytest.param(SPLIT, NODE_FS, _LAYER + _LOGS + _VOLUME, id="split, nodefs"),
+        pytest.param(SPLIT, IMAGE_FS, 0, id="split, imagefs"),
+        pytest.param(SPLIT, CONTAINER_FS, _LAYER + _LOGS + _VOLUME, id="split, containerfs"),
     ],
 )
 def test_Q6_what_counts_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
     used = _on_disk("one", layer=_LAYER, logs=_LOGS, volume=_VOLUME)
+    (place,) = _rank([pod("one", volumes=[{"name": "scratch", "emptyDir": {}}])], [used], signal, disks)
+    assert place.ranked.usage == counted
+
+
+@pytest.mark.parametrize(
+    ("disks", "signal", "counted"),
+    [
+        pytest.param(Disks(), NODE_INODES, _LAYER + _LOGS + _VOLUME, id="one disk, nodefs"),
+        pytest.param(Disks(), IMAGE_INODES, _LAYER + _LOGS + _VOLUME, id="one disk, imagefs"),
+        pytest.param(Disks(), CONTAINER_INODES, _LAYER + _LOGS + _VOLUME, id="one disk, containerfs"),
+        pytest.param(Disks(image_fs=True), NODE_INODES, _LOGS + _VOLUME, id="imagefs apart, nodefs"),
+        pytest.param(Disks(image_fs=True), IMAGE_INODES, _LAYER, id="imagefs apart, imagefs"),
+        pytest.param(Disks(image_fs=True), CONTAINER_INODES, _LAYER, id="imagefs apart, containerfs"),
+        pytest.param(SPLIT, NODE_INODES, _LAYER + _LOGS + _VOLUME, id="layers with the node, nodefs"),
+        pytest.param(SPLIT, IMAGE_INODES, 0, id="layers with the node, imagefs"),
+        pytest.param(SPLIT, CONTAINER_INODES, _LAYER + _LOGS + _VOLUME, id="layers with the node, containerfs"),
+    ],
+)
+def test_Q6_whose_inodes_count_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
+    container = {"name": "app", "rootfs": {"inodesUsed": _LAYER}, "logs": {"inodesUsed": _LOGS}}
+    used = stats("one", containers=[container], volume=[{"name": "scratch", "inodesUsed": _VOLUME}])
     (place,) = _rank([pod("one", volumes=[{"name": "scratch", "emptyDir": {}}])], [used], signal, disks)
     assert place.ranked.usage == counted
 

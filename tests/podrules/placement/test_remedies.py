@@ -97,7 +97,9 @@ def test_a_host_port_is_given_up_by_its_holder() -> None:
     assert (change.kind, change.pods) == (ChangeKind.REMOVE_PODS, (PodReference("default", "old"),))
 
 
-@pytest.mark.parametrize(("holders", "kind"), [(1, ChangeKind.REMOVE_PODS), (4, ChangeKind.DROP)])
+@pytest.mark.parametrize(
+    ("holders", "kind"), [(1, ChangeKind.REMOVE_PODS), (3, ChangeKind.REMOVE_PODS), (4, ChangeKind.DROP)]
+)
 def test_anti_affinity_yields_when_too_many_pods_are_in_the_way(holders: int, kind: ChangeKind) -> None:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -112,6 +114,32 @@ def test_another_pods_anti_affinity_ends_with_that_pod() -> None:
     node = make_node("a", labels={"kubernetes.io/hostname": "a"})
     placement = place(make_pod(labels={"app": "web"}), [node], [make_pod("lonely", on="a", affinity=anti)])
     assert only_change(placement, "InterPodAffinity").pods == (PodReference("default", "lonely"),)
+
+
+def test_nodes_without_the_key_are_in_no_domain_together() -> None:
+    """Neither node has a zone: what the other one's pods say about zones keeps nobody off this one."""
+
+    def away(**apps: str) -> Json:
+        keys = {"hostname": "kubernetes.io/hostname", "zone": ZONE}
+        terms = [
+            {"topologyKey": keys[key], "labelSelector": {"matchLabels": {"app": app}}} for key, app in apps.items()
+        ]
+        return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+    nodes = [
+        make_node("a", labels={"kubernetes.io/hostname": "a"}),
+        make_node("b", labels={"kubernetes.io/hostname": "b"}, unschedulable=True),
+    ]
+    in_the_way = (PodReference("default", "db"),)
+    pods = [make_pod("db", on="a", labels={"app": "db"}), make_pod("elsewhere", on="b", labels={"app": "web"})]
+    placement = place(make_pod(affinity=away(hostname="db", zone="web")), nodes, pods)
+    assert only_change(placement, "InterPodAffinity").pods == in_the_way
+    pods = [
+        make_pod("db", on="a", affinity=away(hostname="web")),
+        make_pod("elsewhere", on="b", affinity=away(zone="web")),
+    ]
+    placement = place(make_pod(labels={"app": "web"}), nodes, pods)
+    assert only_change(placement, "InterPodAffinity").pods == in_the_way
 
 
 def test_changes_are_chained_until_the_node_fits() -> None:

@@ -207,12 +207,16 @@ SAME_AS_CSI = {"name": "inline", **in_tree("ebs-1")}
             claiming_pod({"name": "share", "azureFile": {}}), [], 2, SUCCESS, id="Azure File counts for nothing"
         ),
         pytest.param(claiming_pod("ebs-1"), [TWO], 2, SUCCESS, id="a volume in use on the node is not attached again"),
+        pytest.param(claiming_pod("ebs-1"), [TWO], 1, SUCCESS, id="a node over its limit takes what adds nothing"),
+        pytest.param(claiming_pod("ebs-1", "gce-0"), [TWO], 1, SUCCESS, id="nor does another driver's limit count"),
     ],
 )
 def test_csi_limits(pod: Pod, pods: Sequence[Pod], limit: int | None, expected: Status) -> None:
-    found = statuses(NodeVolumeLimits(), make_context(pod, [NODE], pods, snapshot=snapshot(limit)))
+    plugin, context = NodeVolumeLimits(), make_context(pod, [NODE], pods, snapshot=snapshot(limit))
 
-    assert found == (expected if expected is SKIP else [expected])
+    assert statuses(plugin, context) == (expected if expected is SKIP else [expected])
+    if expected is not SKIP:
+        assert plugin.on_node(context, None, 0, pods).status() == expected
 
 
 def test_should_count_unbound_in_tree_volumes_if_migration_is_enabled() -> None:

@@ -165,6 +165,12 @@ def test_P4_the_latest_start_decides_last() -> None:
     )
 
 
+def test_P4_of_several_victims_the_earliest_start_counts() -> None:
+    """The youngest of all is on the second node, and so is the oldest, which decides."""
+    found = chosen(PREEMPTOR, [*on(1, (MID, MEDIUM, 4), (MID, MEDIUM, 3)), *on(2, (MID, MEDIUM, 9), (MID, MEDIUM, 1))])
+    assert found == Choice(("node1",), Criterion.LATEST_START)
+
+
 def test_P4_a_victim_that_has_not_started_counts_as_now() -> None:
     pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2", start=59)]
     assert chosen(PREEMPTOR, pods) == Choice(("node1",), Criterion.LATEST_START)

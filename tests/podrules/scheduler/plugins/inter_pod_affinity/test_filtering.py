@@ -315,6 +315,13 @@ TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted a
             id="The first pod of the collection only on nodes labelled with the requested topology keys",
         ),
         pytest.param(
+            affinity_pod({"foo": "bar"}, near=[term("zone", "foo in bar"), term("zone", "service in securityscan")]),
+            [],
+            TWO_ZONES,
+            [AFFINITY, AFFINITY],
+            id="A pod that only some of its terms select is the first of no collection",
+        ),
+        pytest.param(
             affinity_pod(away=[AWAY_FROM_ABC]),
             [affinity_pod({"foo": "abc"}, node="nodeA")],
             SAME_ZONE,

@@ -5,7 +5,7 @@ Upstream's helper labels nodes ``zone`` and ``node``; nodes a and b are in zone1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -498,6 +498,28 @@ def test_remove_pod_of_a_node_that_does_not_count_changes_nothing() -> None:
     context = make_spread_cycle(preemptor, spread_nodes("ab"), spread_pods(a="foo", b="foo"))
     state = remove_pod(state_of(context), preemptor, spread_pods(a="foo")[0], 0)
     assert counts(state) == [({"node-b": 1}, 1)]
+
+
+@pytest.mark.parametrize(
+    ("preemptor", "node_b"),
+    [
+        pytest.param(
+            make_incoming(hard(1, "zone"), spec=affine("NotIn", "node-b")),
+            spread_node("b"),
+            id="outside the pod's affinity, in a domain that other nodes have too",
+        ),
+        pytest.param(BOTH, spread_node("b", without=["node"]), id="without the key of another constraint"),
+        pytest.param(BOTH, spread_node("b", without=["zone", "node"]), id="without any key"),
+    ],
+)
+@pytest.mark.parametrize("change", [add_pod, remove_pod])
+def test_pod_on_a_node_that_does_not_count_changes_no_domain(
+    preemptor: Pod, node_b: Node, change: Callable[[SpreadState, Pod, Pod, int], SpreadState]
+) -> None:
+    nodes = [spread_node("a"), node_b, spread_node("x")]
+    context = make_spread_cycle(preemptor, nodes, spread_pods(a="foo", b="foo", x="foo"))
+    state = state_of(context)
+    assert counts(change(state, preemptor, spread_pods(b="foo")[0], 1)) == counts(state)
 
 
 def test_S1_match_label_keys_narrow_the_selector() -> None:
