@@ -1,6 +1,7 @@
 """Keyword builders of model objects: what a test does not name is absent, as in a short manifest.
 
-Everything is decoded from plain objects by `from_object`, so that tests write amounts and fields as manifests do.
+Everything is decoded by `from_object`, pods and nodes from the raw ones of `tests.objects`, so that tests write amounts
+and fields as manifests do.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.storage import PersistentVolume
 from podrules.model.workload import ReplicationController, Service, Workload
 from podrules.qos import FieldChange
+from tests.objects import raw_node, raw_pod
 
 __all__ = [
     "amounts",
@@ -156,36 +158,35 @@ def make_pod(
     if containers is None:
         containers = [make_container(requests=requests, limits=limits)]
     pod = from_object(
-        {
-            "metadata": {
-                "name": name,
+        raw_pod(
+            name,
+            namespace,
+            uid=uid,
+            labels=labels,
+            metadata={
                 "generateName": generate_name,
-                "namespace": namespace,
-                "uid": uid,
                 "generation": generation,
                 "resourceVersion": resource_version,
-                "labels": _dict(labels),
-                "annotations": _dict(annotations),
-                "finalizers": list(finalizers),
+                "annotations": annotations,
+                "finalizers": finalizers,
                 "deletionTimestamp": deletion_timestamp,
                 "deletionGracePeriodSeconds": deletion_seconds,
             },
-            "spec": {
-                "overhead": _dict(overhead),
-                "nodeName": node_name,
-                "priority": priority,
-                "priorityClassName": priority_class_name,
-                "preemptionPolicy": preemption_policy,
-                "terminationGracePeriodSeconds": termination_seconds,
-                "volumes": [dict(volume) for volume in volumes],
-            },
-            "status": {
+            containers=(),
+            overhead=overhead,
+            nodeName=node_name,
+            priority=priority,
+            priorityClassName=priority_class_name,
+            preemptionPolicy=preemption_policy,
+            terminationGracePeriodSeconds=termination_seconds,
+            volumes=volumes,
+            status={
                 "phase": phase,
                 "qosClass": qos_class,
-                "conditions": [dict(condition) for condition in conditions],
-                "allocatedResources": _dict(allocated_resources),
+                "conditions": conditions,
+                "allocatedResources": allocated_resources,
             },
-        },
+        ),
         Pod,
     )
     return replace(
@@ -219,16 +220,14 @@ def make_node(
 ) -> Node:
     """A node; what is allocatable is the capacity unless given."""
     return from_object(
-        {
-            "metadata": {"name": name},
-            "spec": {"taints": [dict(taint) for taint in taints]},
-            "status": {
-                "conditions": [dict(condition) for condition in conditions],
-                "capacity": _dict(capacity),
-                "allocatable": _dict(capacity if allocatable is None else allocatable),
-                "nodeInfo": {"kubeletVersion": kubelet},
-            },
-        },
+        raw_node(
+            name,
+            capacity=capacity,
+            allocatable=capacity if allocatable is None else allocatable,
+            conditions=conditions,
+            status={"nodeInfo": {"kubeletVersion": kubelet}},
+            taints=taints,
+        ),
         Node,
     )
 

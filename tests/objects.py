@@ -1,0 +1,179 @@
+"""Keyword builders of API objects as manifests write them: what a test does not name is absent.
+
+The API server takes them as they are, and `from_object` decodes them; `tests.builders` makes model objects of them.
+Arguments that are fields of the API have its names, ``nodeName`` and not ``node_name``; one that is None is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.controlplane.client import Object
+
+__all__ = [
+    "on",
+    "raw_condition",
+    "raw_container",
+    "raw_node",
+    "raw_pod",
+    "raw_priority_class",
+    "raw_service_account",
+    "raw_workload",
+]
+
+_IMAGE = "registry.example.com/app:1"
+_API_VERSIONS = {"Job": "batch/v1", "ReplicationController": "v1"}
+"""Of workloads that are not of ``apps/v1``."""
+
+
+def raw_container(
+    name: str = "app",
+    requests: Mapping[str, str] | None = None,
+    limits: Mapping[str, str] | None = None,
+    *,
+    image: str = _IMAGE,
+    **more: Any,
+) -> Object:
+    """A container, init container or, with ``restartPolicy="Always"``, sidecar."""
+    amounts = {"requests": requests, "limits": limits}
+    return _named({"name": name, "image": image, "resources": _named(amounts) or None, **more})
+
+
+def raw_pod(
+    name: str = "web",
+    namespace: str | None = None,
+    *,
+    uid: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    requests: Mapping[str, str] | None = None,
+    limits: Mapping[str, str] | None = None,
+    containers: Sequence[Mapping[str, Any]] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """A pod; without ``containers`` it has one, ``app``, with the given requests and limits.
+
+    Args:
+        name: Its name.
+        namespace: Its namespace.
+        uid: Its uid.
+        labels: Its labels.
+        metadata: More of ``metadata``, such as ``ownerReferences``.
+        requests: What its one container requests.
+        limits: What limits its one container.
+        containers: All of its containers; an empty sequence leaves the field out.
+        status: Its status.
+        spec: More of ``spec``.
+    """
+    if containers is None:
+        containers = [raw_container(requests=requests, limits=limits)]
+    return _object(
+        "Pod",
+        {"name": name, "namespace": namespace, "uid": uid, "labels": labels, **(metadata or {})},
+        {"containers": containers or None, **spec},
+        status,
+    )
+
+
+def raw_node(
+    name: str = "node-1",
+    labels: Mapping[str, str] | None = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    capacity: Mapping[str, str] | None = None,
+    allocatable: Mapping[str, str] | None = None,
+    conditions: Sequence[Mapping[str, Any]] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """A node; with its name alone it says which one is patched or deleted.
+
+    Args:
+        name: Its name.
+        labels: Its labels.
+        metadata: More of ``metadata``.
+        capacity: ``status.capacity``.
+        allocatable: ``status.allocatable``.
+        conditions: ``status.conditions``; see `raw_condition`.
+        status: More of ``status``.
+        spec: ``taints``, ``unschedulable`` and more of ``spec``.
+    """
+    reported = {"capacity": capacity, "allocatable": allocatable, "conditions": conditions, **(status or {})}
+    return _object("Node", {"name": name, "labels": labels, **(metadata or {})}, spec, reported)
+
+
+def raw_condition(kind: str, status: str = "True", **more: Any) -> Object:
+    """One of ``status.conditions`` of a pod or a node; ``more`` has ``lastTransitionTime``, ``reason`` and so on."""
+    return _named({"type": kind, "status": status, **more})
+
+
+def raw_workload(
+    kind: str,
+    name: str = "web",
+    namespace: str | None = None,
+    *,
+    pod_spec: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job of pods labelled with its name.
+
+    Args:
+        kind: Its kind.
+        name: Its name, also the ``app`` label of its pods.
+        namespace: Its namespace.
+        pod_spec: What its pods are; as `raw_pod` makes them when not given.
+        spec: More of ``spec``.
+    """
+    selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
+    pods = {"metadata": {"labels": {"app": name}}, "spec": pod_spec or raw_pod()["spec"]}
+    return _object(
+        kind,
+        {"name": name, "namespace": namespace},
+        {**selector, "template": pods, **spec},
+        api_version=_API_VERSIONS.get(kind, "apps/v1"),
+    )
+
+
+def raw_priority_class(name: str, value: int, **more: Any) -> Object:
+    """A PriorityClass."""
+    own = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+    return {**own, "value": value, **more}
+
+
+def raw_service_account(namespace: str, name: str = "default") -> Object:
+    """A service account: what pods of a namespace need before they can be created."""
+    return _object("ServiceAccount", {"name": name, "namespace": namespace})
+
+
+def on(node: Mapping[str, Any]) -> Mapping[str, str]:
+    """A node selector that only this node matches."""
+    return {"kubernetes.io/hostname": node["metadata"]["name"]}
+
+
+def _object(
+    kind: str,
+    metadata: Mapping[str, Any],
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    *,
+    api_version: str = "v1",
+) -> Object:
+    """An object without the parts of which nothing was named."""
+    parts = {"spec": _named(spec or {}), "status": _named(status or {})}
+    whole = {"apiVersion": api_version, "kind": kind, "metadata": _named(metadata)}
+    return whole | {part: fields for part, fields in parts.items() if fields}
+
+
+def _named(fields: Mapping[str, Any]) -> Object:
+    """Fields that have a value, copied: a test may add to its object."""
+    return {name: _copy(value) for name, value in fields.items() if value is not None}
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(entry) for entry in value]
+    return value
