@@ -10,7 +10,8 @@ __all__ = ["wait_for"]
 
 T = TypeVar("T")
 
-_POLL_SECONDS = 0.05
+_FIRST_PAUSE = 0.002
+_LONGEST_PAUSE = 0.05
 
 
 def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 90) -> T:
@@ -18,6 +19,7 @@ def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 9
 
     Args:
         condition: Asked repeatedly, and once more when the time is over: the machine may have stood still meanwhile.
+            What it raises ends the wait, as when a process has ended that will never be ready.
         what: What is waited for, said when the time is over.
         timeout: Seconds to wait at most. It only bounds how long a failure takes: no test needs it to be short.
 
@@ -25,10 +27,13 @@ def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 9
         TimeoutError: The time is over.
     """
     deadline = time.monotonic() + timeout
+    pause = _FIRST_PAUSE
     while True:
         over = time.monotonic() > deadline
         if value := condition():
             return value
         if over:
             raise TimeoutError(f"after {timeout:.0f} s still not: {what}")
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
+        # What comes at once is not waited for, and what takes long costs little.
+        pause = min(2 * pause, _LONGEST_PAUSE)

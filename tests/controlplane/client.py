@@ -25,8 +25,8 @@ _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 _FIELD_MANAGER = "tests"
 # As kubectl prints it.
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
-# A request may wait for an admission webhook, which gets 30 s at most.
-_TIMEOUT_SECONDS = 40
+# A request may wait for an admission webhook, which gets 30 s at most, on a machine that stands still meanwhile.
+_TIMEOUT_SECONDS = 90
 # The API server closes a connection that was idle for 90 s; a request must not meet that moment.
 _IDLE_SECONDS = 45
 

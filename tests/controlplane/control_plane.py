@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -24,7 +25,9 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority, Credential, new_signing_key
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.kubeconfigs import KubeconfigWriter
-from tests.controlplane.processes import Process, start_on_free_port, stop_all
+from tests.controlplane.processes import Process, probe, start_on_free_port, stop_all
+from tests.objects import raw_condition, raw_node, raw_pod, raw_service_account
+from tests.waiting import wait_for
 
 __all__ = ["ControlPlane"]
 
@@ -115,7 +118,7 @@ class ControlPlane:
             if self._with_scheduler:
                 self._start_scheduler()
             for name in _NAMESPACES:
-                self.wait_for(partial(self._has_namespace, name), f"namespace {name}")
+                wait_for(partial(self._has_namespace, name), f"namespace {name}")
             self._allow_pods_in("default")
         except BaseException:
             self.stop()
@@ -147,7 +150,7 @@ class ControlPlane:
         arguments: Sequence[str | Path] = (self._binaries["kube-apiserver"], *self._apiserver_arguments(port))
         process = Process(arguments, log=self.folder / "kube-apiserver.log")
         self._processes[index] = process
-        ready = self._readiness("/readyz")
+        ready = self._probe("/readyz")
         process.wait_until(lambda: ready(port), timeout=self._ready_seconds)
 
     @contextlib.contextmanager
@@ -189,7 +192,7 @@ class ControlPlane:
 
     def service_account_token(self, name: str, namespace: str = "default") -> str:
         """A token for a service account, from the TokenRequest API; the account is created if need be."""
-        self.api.apply([_service_account(name, namespace)])
+        self.api.apply([raw_service_account(namespace, name)])
         path = self.api.path("v1", "ServiceAccount", namespace, name, "token")
         token: str = self.api.request("POST", path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
         return token
@@ -246,12 +249,8 @@ class ControlPlane:
             ready: The state of its Ready condition.
             status: More status fields.
         """
-        node: Object = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
-            "spec": {"taints": [dict(taint) for taint in taints], "unschedulable": unschedulable},
-        }
+        own = {"kubernetes.io/hostname": name, **(labels or {})}
+        node = raw_node(name, own, taints=taints, unschedulable=unschedulable)
         stored = self.api.create(node)
         has = {"cpu": "4", "memory": "8Gi", "pods": "110", **(capacity or {})}
         reported = {"capacity": has, "allocatable": {**has, **(allocatable or {})}, "conditions": [_ready(ready)]}
@@ -328,12 +327,7 @@ class ControlPlane:
         Raises:
             TimeoutError: The time is over.
         """
-        deadline = time.monotonic() + timeout
-        while not (value := condition()):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"after {timeout:.0f} s still not: {what}")
-            time.sleep(0.05)
-        return value
+        return wait_for(condition, what, timeout=timeout)
 
     # Parts
 
@@ -370,7 +364,7 @@ class ControlPlane:
         process.wait_until((self.folder / _ETCD_SOCKET).is_socket, timeout=self._ready_seconds)
 
     def _start_apiserver(self) -> None:
-        port = self._start_server("kube-apiserver", self._apiserver_arguments, self._readiness("/readyz"))
+        port = self._start_server("kube-apiserver", self._apiserver_arguments, self._probe("/readyz"))
         self.api = self._client(port)
         self.server = f"https://127.0.0.1:{port}"
         self._kubeconfigs = KubeconfigWriter(self.folder, server=self.server, authority=self._authority.certificate)
@@ -416,7 +410,7 @@ class ControlPlane:
                 *self._controller_manager_args,
             )
 
-        self._start_server("kube-controller-manager", arguments, self._readiness("/healthz"))
+        self._start_server("kube-controller-manager", arguments, self._probe("/healthz"))
 
     def _start_scheduler(self) -> None:
         kubeconfig = self.kubeconfig_for_client_certificate("system:kube-scheduler")
@@ -433,7 +427,7 @@ class ControlPlane:
         def arguments(port: int) -> Sequence[str]:
             return (*self._serving_arguments(port), *_identity_arguments(kubeconfig), f"--config={file}")
 
-        self._start_server("kube-scheduler", arguments, self._readiness("/readyz"))
+        self._start_server("kube-scheduler", arguments, self._probe("/readyz"))
 
     def _serving_arguments(self, port: int) -> Sequence[str]:
         return (
@@ -459,18 +453,11 @@ class ControlPlane:
         self._processes.append(process)
         return port
 
-    def _readiness(self, path: str) -> Callable[[int], bool]:
-        def ready(port: int) -> bool:
-            client = self._client(port)
-            try:
-                client.request("GET", path)
-            except (ApiError, OSError):
-                return False
-            finally:
-                client.close()
-            return True
-
-        return ready
+    def _probe(self, path: str) -> Callable[[int], bool]:
+        """The API server answers nobody whom it does not know, not even a probe."""
+        administrator = ssl.create_default_context(cafile=self.folder / "ca.crt")
+        administrator.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
+        return probe(path, administrator)
 
     def _client(self, port: int) -> ApiClient:
         folder = self.folder
@@ -484,7 +471,7 @@ class ControlPlane:
     def _allow_pods_in(self, namespace: str) -> None:
         """Pods are refused until their namespace has its service account, which a controller makes a little later."""
         try:
-            self.api.create(_service_account("default", namespace))
+            self.api.create(raw_service_account(namespace))
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
@@ -495,10 +482,7 @@ class ControlPlane:
     def _await_class(self, stored: Object) -> None:
         """Pods that name a class are refused until priority admission has seen it, and not one deleted before it."""
         name, value = stored["metadata"]["name"], stored["value"]
-        pod = {
-            "metadata": {"name": "asks"},
-            "spec": {"containers": [{"name": "app", "image": "app"}], "priorityClassName": name},
-        }
+        pod = raw_pod("asks", priorityClassName=name)
 
         def known() -> bool:
             try:
@@ -508,7 +492,7 @@ class ControlPlane:
             # Without that admission there is no priority to wait for.
             return bool(made["spec"].get("priority", value) == value)
 
-        self.wait_for(known, f"admission knows PriorityClass {name}")
+        wait_for(known, f"admission knows PriorityClass {name}")
 
     def _remove_not_ready_taint(self, node: Object) -> Object:
         """Does what the node lifecycle controller does for a ready node, now, and also when it does not run."""
@@ -521,17 +505,13 @@ def _identity_arguments(kubeconfig: Path) -> Sequence[str]:
     return (f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}")
 
 
-def _service_account(name: str, namespace: str) -> Object:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
-
-
 def _ready(ready: bool) -> Object:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return {
-        "type": "Ready",
-        "status": "True" if ready else "False",
-        "reason": "KubeletReady" if ready else "KubeletNotReady",
-        "message": "written by the test",
-        "lastHeartbeatTime": now,
-        "lastTransitionTime": now,
-    }
+    return raw_condition(
+        "Ready",
+        "True" if ready else "False",
+        reason="KubeletReady" if ready else "KubeletNotReady",
+        message="written by the test",
+        lastHeartbeatTime=now,
+        lastTransitionTime=now,
+    )

@@ -7,19 +7,25 @@ import ctypes
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 
-__all__ = ["Process", "ProcessError", "free_port", "start_on_free_port", "stop_all"]
+from tests.waiting import wait_for
+
+__all__ = ["Process", "ProcessError", "free_port", "probe", "start_on_free_port", "stop_all"]
 
 _PR_SET_PDEATHSIG = 1
 # Loaded before any fork: the child of a fork must not load libraries.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _ATTEMPTS = 5
-_POLL_SECONDS = 0.02
+_PROBE_SECONDS = 20.0
+"""A machine that stands still for a while answers then; a server that is not there refuses at once."""
 _PORT_TAKEN = "address already in use"
 """As Go says it; Python begins it with a capital."""
 _HELD: list[socket.socket] = []
@@ -82,13 +88,17 @@ class Process:
         Raises:
             ProcessError: It ended or the time is over; the message has the end of its log.
         """
-        deadline = time.monotonic() + timeout
-        while not ready():
-            if not self.running:
-                raise ProcessError(f"{self.name} ended with {self._popen.returncode}:\n{self.log_tail()}")
-            if time.monotonic() > deadline:
-                raise ProcessError(f"{self.name} was not ready after {timeout:.0f} s:\n{self.log_tail()}")
-            time.sleep(_POLL_SECONDS)
+        try:
+            wait_for(lambda: self._is(ready), f"{self.name} is ready", timeout=timeout)
+        except TimeoutError as error:
+            raise ProcessError(f"{error}:\n{self.log_tail()}") from error
+
+    def _is(self, ready: Callable[[], bool]) -> bool:
+        if ready():
+            return True
+        if not self.running:
+            raise ProcessError(f"{self.name} ended with {self._popen.returncode}:\n{self.log_tail()}")
+        return False
 
     def terminate(self) -> None:
         """Asks it to end; returns at once."""
@@ -130,6 +140,33 @@ def free_port() -> int:
     else:
         holder.close()
     return port
+
+
+def probe(path: str, trusting: ssl.SSLContext | None = None, *, tls: bool = True) -> Callable[[int], bool]:
+    """What a kubelet's probe does: whether a server on a loopback port answers 200 now.
+
+    Args:
+        path: What is asked for, such as ``/readyz``.
+        trusting: Whom to believe, and who asks; any certificate will do when not given, as for a kubelet.
+        tls: Whether the server has a certificate.
+    """
+    context = trusting or ssl._create_unverified_context()  # noqa: S323  # as the kubelet's probes
+
+    def answers(port: int) -> bool:
+        connection = (
+            HTTPSConnection("127.0.0.1", port, context=context, timeout=_PROBE_SECONDS)
+            if tls
+            else HTTPConnection("127.0.0.1", port, timeout=_PROBE_SECONDS)
+        )
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == HTTPStatus.OK
+        except (HTTPException, OSError):
+            return False
+        finally:
+            connection.close()
+
+    return answers
 
 
 def start_on_free_port(

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import ProcessError
+from tests.objects import on, raw_pod, raw_priority_class, raw_workload
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -35,18 +37,8 @@ sys.stdin.read()
 """
 
 
-def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {"containers": [{"name": "app", "image": "app"}], **spec},
-    }
-
-
-def on(node: Mapping[str, Any]) -> Mapping[str, str]:
-    """A node selector that only this node matches."""
-    return {"kubernetes.io/hostname": node["metadata"]["name"]}
+def make_pod(namespace: str, **spec: Any) -> Object:
+    return raw_pod("web", namespace, labels={"app": "web"}, **spec)
 
 
 def is_running(pid: int) -> bool:
@@ -77,7 +69,7 @@ def test_scheduler_places_a_pod(
     node = make_node(labels={"disk": "fast"})
     control_plane.apply([make_pod(namespace, nodeSelector=on(node))])
 
-    placed = control_plane.wait_for(
+    placed = wait_for(
         lambda: read_pod(control_plane, namespace)["spec"].get("nodeName"),
         "the pod is scheduled",
     )
@@ -91,15 +83,14 @@ def test_scheduler_says_why_it_cannot(
     make_node: Callable[..., Object],
 ) -> None:
     node = make_node(capacity={"cpu": "1"})
-    app = {"name": "app", "image": "app", "resources": {"requests": {"cpu": "2"}}}
-    control_plane.apply([make_pod(namespace, nodeSelector=on(node), containers=[app])])
+    control_plane.apply([make_pod(namespace, nodeSelector=on(node), requests={"cpu": "2"})])
 
     def condition() -> Object | None:
         # It may hear of the pod before it hears of the node; it then judges again.
         (found,) = read_pod(control_plane, namespace)["status"].get("conditions") or [{}]
         return found if "1 Insufficient cpu" in found.get("message", "") else None
 
-    assert control_plane.wait_for(condition, "the scheduler has judged the pod")["reason"] == "Unschedulable"
+    assert wait_for(condition, "the scheduler has judged the pod")["reason"] == "Unschedulable"
 
 
 def test_node_that_is_not_ready_is_tainted(control_plane: ControlPlane, make_node: Callable[..., Object]) -> None:
@@ -113,17 +104,11 @@ def test_node_that_is_not_ready_is_tainted(control_plane: ControlPlane, make_nod
 
     assert "taints" not in ready["spec"]
     not_ready = ("node.kubernetes.io/not-ready", "NoSchedule")
-    control_plane.wait_for(lambda: not_ready in taints(), "it is tainted")
+    wait_for(lambda: not_ready in taints(), "it is tainted")
 
 
 def test_priority_admission_fills_priority(control_plane: ControlPlane, namespace: str) -> None:
-    high = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": f"{namespace}-high"},
-        "value": 1000,
-        "preemptionPolicy": "Never",
-    }
+    high = raw_priority_class(f"{namespace}-high", 1000, preemptionPolicy="Never")
     control_plane.apply([high])
 
     pod = control_plane.api.create(make_pod(namespace, priorityClassName=f"{namespace}-high"))
@@ -134,24 +119,13 @@ def test_priority_admission_fills_priority(control_plane: ControlPlane, namespac
 
 
 def test_controller_manager_makes_the_pods_of_a_replica_set(control_plane: ControlPlane, namespace: str) -> None:
-    template = make_pod(namespace)
-    replica_set = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]},
-        },
-    }
-    control_plane.apply([replica_set])
+    control_plane.apply([raw_workload("ReplicaSet", "web", namespace, replicas=2)])
 
     def pods() -> list[Object] | None:
         found = control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web")
         return found if len(found) == 2 else None
 
-    owners = [pod["metadata"]["ownerReferences"][0]["kind"] for pod in control_plane.wait_for(pods, "there are 2 pods")]
+    owners = [pod["metadata"]["ownerReferences"][0]["kind"] for pod in wait_for(pods, "there are 2 pods")]
     assert owners == ["ReplicaSet", "ReplicaSet"]
 
 
@@ -161,7 +135,7 @@ def test_user_may_do_what_rbac_grants(control_plane: ControlPlane, namespace: st
 
     refused = control_plane.kubectl(*get_pods, kubeconfig=kubeconfig, check=False)
     control_plane.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--group=developers", "-n", namespace)
-    allowed = control_plane.wait_for(
+    allowed = wait_for(
         lambda: control_plane.kubectl(*get_pods, kubeconfig=kubeconfig, check=False).returncode == 0,
         "the role binding takes effect",
     )
@@ -276,4 +250,4 @@ def test_nothing_runs_on_when_the_test_run_is_killed(
         other.send_signal(signal.SIGKILL)
 
     assert len(pids) == 2
-    control_plane.wait_for(lambda: not any(is_running(int(pid)) for pid in pids), "the kernel killed them")
+    wait_for(lambda: not any(is_running(int(pid)) for pid in pids), "the kernel killed them")

@@ -28,6 +28,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.scale import cluster
 from tests.scale.cluster import Size
 from tests.scale.share_out import share_out
+from tests.waiting import wait_for
 
 __all__ = ["fill", "filled"]
 
@@ -118,7 +119,7 @@ def _wait_until_cached(control_plane: ControlPlane) -> None:
             return False
         return True
 
-    control_plane.wait_for(cached, "the API server has loaded all pods", timeout=_READY_SECONDS)
+    wait_for(cached, "the API server has loaded all pods", timeout=_READY_SECONDS)
 
 
 def _create(api: ApiClient, size: Size, done: frozenset[str], first: int, step: int) -> None:
