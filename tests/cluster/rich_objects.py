@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
 __all__ = ["EPHEMERAL", "EVENT", "NODE", "RICH_NAMESPACE", "alike_pods", "others", "rich_pods"]
 
 Object = dict[str, Any]
@@ -92,7 +94,7 @@ def rich_pods() -> list[tuple[Object, Object]]:
                 "resourceClaimStatuses": [{"name": "nic", "resourceClaimName": "held-nic-x"}],
             },
         ),
-        (_empty_pod("plain"), _failed_status()),
+        (raw_pod("plain", RICH_NAMESPACE), _failed_status()),
     ]
 
 
@@ -107,18 +109,16 @@ def _alike_pod(name: str, number: int) -> tuple[Object, Object]:
     mount = {"name": token, "mountPath": "/token", "readOnly": True}
     container = {"name": "app", "image": "app:1", "resources": _RESOURCES, "volumeMounts": [mount]}
     look = {"name": "LOOK", "value": "kube-api-access-abcde R\x05node1X \b\béé\x05\x10"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": RICH_NAMESPACE, "labels": {"app": "alike"}},
-        "spec": {
-            "nodeName": f"node-{number * 7}",
-            "automountServiceAccountToken": False,
-            "terminationGracePeriodSeconds": 0,
-            "volumes": [{"name": token, "emptyDir": {}}],
-            "containers": [container, {**container, "name": "proxy", "env": [look]}],
-        },
-    }
+    pod = raw_pod(
+        name,
+        RICH_NAMESPACE,
+        labels={"app": "alike"},
+        containers=[container, {**container, "name": "proxy", "env": [look]}],
+        nodeName=f"node-{number * 7}",
+        automountServiceAccountToken=False,
+        terminationGracePeriodSeconds=0,
+        volumes=[{"name": token, "emptyDir": {}}],
+    )
     started = f"2026-03-01T09:{10 + number}:00Z"
     ran = {
         "ready": True,
@@ -142,12 +142,6 @@ def _alike_pod(name: str, number: int) -> tuple[Object, Object]:
     return pod, status
 
 
-def _empty_pod(name: str, **spec: Any) -> Object:
-    containers = {"containers": [{"name": "app", "image": "registry/app:v1"}]}
-    metadata = {"name": name, "namespace": RICH_NAMESPACE}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**containers, **spec}}
-
-
 def _full_pod() -> Object:
     container = {
         "name": "app",
@@ -168,9 +162,7 @@ def _full_pod() -> Object:
         "lifecycle": {"preStop": {"httpGet": {"path": "/stop", "port": 80}}},
     }
     metadata = {
-        "name": "full",
         "generateName": "fu",
-        "namespace": RICH_NAMESPACE,
         "labels": {"app": "rich", "version": "1", "empty": ""},
         "annotations": {"note": 'text with " and ünicode', "empty": ""},
         "finalizers": ["example.com/hold"],
@@ -179,9 +171,9 @@ def _full_pod() -> Object:
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u-2"},
         ],
     }
-    spec = {
+    containers = [container, raw_container("plain", lifecycle={"preStop": {"sleep": {"seconds": 3}}})]
+    spec: Object = {
         "os": {"name": "linux"},
-        "containers": [container, {"name": "plain", "image": "x", "lifecycle": {"preStop": {"sleep": {"seconds": 3}}}}],
         "initContainers": [sidecar, {"name": "init", "image": "x"}],
         "nodeName": "rich-node",
         "runtimeClassName": "rich",
@@ -220,7 +212,7 @@ def _full_pod() -> Object:
             },
         },
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return raw_pod("full", RICH_NAMESPACE, metadata=metadata, containers=containers, **spec)
 
 
 def _full_status() -> Object:
@@ -269,8 +261,9 @@ def _full_status() -> Object:
 
 
 def _held_pod() -> Object:
-    return _empty_pod(
+    return raw_pod(
         "held",
+        RICH_NAMESPACE,
         schedulingGates=[{"name": "example.com/wait"}],
         resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}},
         resourceClaims=[
@@ -287,37 +280,33 @@ def _failed_status() -> Object:
     return {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
 
 
-NODE: Final[Object] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {
-        "name": "rich-node",
+NODE: Final = raw_node(
+    "rich-node",
+    {"zone": "a"},
+    metadata={
         "generateName": "rich-",
-        "labels": {"zone": "a"},
         "annotations": {"a": "b"},
         "finalizers": ["example.com/hold"],
         "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u-2", "controller": True}],
     },
-    "spec": {
-        "unschedulable": True,
-        "taints": [
-            {"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": _TIME},
-            {"key": "only", "effect": "NoSchedule"},
-        ],
-    },
-    "status": {
-        "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110", "hugepages-2Mi": "0", "example.com/gpu": "3"},
-        "allocatable": {"cpu": "3920m", "memory": "7.5Gi", "pods": "110"},
-        "conditions": [
-            {
-                "type": "Ready",
-                "status": "Unknown",
-                "reason": "NodeStatusUnknown",
-                "message": "Kubelet stopped posting node status.",
-                "lastHeartbeatTime": _TIME,
-                "lastTransitionTime": _TIME,
-            }
-        ],
+    unschedulable=True,
+    taints=[
+        {"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": _TIME},
+        {"key": "only", "effect": "NoSchedule"},
+    ],
+    capacity={"cpu": "4", "memory": "8Gi", "pods": "110", "hugepages-2Mi": "0", "example.com/gpu": "3"},
+    allocatable={"cpu": "3920m", "memory": "7.5Gi", "pods": "110"},
+    conditions=[
+        raw_condition(
+            "Ready",
+            "Unknown",
+            reason="NodeStatusUnknown",
+            message="Kubelet stopped posting node status.",
+            lastHeartbeatTime=_TIME,
+            lastTransitionTime=_TIME,
+        )
+    ],
+    status={
         "nodeInfo": {
             "kubeletVersion": "v1.36.3",
             "kernelVersion": "6.12",
@@ -335,7 +324,7 @@ NODE: Final[Object] = {
         "declaredFeatures": ["SomeFeature"],
         "volumesInUse": ["kubernetes.io/csi/driver^handle"],
     },
-}
+)
 EVENT: Final[Object] = {
     "apiVersion": "v1",
     "kind": "Event",
@@ -355,7 +344,7 @@ EVENT: Final[Object] = {
 
 def others() -> list[Object]:
     """Of the other kinds, what the demo cluster has not."""
-    template = {"metadata": {"labels": {"app": "rich"}}, "spec": _empty_pod("x")["spec"]}
+    template = {"metadata": {"labels": {"app": "rich"}}, "spec": raw_pod()["spec"]}
     return [
         _named("scheduling.k8s.io/v1", "PriorityClass", "rich", value=-5, preemptionPolicy="Never", description="d"),
         _named(

@@ -25,6 +25,7 @@ from podrules.cluster.memory import MemorySource
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod
 from tests.cluster.rich_objects import others, rich_pods
+from tests.objects import raw_node, raw_pod
 
 NOW = datetime.fromisoformat(DEMO_NOW)
 
@@ -232,9 +233,7 @@ SECRETS = (
 
 
 def _secretive() -> list[dict[str, Any]]:
-    meta = {
-        "name": "payroll-0",
-        "namespace": "gold-customers",
+    metadata = {
         "labels": {"acme.example/owner": "jdoe", "app": "payroll"},
         "annotations": {"acme.example/note": "hunter2", "kubernetes.io/config.source": "acme"},
         "finalizers": ["intranet.acme.example/hold"],
@@ -259,8 +258,7 @@ def _secretive() -> list[dict[str, Any]]:
         "livenessProbe": {"httpGet": {"path": "/hunter2", "port": 80}},
         "resources": {"requests": {"cpu": "1", "acme.example/gpu": "1"}},
     }
-    spec = {
-        "containers": [container],
+    spec: dict[str, Any] = {
         "nodeName": "db-primary",
         "serviceAccountName": "jdoe",
         "nodeSelector": {"acme.example/tier": "gold-customers"},
@@ -273,13 +271,13 @@ def _secretive() -> list[dict[str, Any]]:
         "message": "runs as nobody",
         "conditions": [{"type": "intranet.acme.example/ready", "status": "True", "message": "hunter2"}],
     }
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "db-primary", "labels": {"kubernetes.io/hostname": "db-primary"}},
-        "spec": {"providerID": "aws:///acme", "taints": [{"key": "intranet", "value": "acme", "effect": "NoSchedule"}]},
-        "status": {"images": [{"names": ["registry.acme.example/payroll:jdoe"], "sizeBytes": 1}]},
-    }
+    node = raw_node(
+        "db-primary",
+        {"kubernetes.io/hostname": "db-primary"},
+        providerID="aws:///acme",
+        taints=[{"key": "intranet", "value": "acme", "effect": "NoSchedule"}],
+        status={"images": [{"names": ["registry.acme.example/payroll:jdoe"], "sizeBytes": 1}]},
+    )
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -287,7 +285,8 @@ def _secretive() -> list[dict[str, Any]]:
         "data": {"s3cret": "hunter2"},
     }
     config = {**secret, "kind": "ConfigMap"}
-    return [{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}, node, secret, config]
+    pod = raw_pod("payroll-0", "gold-customers", metadata=metadata, containers=[container], status=status, **spec)
+    return [pod, node, secret, config]
 
 
 def _plain(path: Path) -> bytes:

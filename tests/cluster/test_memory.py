@@ -9,15 +9,11 @@ from podrules.cluster.errors import BadObject, NotFound
 from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, NODES, PODS, find_kind
 from podrules.cluster.memory import MemorySource
 from podrules.model.selectors import Selector
-
-
-def _pod(name: str, namespace: str | None = None, node: str = "") -> dict[str, object]:
-    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": node}}
+from tests.objects import raw_node, raw_pod
 
 
 def test_namespaces_are_kept_apart() -> None:
-    source = MemorySource([_pod("a", "x"), _pod("a", "y"), _pod("b")], description="test")
+    source = MemorySource([raw_pod("a", "x"), raw_pod("a", "y"), raw_pod("b")], description="test")
     assert source.get(PODS, "a", "y").metadata.namespace == "y"
     assert [pod.metadata.name for pod in source.list(PODS, "x")] == ["a"]
     assert len(source.list(PODS)) == 3
@@ -25,7 +21,7 @@ def test_namespaces_are_kept_apart() -> None:
 
 
 def test_pods_of_a_node() -> None:
-    source = MemorySource([_pod("a", "x", "n1"), _pod("b", "x", "n2")], description="test")
+    source = MemorySource([raw_pod("a", "x", nodeName="n1"), raw_pod("b", "x", nodeName="n2")], description="test")
     assert [pod.metadata.name for pod in source.list(PODS, field_selector="spec.nodeName=n2")] == ["b"]
 
 
@@ -45,14 +41,13 @@ def test_pods_of_a_node() -> None:
     ],
 )
 def test_pods_by_field(selector: str, names: list[str]) -> None:
-    failed = _pod("b", "x", "n2") | {"status": {"phase": "Failed"}}
-    source = MemorySource([_pod("a", "x", "n1"), failed, _pod("c", "x")], description="test")
+    failed = raw_pod("b", "x", nodeName="n2", status={"phase": "Failed"})
+    source = MemorySource([raw_pod("a", "x", nodeName="n1"), failed, raw_pod("c", "x")], description="test")
     assert [pod.metadata.name for pod in source.list(PODS, field_selector=selector)] == names
 
 
 def test_pods_by_label() -> None:
-    labelled = _pod("a", "x") | {"metadata": {"name": "a", "namespace": "x", "labels": {"app": "a"}}}
-    source = MemorySource([labelled, _pod("b", "x")], description="test")
+    source = MemorySource([raw_pod("a", "x", labels={"app": "a"}), raw_pod("b", "x")], description="test")
     found = source.list(PODS, "x", selector=Selector.from_labels({"app": "a"}))
     assert [pod.metadata.name for pod in found] == ["a"]
 
@@ -70,15 +65,14 @@ def test_kinds_that_users_do_not_name() -> None:
 
 
 def test_not_found_suggests_near_names_of_the_same_namespace() -> None:
-    source = MemorySource([_pod("web-0", "x"), _pod("web-1", "y")], description="test")
+    source = MemorySource([raw_pod("web-0", "x"), raw_pod("web-1", "y")], description="test")
     with pytest.raises(NotFound) as caught:
         source.get(PODS, "web-2", "x")
     assert str(caught.value) == 'pods "web-2" not found in namespace x; did you mean web-0?'
 
 
 def test_bad_object_names_the_field() -> None:
-    bad = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "many"}}}
-    source = MemorySource([bad], description="snapshot c.json")
+    source = MemorySource([raw_node("n", capacity={"cpu": "many"})], description="snapshot c.json")
     with pytest.raises(BadObject, match=r"node/n in snapshot c\.json: status\.capacity\.cpu: 'many' is not a quantity"):
         source.get(NODES, "n")
 

@@ -19,6 +19,7 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod, PodResourceClaimStatus
 from podrules.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING, PodTopologySpreadArgs
 from tests.cluster.recording import RecordingSource
+from tests.objects import raw_node, raw_pod
 
 Object = dict[str, Any]
 
@@ -40,22 +41,23 @@ BY_TEAM = {"matchLabels": {"team": "web"}}
 NOT_TRIAL = {"matchExpressions": [{"key": "stage", "operator": "NotIn", "values": ["trial"]}]}
 
 
-def raw_pod(
+def shop_pod(
     name: str = "new", *, labels: Mapping[str, str] | None = None, owner: Object | None = None, **spec: Any
 ) -> Object:
     """A pod of namespace shop, which has spread constraints of its own unless it is given others."""
-    metadata = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "labels": labels or {"app": name}}
-    owners = [{"controller": True, "uid": "uid-owner", **owner}] if owner else []
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata | {"ownerReferences": owners},
-        "spec": {"topologySpreadConstraints": [SPREAD], **spec},
-    }
+    owners = [{"controller": True, "uid": "uid-owner", **owner}] if owner else None
+    return raw_pod(
+        name,
+        "shop",
+        uid=f"uid-{name}",
+        labels=labels or {"app": name},
+        metadata={"ownerReferences": owners},
+        **{"topologySpreadConstraints": [SPREAD], **spec},
+    )
 
 
 def pod(name: str = "new", **about: Any) -> Pod:
-    return from_object(raw_pod(name, **about), Pod)
+    return from_object(shop_pod(name, **about), Pod)
 
 
 def term(
@@ -96,7 +98,7 @@ def test_nodes_and_pods_suffice_for_a_simple_pod() -> None:
 
 def test_finished_pods_are_left_out() -> None:
     phases = {"": "a", "Pending": "b", "Running": "c", "Succeeded": "d", "Failed": "e", "Unknown": "f"}
-    objects = [raw_pod(name, nodeName="n") | {"status": {"phase": phase}} for phase, name in phases.items()]
+    objects = [shop_pod(name, nodeName="n") | {"status": {"phase": phase}} for phase, name in phases.items()]
     snapshot = Gatherer(RecordingSource(objects)).snapshot([pod()]).snapshot
     assert snapshot is not None
     assert [entry.metadata.name for entry in snapshot.pods] == ["a", "b", "c", "f"]
@@ -140,14 +142,14 @@ def test_namespaces_for_the_pods_own_terms(affinity: Object, needed: bool) -> No
     ],
 )
 def test_namespaces_for_terms_of_bound_pods(affinity: Object, needed: bool) -> None:
-    assert asked_for([pod()], [raw_pod("old", nodeName="n", affinity=affinity)]) == ["list namespaces"] * needed
+    assert asked_for([pod()], [shop_pod("old", nodeName="n", affinity=affinity)]) == ["list namespaces"] * needed
 
 
 @pytest.mark.parametrize(
     ("status", "needed"), [({}, False), ({"nominatedNodeName": "n"}, True), ({"phase": "Failed"}, False)]
 )
 def test_namespaces_for_terms_of_pods_that_are_not_bound(status: Object, needed: bool) -> None:
-    waiting = raw_pod("waiting", affinity=required(term(BY_TEAM))) | {"status": status}
+    waiting = shop_pod("waiting", affinity=required(term(BY_TEAM))) | {"status": status}
     assert asked_for([pod()], [waiting]) == ["list namespaces"] * needed
 
 
@@ -422,9 +424,7 @@ def test_pods_share_what_was_read() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1"}
     controller = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "namespace": "shop"}}
     owned = pod(topologySpreadConstraints=[], owner=owner)
-    source = RecordingSource(
-        [controller, raw_pod("old", nodeName="n"), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}]
-    )
+    source = RecordingSource([controller, shop_pod("old", nodeName="n"), raw_node("n")])
     gatherer = Gatherer(source)
     gatherer.nodes()
     gatherer.owners(owned)
@@ -452,7 +452,7 @@ def test_pods_share_what_was_read() -> None:
 def test_lists_of_several_namespaces_add_up() -> None:
     service = {"apiVersion": "v1", "kind": "Service"}
     objects = [service | {"metadata": {"name": "web", "namespace": space}} for space in ("shop", "data", "lab")]
-    elsewhere = from_object({"metadata": {"name": "b", "namespace": "data"}}, Pod)
+    elsewhere = from_object(raw_pod("b", "data"), Pod)
     snapshot = Gatherer(RecordingSource(objects)).snapshot([pod(topologySpreadConstraints=[]), elsewhere]).snapshot
     assert snapshot is not None
     assert [entry.metadata.namespace for entry in snapshot.services] == ["shop", "data"]

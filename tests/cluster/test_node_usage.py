@@ -12,16 +12,18 @@ from podrules.cluster.kubelet import CONFIGZ, MAX_BYTES, STATS_SUMMARY
 from podrules.cluster.live import LiveSource
 from podrules.cluster.node_usage import ReadUsage, read_usage
 from podrules.cluster.transport import Response
-from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.pressure.usage import UsageSource
+from tests.builders import make_node
 from tests.cluster.recording import RecordingSource
+from tests.objects import raw_condition, raw_pod
 
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"}}
-NEW = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "namespace": "shop", "uid": "v"}}
-DONE = {**POD, "metadata": {"name": "done", "namespace": "shop", "uid": "w"}, "status": {"phase": "Succeeded"}}
-OTHER = {**POD, "metadata": {"name": "other", "namespace": "shop", "uid": "x"}, "spec": {"nodeName": "node-2"}}
-ON_NODE = [{**pod, "spec": {"nodeName": "node-1"}} for pod in (POD, NEW, DONE)]
+OTHER = raw_pod("other", "shop", uid="x", nodeName="node-2")
+ON_NODE = [
+    raw_pod("web", "shop", uid="u", nodeName="node-1"),
+    raw_pod("new", "shop", uid="v", nodeName="node-1"),
+    raw_pod("done", "shop", uid="w", nodeName="node-1", status={"phase": "Succeeded"}),
+]
 NODE_METRICS = {
     "apiVersion": "metrics.k8s.io/v1beta1",
     "kind": "NodeMetrics",
@@ -41,9 +43,7 @@ SAID = {
 
 
 def _node(ready: str = "True") -> Node:
-    condition = {"type": "Ready", "status": ready}
-    status = {"capacity": {"memory": "8Gi"}, "conditions": [condition]}
-    return from_object({"metadata": {"name": "node-1"}, "status": status}, Node)
+    return make_node("node-1", capacity={"memory": "8Gi"}, conditions=[raw_condition("Ready", ready)])
 
 
 def _read(source: RecordingSource, node: Node | None = None) -> ReadUsage:

@@ -21,7 +21,8 @@ from tests.cluster.rich_objects import EPHEMERAL, EVENT, NODE, RICH_NAMESPACE, a
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.demo import as_written, service_account
+from tests.controlplane.demo import as_written
+from tests.objects import raw_service_account
 
 pytestmark = pytest.mark.controlplane
 
@@ -44,7 +45,7 @@ def proxy(control_plane_binaries: Binaries) -> Iterator[KubectlProxy]:
 
 def _fill(alone: ControlPlane) -> None:
     for namespace in ("kube-system", "kube-public", "kube-node-lease"):
-        alone.apply([service_account(namespace)])
+        alone.apply([raw_service_account(namespace)])
     alone.create_namespace(RICH_NAMESPACE)
     for entry in (*others(), EVENT, NODE):
         alone.api.create(entry)
@@ -64,7 +65,7 @@ def _fill(alone: ControlPlane) -> None:
         with suppress(ApiError):
             stored = alone.api.create(as_written(shown))
             if stored["kind"] == "Namespace":
-                alone.apply([service_account(stored["metadata"]["name"])])
+                alone.apply([raw_service_account(stored["metadata"]["name"])])
             if "status" in shown:
                 alone.api.patch(stored, {"status": shown["status"]}, subresource="status")
 
