@@ -9,22 +9,14 @@ import pytest
 import yaml
 
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod, raw_workload
 
 Json = dict[str, Any]
 
 
 def deployment(**spec: Any) -> Json:
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}},
-        },
-    }
+    pod = raw_pod(requests={"cpu": "10m", "memory": "10Mi"}, **spec)
+    return raw_workload("Deployment", pod_spec=pod["spec"], replicas=2)
 
 
 def mounting(claim: str) -> Json:

@@ -13,6 +13,7 @@ import pytest
 
 from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, words_of
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_container, raw_pod
 
 POD = "pod/db-0"
 
@@ -215,8 +216,7 @@ def test_snapshot_folder(tmp_path: Path) -> None:
 
 
 def test_manifest_from_standard_input() -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "in"}, "spec": {"containers": [{"name": "c"}]}}
-    ran = run("explain", "--offline", "-f", "-", "-o", "json", stdin=json.dumps(pod))
+    ran = run("explain", "--offline", "-f", "-", "-o", "json", stdin=json.dumps(raw_pod()))
     assert json.loads(ran.out)["qos"]["qosClass"] == "BestEffort"
 
 
@@ -260,13 +260,14 @@ def test_missing_file() -> None:
 
 
 def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "a\x1b[2Jb\u202ec\x9bd; rm -rf ~", "namespace": "default", "uid": "u"},
-        "spec": {"containers": [{"name": "x\x1b]0;owned\x07"}], "nodeName": "n"},
-        "status": {"phase": "Failed", "message": "line\nnext\x1b[31m", "reason": "\u2066"},
-    }
+    pod = raw_pod(
+        "a\x1b[2Jb\u202ec\x9bd; rm -rf ~",
+        "default",
+        uid="u",
+        containers=[raw_container("x\x1b]0;owned\x07")],
+        nodeName="n",
+        status={"phase": "Failed", "message": "line\nnext\x1b[31m", "reason": "\u2066"},
+    )
     snapshot = tmp_path / "c.json"
     snapshot.write_text(json.dumps(pod))
     table = run("explain", "--snapshot", str(snapshot), "pods", "-o", "wide").out
@@ -275,7 +276,7 @@ def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:
     assert "kubectl qos explain pod/a" not in table
     printed = run("explain", "--snapshot", str(snapshot), "pods", "-o", "json").out
     assert printed.isascii()
-    assert json.loads(printed)["items"][0]["name"] == pod["metadata"]["name"]  # type: ignore[index]  # plain JSON
+    assert json.loads(printed)["items"][0]["name"] == pod["metadata"]["name"]
     as_yaml = run("explain", "--snapshot", str(snapshot), "pods", "-o", "yaml").out
     assert as_yaml.isascii()
     assert "\x1b" not in as_yaml

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kubectl_plugin.completion.answer import answer, main
 from kubectl_plugin.completion.words import Directive
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.parsing.flags import groups_of
+from tests.objects import raw_node
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_FILES = Directive.NO_FILES
@@ -115,7 +115,7 @@ def test_K_how_the_shell_goes_on(words: tuple[str, ...], directive: Directive) -
 
 def test_K_a_name_that_a_shell_might_run_is_left_out(tmp_path: Path) -> None:
     names = ["good", "$(touch bad)", "`x`", "a b", "a;b", "x\ny", "\x1b[2J"]
-    objects = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in names]
+    objects = [raw_node(name) for name in names]
     file = tmp_path / "nodes.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     assert list(_names("node", "--snapshot", str(file), "")) == ["good"]
@@ -131,9 +131,8 @@ def test_what_goes_wrong_is_no_candidate(capsys: pytest.CaptureFixture[str]) -> 
 def test_K_a_cluster_that_is_silent_does_not_hold_the_shell(tmp_path: Path) -> None:
     """A kubectl that never gets ready: what happens while a credential plugin waits, or a network is gone."""
     kubectl = tmp_path / "kubectl"
-    kubectl.write_text("#!/bin/sh\nexec sleep 100\n")
+    kubectl.write_text("#!/bin/sh\nexec sleep 600\n")
     kubectl.chmod(0o755)
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", "from kubectl_plugin.completion.answer import main; main()", "node", ""],
         cwd=ROOT,
@@ -141,11 +140,10 @@ def test_K_a_cluster_that_is_silent_does_not_hold_the_shell(tmp_path: Path) -> N
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        # Less than what it would wait for; how much less is the machine's business.
+        timeout=300,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, ":4\n", "")
-    # Far less than what it would wait for; how much less is the machine's business.
-    assert time.monotonic() - began < 50
 
 
 def test_K_no_rule_is_loaded() -> None:

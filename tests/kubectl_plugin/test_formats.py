@@ -16,6 +16,7 @@ import pytest
 from kubectl_plugin.render.columns import columns_from_lines, columns_from_spec
 from kubectl_plugin.render.jsonpath import JSONPathError
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod
 
 COMMANDS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
     "explain": (("-n", "shop", "pod/db-1"), 0, "pod/db-1\n"),
@@ -145,12 +146,7 @@ def test_K_cells() -> None:
     ]
 
 
-HOSTILE: Final = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "a\x1b[2Jb", "namespace": "default", "uid": "u"},
-    "spec": {"containers": [{"name": "x"}]},
-}
+HOSTILE: Final = raw_pod("a\x1b[2Jb", "default", uid="u")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -18,17 +18,14 @@ from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from podrules.pressure.node import OOMScope
 from tests.kubectl_plugin.running import Ran, run
+from tests.objects import raw_condition, raw_node, raw_pod
 
-NODE: Mapping[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {
-        "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"},
-        "allocatable": {"cpu": "4", "memory": "7Gi", "pods": "110"},
-        "conditions": [{"type": "Ready", "status": "True"}],
-    },
-}
+NODE = raw_node(
+    "n1",
+    capacity={"cpu": "4", "memory": "8Gi", "pods": "110"},
+    allocatable={"cpu": "4", "memory": "7Gi", "pods": "110"},
+    conditions=[raw_condition("Ready")],
+)
 NODE_METRICS = {
     "apiVersion": "metrics.k8s.io/v1beta1",
     "kind": "NodeMetrics",
@@ -38,10 +35,10 @@ NODE_METRICS = {
 
 
 def _pod(name: str, request: str = "", **more: Any) -> dict[str, Any]:
-    resources = {"requests": {"memory": request}} if request else {}
-    spec = {"nodeName": "n1", "containers": [{"name": "app", "resources": resources}]}
-    meta = {"name": name, "namespace": "default", "uid": name}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running"}, **more}
+    """A pod that runs on the node, unless it says otherwise."""
+    requests = {"memory": request} if request else None
+    running: dict[str, Any] = {"nodeName": "n1", "status": {"phase": "Running"}}
+    return raw_pod(name, "default", uid=name, requests=requests, **{**running, **more})
 
 
 def _metrics(name: str, memory: str) -> dict[str, Any]:
@@ -185,8 +182,7 @@ def test_Q6_threshold_that_is_met_comes_first(tmp_path: Path) -> None:
 
 def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
-    critical = _pod("etcd")
-    critical["spec"]["priority"] = 2_000_001_000
+    critical = _pod("etcd", priority=2_000_001_000)
     said = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
     assert "there is no pod that the kubelet may evict" in said
     assert "1 critical: never evicted" in said
@@ -201,9 +197,7 @@ def test_node_without_pods(tmp_path: Path) -> None:
 
 
 def test_hostile_names_reach_no_command(tmp_path: Path) -> None:
-    hostile = _pod("web")
-    hostile["metadata"]["name"] = "web;reboot"
-    ran = _on(tmp_path, [hostile, NODE_METRICS], "node", "n1")
+    ran = _on(tmp_path, [_pod("web;reboot"), NODE_METRICS], "node", "n1")
     assert "pod/web;reboot" not in ran.out
     assert "default/web;reboot" in ran.out
 
@@ -219,10 +213,7 @@ MANIFEST = "tests/testdata/manifests/limits-only.yaml"
 
 
 def test_Q3_Q6_manifest_on_a_node_is_told_for_both_ends(tmp_path: Path) -> None:
-    pod = _pod("job", "64Mi")
-    pod["spec"]["containers"][0]["resources"]["limits"] = {"memory": "20Gi"}
-    pod["spec"]["priorityClassName"] = "batch-low"
-    del pod["spec"]["nodeName"]
+    pod = _pod("job", "64Mi", limits={"memory": "20Gi"}, priorityClassName="batch-low", nodeName=None)
     manifest = tmp_path / "job.json"
     manifest.write_text(json.dumps(pod))
     ran = run("explain", "-f", str(manifest), "--on", "node/node-a1", "--demo", "--no-placement", "-o", "json")

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod, raw_workload
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = str(ROOT / "tests/testdata/manifests/checkout.yaml")
@@ -22,11 +23,9 @@ def placed(*arguments: str, stdin: str = "") -> dict[str, Any]:
     return printed
 
 
-def manifest(kind: str, api: str = "apps/v1", **spec: Any) -> str:
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
-    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container]}}
-    whole = {"selector": {"matchLabels": {"app": "x"}}, "template": template, **spec}
-    return yaml.safe_dump({"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, "spec": whole})
+def manifest(kind: str, **spec: Any) -> str:
+    pod = raw_pod(requests={"cpu": "100m"})
+    return yaml.safe_dump(raw_workload(kind, "x", pod_spec=pod["spec"], **spec))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_each_kind_has_its_own_number() -> None:
     numbers = {
         "Deployment": manifest("Deployment", replicas=3),
         "StatefulSet": manifest("StatefulSet"),
-        "Job": manifest("Job", "batch/v1", parallelism=2),
+        "Job": manifest("Job", parallelism=2),
     }
     for kind, text in numbers.items():
         (spec,) = placed("-f", "-", stdin=text)["specs"]

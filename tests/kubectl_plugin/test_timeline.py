@@ -16,6 +16,7 @@ from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.timeline.events import Way
 from tests.golden import check
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_workload
 
 GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
@@ -160,13 +161,7 @@ def test_T5_manifest_is_told_with_what_admission_adds() -> None:
 
 
 def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> None:
-    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-    daemon = {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "agent"},
-        "spec": {"template": template, "updateStrategy": {"rollingUpdate": {"maxSurge": 1}}},
-    }
+    daemon = raw_workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1}})
     file = tmp_path / "daemon.yaml"
     file.write_text(yaml.safe_dump(daemon))
     told = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]
