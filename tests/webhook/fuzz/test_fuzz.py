@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,8 @@ from webhook.response import MAX_MESSAGE, MAX_WARNING, encode_answer
 from webhook.review import BadReview, decode_review
 
 __all__ = ["review_once"]
+
+_BODIES = 200
 
 
 def review_once(body: bytes, cluster: Cluster) -> bool:
@@ -41,7 +44,16 @@ def test_good_reviews_are_read(body: bytes, demo_cluster: Cluster) -> None:
     assert review_once(body, demo_cluster)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(body=bodies())
-def test_no_body_makes_a_handler_fail(demo_cluster: Cluster, body: bytes) -> None:
-    review_once(body, demo_cluster)
+def test_no_body_makes_a_handler_fail(demo_cluster: Cluster) -> None:
+    seen: Counter[bool] = Counter()
+
+    @settings(max_examples=_BODIES, suppress_health_check=[HealthCheck.too_slow])
+    @given(body=bodies())
+    def review(body: bytes) -> None:
+        seen[review_once(body, demo_cluster)] += 1
+
+    review()
+    told = f"{seen[True]} of {seen.total()} bodies were reviews"
+    print(told)
+    # Bodies that are refused before any handler sees them would prove nothing of the handlers.
+    assert seen[True] > seen.total() / 2, told
