@@ -142,6 +142,7 @@ class Chart:
             **{f"HELM_{name}_HOME": str(home / name.lower()) for name in ("CACHE", "CONFIG", "DATA")},
             "KUBECONFIG": str(home / "none"),
         }
+        self._rendered: dict[tuple[str, ...], str] = {}
 
     def run(
         self, *arguments: str | Path, values: Mapping[str, Any] | None = None, kubeconfig: Path | None = None
@@ -177,7 +178,20 @@ class Chart:
         release: str = "qos-webhook",
         namespace: str = "qos-system",
     ) -> str:
-        """The manifest."""
+        """The manifest; one that was asked for before is not rendered again."""
+        asked = (json.dumps(values), *flags, release, namespace)
+        if asked not in self._rendered:
+            self._rendered[asked] = self.rendered_anew(values, *flags, release=release, namespace=namespace)
+        return self._rendered[asked]
+
+    def rendered_anew(
+        self,
+        values: Mapping[str, Any] | None = None,
+        *flags: str,
+        release: str = "qos-webhook",
+        namespace: str = "qos-system",
+    ) -> str:
+        """The manifest, by a run of its own."""
         return self.run("template", release, CHART, "--namespace", namespace, *flags, values=values)
 
     def objects(

@@ -73,7 +73,7 @@ def test_lint(chart: Chart, values: Mapping[str, Any] | None) -> None:
 
 @pytest.mark.parametrize("values", VALUES)
 def test_two_renders_are_the_same(chart: Chart, values: Mapping[str, Any] | None) -> None:
-    assert chart.rendered(values) == chart.rendered(values)
+    assert chart.rendered(values) == chart.rendered_anew(values)
 
 
 def test_an_upgrade_renders_what_an_install_does(chart: Chart) -> None:
