@@ -33,9 +33,17 @@ SERVICE = {
 
 
 @pytest.fixture
+def older(control_plane: ControlPlane, namespace: str) -> str:
+    """A pod from before the webhook was configured, where a test names this before `audited`."""
+    name: str = control_plane.api.create(_pod(namespace, "before"))["metadata"]["name"]
+    # The API server tells times in seconds.
+    time.sleep(1.1)
+    return name
+
+
+@pytest.fixture
 def audited(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
     """A namespace whose pods a webhook is asked about that is not there."""
-    # A pod of the second before would not count: the API server tells times in seconds.
     control_plane.create_node("audit-node")
     path = "https://127.0.0.1:1/mutate"
     webhook = {
@@ -54,9 +62,6 @@ def audited(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
         "metadata": {"name": CONFIGURATION},
         "webhooks": [webhook],
     }
-    before = _pod(namespace, "before")
-    control_plane.api.create(before)
-    time.sleep(1.1)
     control_plane.api.create(configuration)
     yield namespace
     control_plane.api.delete(configuration)
@@ -102,12 +107,13 @@ def look(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
 Look = Callable[..., Unpatched]
 
 
-def test_stored_without_constraints(control_plane: ControlPlane, audited: str, look: Look) -> None:
+def test_stored_without_constraints(control_plane: ControlPlane, older: str, audited: str, look: Look) -> None:
     """Not the pod that is older than the configuration, nor one in another namespace."""
     control_plane.api.create(_pod(audited, "missed"))
     control_plane.api.create(_pod("default", "not-asked-about"))
     try:
         assert look() == Unpatched(1, (f"{audited}/missed",))
+        assert control_plane.api.get("v1", "Pod", older, audited)
     finally:
         control_plane.api.delete(_pod("default", "not-asked-about"), grace_period_seconds=0)
 
