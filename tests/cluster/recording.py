@@ -1,25 +1,30 @@
-"""A source in memory that writes down what it is asked for, and refuses some of it."""
+"""Sources and transports that write down what they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from podrules.cluster.errors import Forbidden, NotServed
 from podrules.cluster.kinds import NODE_PROXIES, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.memory import MemorySource
+from podrules.cluster.transport import KubectlProxy, Response, Streamed
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 
-__all__ = ["RecordingSource"]
+__all__ = ["RecordingSource", "RecordingTransport"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 
 
 class RecordingSource:
-    """What was asked for is written as for kubectl: ``list services -n shop``, ``get nodes node-1``."""
+    """In memory; it refuses some of what it is asked for.
+
+    What was asked for is written as for kubectl: ``list services -n shop``, ``get nodes node-1``.
+    """
 
     description = "the cluster"
     namespace = "default"
@@ -66,3 +71,34 @@ class RecordingSource:
             raise Forbidden(verb, kind, namespace, "no")
         if kind.rbac_name in self._not_served:
             raise NotServed(kind)
+
+
+class RecordingTransport:
+    """A proxy, and what went through it."""
+
+    def __init__(self, proxy: KubectlProxy) -> None:
+        """Take over a proxy, which its owner closes."""
+        self._proxy = proxy
+        self.paths: list[str] = []
+        self.streamed: list[tuple[str, str, int]] = []
+        """Path, type and status of each answer that came as a stream."""
+
+    def get(self, path: str, accept: str = "application/json") -> Response:
+        """See `Transport.get`."""
+        self.paths.append(path)
+        return self._proxy.get(path, accept)
+
+    @contextmanager
+    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+        """See `LargeTransport.stream`."""
+        with self._proxy.stream(path, accept) as answer:
+            self.streamed.append((path, answer.content_type, answer.status))
+            yield answer
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        """See `KubectlProxy.lines`."""
+        return self._proxy.lines(path, idle_timeout=idle_timeout)
+
+    def close(self) -> None:
+        """See `Transport.close`."""
+        self._proxy.close()

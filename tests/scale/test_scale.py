@@ -5,7 +5,6 @@ Not how long it takes: `make scale` measures that.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
@@ -18,10 +17,10 @@ import pytest
 from kubectl_plugin.commands import explain
 from kubectl_plugin.options import Run, Streams
 from kubectl_plugin.parsing import parse
-from kubectl_plugin.progress import ProgressLine
-from podrules.cluster.kinds import NODES, PODS
+from podrules.cluster.kinds import PODS
 from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import KubectlProxy, Response, Streamed
+from podrules.cluster.transport import KubectlProxy
+from tests.cluster.recording import RecordingTransport
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import Plugin, proxies_of
@@ -30,7 +29,13 @@ from tests.scale.cluster import Size
 from tests.scale.measure import measured
 from tests.scale.seed import fill
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.long(
+        "test_large_lists_come_whole, test_protobuf_gives_what_json_gives, test_what_was_captured_is_read, "
+        "test_lists_of_one_page_are_asked_for_once, test_progress_is_for_terminals"
+    ),
+]
 
 SIZE = Size(nodes=200, pods=600)
 """More pods than a page holds."""
@@ -49,40 +54,15 @@ def qos(large: ControlPlane, runtime: Path) -> Plugin:
     return Plugin(large, runtime)
 
 
-class Recorded:
-    """A proxy that writes down what goes through it."""
-
-    def __init__(self, proxy: KubectlProxy) -> None:
-        self._proxy = proxy
-        self.paths: list[str] = []
-        self.streamed: list[tuple[str, str, int]] = []
-
-    def get(self, path: str, accept: str = "application/json") -> Response:
-        self.paths.append(path)
-        return self._proxy.get(path, accept)
-
-    @contextlib.contextmanager
-    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
-        with self._proxy.stream(path, accept) as answer:
-            self.streamed.append((path, answer.content_type, answer.status))
-            yield answer
-
-    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
-        return self._proxy.lines(path, idle_timeout=idle_timeout)
-
-    def close(self) -> None:
-        self._proxy.close()
-
-
 @pytest.fixture
-def recorded(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
+def recorded(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordingTransport]:
     for name, value in qos.environment().items():
         monkeypatch.setenv(name, value)
     with KubectlProxy([], request_timeout=60) as proxy:
-        yield Recorded(proxy)
+        yield RecordingTransport(proxy)
 
 
-def test_large_lists_come_whole_in_protobuf(recorded: Recorded) -> None:
+def test_large_lists_come_whole_in_protobuf(recorded: RecordingTransport) -> None:
     whole = LiveSource(recorded, namespace=None, large=recorded).list(PODS)
     in_pages = LiveSource(recorded, namespace=None).list(PODS)
 
@@ -96,7 +76,7 @@ def test_large_lists_come_whole_in_protobuf(recorded: Recorded) -> None:
     assert len(recorded.paths) == 3
 
 
-def test_pods_of_one_template_share_what_they_share(recorded: Recorded) -> None:
+def test_pods_of_one_template_share_what_they_share(recorded: RecordingTransport) -> None:
     pods = [
         pod
         for pod in LiveSource(recorded, namespace=None, large=recorded).list(PODS)
@@ -107,22 +87,7 @@ def test_pods_of_one_template_share_what_they_share(recorded: Recorded) -> None:
     assert len({id(pod.spec.containers) for pod in pods}) == 1
 
 
-def test_lists_of_one_page_are_asked_for_once(recorded: Recorded) -> None:
-    nodes = LiveSource(recorded, namespace=None, large=recorded).list(NODES)
-
-    assert len(nodes) == SIZE.nodes
-    assert (recorded.paths, recorded.streamed) == (["/api/v1/nodes?limit=500"], [])
-
-
-def test_progress_is_for_terminals(recorded: Recorded) -> None:
-    terminal = io.StringIO()
-    LiveSource(recorded, namespace=None, progress=ProgressLine(terminal)).list(PODS)
-
-    assert re.search(r"\r\x1b\[Kreading \d+ pods", terminal.getvalue())
-    assert terminal.getvalue().endswith("\r\x1b[K")
-
-
-def test_a_node_is_answered_from_its_own_pods(recorded: Recorded) -> None:
+def test_a_node_is_answered_from_its_own_pods(recorded: RecordingTransport) -> None:
     name, out = cluster.node_name(7), io.StringIO()
     source = LiveSource(recorded, namespace=None, large=recorded)
 
