@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import Any, Final, NamedTuple
 from tests.controlplane.binaries import Unavailable, find_go, go_environment
 from tests.controlplane.certificates import Authority
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
+from tests.controlplane.processes import Process, free_port, probe, start_on_free_port, stop_all
 
-__all__ = ["Server", "answers", "build_peer", "cpu_seconds", "family", "kept", "memory", "ours", "peer", "prepare"]
+__all__ = ["Server", "build_peer", "cpu_seconds", "family", "kept", "memory", "ours", "peer", "prepare"]
 
 _MODULE: Final = Path(__file__).parent / "webhook_peer"
 _DATA: Final = _MODULE / "testdata"
@@ -88,10 +86,7 @@ def ours(control_plane: ControlPlane, folder: Path) -> Iterator[Server]:
         cluster = ("--kubeconfig", control_plane.admin_kubeconfig, "--scheduler-config", "kube-system/scheduler")
         return [program, "--address", f"127.0.0.1:{port}", "--drain", "0s", *certificate, *cluster]
 
-    def ready(port: int) -> bool:
-        return answers(f"https://127.0.0.1:{port}/readyz")
-
-    yield from _running("qos-webhook", arguments, ready, folder)
+    yield from _running("qos-webhook", arguments, probe("/readyz"), folder)
 
 
 @contextmanager
@@ -103,11 +98,8 @@ def peer(control_plane: ControlPlane, folder: Path) -> Iterator[Server]:
         flags = (f"--port={port}", f"--health-port={health}", f"--cert-dir={folder}")
         return [folder / "peer", f"--kubeconfig={control_plane.admin_kubeconfig}", *flags]
 
-    def ready(port: int) -> bool:
-        del port
-        return answers(f"http://127.0.0.1:{health}/readyz")
-
-    yield from _running("controller-runtime", arguments, ready, folder)
+    is_ready = probe("/readyz", tls=False)
+    yield from _running("controller-runtime", arguments, lambda _: is_ready(health), folder)
 
 
 def _running(name: str, arguments: Any, ready: Any, folder: Path) -> Iterator[Server]:
@@ -116,16 +108,6 @@ def _running(name: str, arguments: Any, ready: Any, folder: Path) -> Iterator[Se
         yield Server(name, process, port)
     finally:
         stop_all([process], timeout=40)
-
-
-def answers(url: str) -> bool:
-    """Whether a probe of this address is content."""
-    anybody = ssl._create_unverified_context()  # noqa: S323 - a benchmark's own server
-    try:
-        with urllib.request.urlopen(url, context=anybody, timeout=2) as answer:  # noqa: S310 - loopback
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def family(pid: int) -> list[int]:

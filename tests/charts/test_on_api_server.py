@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +16,7 @@ import pytest
 from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, PRODUCTION, Chart, of_kind, only_in
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import free_port, start_on_free_port, stop_all
+from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
 
 pytestmark = pytest.mark.controlplane
 
@@ -358,7 +356,6 @@ def running(
 ) -> Iterator[Running]:
     """The program as the chart starts it, but for the address, and as the chart's ServiceAccount."""
     log = tmp_path / "log"
-    unchecked = ssl._create_unverified_context()  # noqa: S323  # as the kubelet's probes
     rendered: list[Object] = []
     asked_about = [
         (make_pod(namespace, "probe"), "pods.mutate.kubectl-qos.io"),
@@ -377,7 +374,7 @@ def running(
             "webhook": {
                 "url": f"https://127.0.0.1:{port}",
                 "failurePolicy": "Fail",
-                "timeoutSeconds": 10,
+                "timeoutSeconds": 30,
                 "namespaceMatchExpressions": only_in(namespace),
             },
             "clusterDefaultConstraints": {
@@ -399,16 +396,9 @@ def running(
         own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{free_port()}")
         return [program, *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
-    def ready(port: int) -> bool:
-        try:
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=unchecked, timeout=1) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
     # What is rendered for a port is in the list by the end of the block.
     with applied(control_plane, rendered, namespace):
-        process, _ = start_on_free_port(arguments, ready, log=log, timeout=120)
+        process, _ = start_on_free_port(arguments, probe("/readyz"), log=log, timeout=120)
         try:
             for entry, webhook in asked_about:
                 control_plane.wait_for(partial(is_admitted, entry), f"the answers of {webhook} are trusted")

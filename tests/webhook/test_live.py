@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import ssl
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from tests.controlplane.certificates import Authority
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import start_on_free_port, stop_all
+from tests.controlplane.processes import probe, start_on_free_port, stop_all
 
 pytestmark = pytest.mark.controlplane
 
@@ -39,14 +38,7 @@ def webhook(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         served = ("--tls-cert", certificate, "--tls-key", key, "--kubeconfig", control_plane.admin_kubeconfig)
         return [program, *address, *served]
 
-    def ready(port: int) -> bool:
-        try:
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=trusting, timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
-    process, port = start_on_free_port(arguments, ready, log=folder / "log", timeout=120)
+    process, port = start_on_free_port(arguments, probe("/readyz", trusting), log=folder / "log", timeout=120)
     bundle = base64.b64encode(authority.certificate).decode()
     yield {"url": f"https://127.0.0.1:{port}/validate", "caBundle": bundle}
     stop_all([process], timeout=10)
