@@ -1,4 +1,4 @@
-"""Fixtures of the end-to-end tests: the real control plane, and the plugin started by the real kubectl."""
+"""Fixtures of the end-to-end tests: the real control plane, and the plugin in the two ways of `tests.e2e.plugin`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ import yaml
 
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, make_node, namespace
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import InProcess, KeptConnection, Plugin
 
-__all__ = ["control_plane", "control_plane_binaries", "make_node", "namespace", "qos", "unreachable"]
+__all__ = ["control_plane", "control_plane_binaries", "kubectl_qos", "make_node", "namespace", "qos", "unreachable"]
 
 
 @pytest.fixture(scope="session")
-def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Plugin:
-    """``kubectl qos explain``, as the cluster's administrator unless a kubeconfig is given."""
+def kubectl_qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Plugin:
+    """``kubectl qos explain`` by the real kubectl, as the cluster's administrator unless a kubeconfig is given."""
     return Plugin(control_plane, tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="session")
+def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    """The same in this process."""
+    with KeptConnection(tmp_path_factory.mktemp("kept")) as kept:
+        yield InProcess(control_plane, tmp_path_factory.mktemp("run"), kept)
 
 
 @pytest.fixture

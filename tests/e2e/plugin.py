@@ -1,35 +1,40 @@
-"""Runs ``kubectl qos`` as people do: the real kubectl finds the plugin on PATH and starts it."""
+"""Runs ``kubectl qos`` against a control plane, in the two ways that tests choose from by the fixture they ask for.
+
+``kubectl_qos`` is what people have: the real kubectl finds the plugin on PATH and starts it. ``qos`` gives the same
+words to the same entry point in this process, which costs a tenth of that; the cluster is asked through a real
+``kubectl proxy`` all the same. What is about starts, credentials, signals, terminals or time takes the first.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, Self
 
+import pytest
 import yaml
 
+from kubectl_plugin import options
+from kubectl_plugin.options import ClusterOptions, Connection
+from podrules.cluster.transport import KubectlProxy
 from tests.controlplane.control_plane import ControlPlane
+from tests.kubectl_plugin.running import Ran, run
 
-__all__ = ["Plugin", "Ran", "flat", "proxies_of", "with_contexts"]
+__all__ = ["InProcess", "KeptConnection", "Plugin", "Qos", "Ran", "flat", "processes", "proxies_of", "with_contexts"]
 
 SCRIPTS = Path(sys.executable).parent
 """Holds the console script ``kubectl-qos``."""
 
 
-class Ran(NamedTuple):
-    """What a person sees of one run."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Plugin:
+class Qos(ABC):
     """``kubectl qos COMMAND …`` against one control plane; after every run nothing of it may be left."""
 
     def __init__(self, control_plane: ControlPlane, runtime: Path, *, command: str = "explain") -> None:
@@ -53,20 +58,11 @@ class Plugin:
         env: Mapping[str, str] | None = None,
     ) -> Ran:
         """``kubectl qos COMMAND ARGUMENTS``."""
-        done = self.control_plane.kubectl(
-            "qos",
-            self.command,
-            *arguments,
-            input=stdin,
-            kubeconfig=kubeconfig,
-            check=False,
-            env={**self.environment(kubeconfig), **(env or {})},
-            # Some follow what garbage collection does every 20 s.
-            timeout=120,
-        )
+        environment = {**self.environment(kubeconfig), **(env or {})}
+        ran = self._run(tuple(map(str, arguments)), stdin or "", environment)
         assert not list(self.runtime.iterdir()), "a folder with a socket is left"
         assert not proxies_of(self.runtime), "a kubectl proxy is left"
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return ran
 
     def json(self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None) -> Any:
         """What ``-o json`` prints; everything asked for has to be explained."""
@@ -80,23 +76,126 @@ class Plugin:
         assert (ran.code, ran.err) == (0, ""), ran
         return flat(ran.out)
 
+    @abstractmethod
+    def _run(self, arguments: tuple[str, ...], stdin: str, environment: Mapping[str, str]) -> Ran:
+        """One run with this whole environment."""
+
+
+class Plugin(Qos):
+    """Started by the real kubectl."""
+
+    def _run(self, arguments: tuple[str, ...], stdin: str, environment: Mapping[str, str]) -> Ran:
+        done = subprocess.run(
+            self._typed(arguments, environment),
+            input=stdin,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            # It bounds how long a failure takes. Some runs follow what garbage collection does every 20 s.
+            timeout=300,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
     def start(
         self,
         *arguments: str | Path,
         kubeconfig: Path | None = None,
         env: Mapping[str, str] | None = None,
-        **options: Any,
+        **how: Any,
     ) -> subprocess.Popen[bytes]:
         """Starts a run that the test ends; a process group of its own, as a shell gives it."""
-        whole = {**self.environment(kubeconfig), **(env or {})}
-        kubectl = shutil.which("kubectl", path=whole["PATH"])
-        assert kubectl
+        environment = {**self.environment(kubeconfig), **(env or {})}
         return subprocess.Popen(
-            [kubectl, "qos", self.command, *map(str, arguments)],
-            env=whole,
+            self._typed(tuple(map(str, arguments)), environment),
+            env=environment,
             stderr=subprocess.PIPE,
-            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "start_new_session": True, **options},
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "start_new_session": True, **how},
         )
+
+    def _typed(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> list[str]:
+        kubectl = shutil.which("kubectl", path=environment["PATH"])
+        assert kubectl
+        return [kubectl, "qos", self.command, *arguments]
+
+
+class InProcess(Qos):
+    """The same entry point in this process. As the administrator it asks through a connection that is kept."""
+
+    def __init__(
+        self, control_plane: ControlPlane, runtime: Path, kept: KeptConnection, *, command: str = "explain"
+    ) -> None:
+        """Share a connection to this control plane with others."""
+        super().__init__(control_plane, runtime, command=command)
+        self._kept = kept
+
+    def also(self, command: str) -> InProcess:
+        """Another command."""
+        return InProcess(self.control_plane, self.runtime, self._kept, command=command)
+
+    def _run(self, arguments: tuple[str, ...], stdin: str, environment: Mapping[str, str]) -> Ran:
+        asked: list[subprocess.Popen[bytes]] = []
+        own = options.connect
+        as_usual = environment == self.environment()
+
+        def connect(cluster: ClusterOptions) -> Connection:
+            if as_usual and self._kept.serves(cluster):
+                return Connection(self._kept.proxy(), cluster.namespace, None)
+            connection = own(cluster)
+            if connection.asked_namespace is not None:
+                asked.append(connection.asked_namespace)
+            return connection
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(options, "connect", connect)
+            ran = run(self.command, *arguments, stdin=stdin, env=environment)
+        for process in asked:
+            # An answer that was not needed: the end of the plugin's process would be the end of this one, too.
+            with process:
+                pass
+        return ran
+
+
+class KeptConnection:
+    """One ``kubectl proxy`` for all runs in this process that ask as the administrator; started by the first."""
+
+    def __init__(self, runtime: Path) -> None:
+        """Take a folder for its socket, in which nobody looks for what runs leave."""
+        self._runtime = runtime
+        self._proxy: _KeptProxy | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._proxy is not None:
+            self._proxy.end()
+
+    @staticmethod
+    def serves(cluster: ClusterOptions) -> bool:
+        """Whether nothing was typed that makes a connection another one."""
+        return cluster == ClusterOptions(namespace=cluster.namespace, can_do_without=cluster.can_do_without)
+
+    def proxy(self) -> KubectlProxy:
+        """It; the environment is that of a run."""
+        if self._proxy is None:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("XDG_RUNTIME_DIR", str(self._runtime))
+                self._proxy = _KeptProxy([], request_timeout=ClusterOptions().request_timeout)
+        return self._proxy
+
+
+class _KeptProxy(KubectlProxy):
+    """A run that is over leaves it to the next one."""
+
+    def close(self) -> None:
+        """Nothing: see `end`."""
+
+    def end(self) -> None:
+        """What `close` is elsewhere."""
+        super().close()
 
 
 def flat(text: str) -> str:
@@ -105,15 +204,20 @@ def flat(text: str) -> str:
 
 
 def proxies_of(runtime: Path) -> list[int]:
-    """Process ids of each ``kubectl proxy`` whose socket is in this folder; Linux only, elsewhere none is found."""
+    """Process ids of each ``kubectl proxy`` whose socket is in this folder."""
+    return [
+        pid for pid, words in processes() if b"proxy" in words and any(os.fsencode(runtime) in word for word in words)
+    ]
+
+
+def processes() -> list[tuple[int, list[bytes]]]:
+    """Process ids and words of all command lines; Linux only, elsewhere none is found."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue  # It has ended meanwhile.
-        if b"proxy" in words and any(os.fsencode(runtime) in word for word in words):
-            found.append(int(entry.parent.name))
+    for entry in Path("/proc").iterdir() if sys.platform == "linux" else ():
+        if entry.name.isdecimal():
+            # It may have ended meanwhile.
+            with contextlib.suppress(OSError):
+                found.append((int(entry.name), (entry / "cmdline").read_bytes().split(b"\0")))
     return found
 
 

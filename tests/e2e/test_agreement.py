@@ -13,7 +13,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_class, make_pod
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import Qos
 
 pytestmark = pytest.mark.controlplane
 
@@ -134,7 +134,7 @@ class Case(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cases(control_plane: ControlPlane, qos: Plugin) -> Iterator[Mapping[str, Case]]:
+def cases(control_plane: ControlPlane, qos: Qos) -> Iterator[Mapping[str, Case]]:
     """All manifests are explained, then created, then explained again."""
     for namespace in (NAMESPACE, LIMITED):
         control_plane.create_namespace(namespace)

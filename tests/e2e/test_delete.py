@@ -23,7 +23,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.kubelets import Kubelet, uid_of
 from tests.e2e.objects import make_pod
-from tests.e2e.plugin import Plugin, flat
+from tests.e2e.plugin import InProcess, Plugin, Qos, flat
 
 pytestmark = pytest.mark.controlplane
 
@@ -40,7 +40,14 @@ def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
 
 
 @pytest.fixture
-def delete(control_plane: ControlPlane, runtime: Path) -> Plugin:
+def delete(qos: InProcess) -> Qos:
+    """``kubectl qos delete``."""
+    return qos.also("delete")
+
+
+@pytest.fixture
+def kubectl_delete(control_plane: ControlPlane, runtime: Path) -> Plugin:
+    """The same by the real kubectl."""
     return Plugin(control_plane, runtime, command="delete")
 
 
@@ -66,7 +73,7 @@ def interrupted_after(run: subprocess.Popen[bytes], words: bytes) -> bytes:
 
 
 def test_F2_followed_until_it_is_gone(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     made = run_pod(control_plane, kubelet, namespace)
     ran = delete("pod/web", "-n", namespace)
@@ -79,9 +86,7 @@ def test_F2_followed_until_it_is_gone(
     assert not uid_of(control_plane, namespace, "web")
 
 
-def test_F2_a_report_for_programs(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
-) -> None:
+def test_F2_a_report_for_programs(control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str) -> None:
     made = run_pod(control_plane, kubelet, namespace)
     ran = delete("pod", "web", "-n", namespace, "--grace-period=2", "-o", "json")
     report = json.loads(ran.out)
@@ -94,7 +99,7 @@ def test_F2_a_report_for_programs(
 
 
 def test_F2_without_grace_it_takes_a_confirmation(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     uid = run_pod(control_plane, kubelet, namespace)["metadata"]["uid"]
     refused = delete("pod/web", "-n", namespace, "--grace-period=0")
@@ -114,7 +119,7 @@ def test_F2_without_grace_it_takes_a_confirmation(
 
 
 def test_F2_a_dry_run_with_grace_changes_nothing(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     run_pod(control_plane, kubelet, namespace)
     assert delete("pod/web", "-n", namespace, "--dry-run=server").code == 0
@@ -122,16 +127,14 @@ def test_F2_a_dry_run_with_grace_changes_nothing(
 
 
 def test_F2_own_grace_of_0_is_a_force_deletion(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     control_plane.api.create(make_pod(namespace, nodeName=kubelet.name, terminationGracePeriodSeconds=0))
     assert delete("pod/web", "-n", namespace).code == 3
     assert uid_of(control_plane, namespace, "web")
 
 
-def test_F2_what_runs_nowhere_needs_no_confirmation(
-    control_plane: ControlPlane, delete: Plugin, namespace: str
-) -> None:
+def test_F2_what_runs_nowhere_needs_no_confirmation(control_plane: ControlPlane, delete: Qos, namespace: str) -> None:
     control_plane.api.create(make_pod(namespace))
     ran = delete("pod/web", "-n", namespace, "--grace-period=0")
     assert ran.code == 0, ran
@@ -139,7 +142,7 @@ def test_F2_what_runs_nowhere_needs_no_confirmation(
 
 
 def test_F2_not_gone_in_time_and_interrupted(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, kubectl_delete: Plugin, namespace: str
 ) -> None:
     """A pod that takes long: the deletion stands, and goes on without us."""
     run_pod(control_plane, kubelet, namespace)
@@ -149,7 +152,7 @@ def test_F2_not_gone_in_time_and_interrupted(
         assert late.code == 10, late
         assert "pod/web is deleted, and goes without further help" in late.err
 
-        following = delete.start("pod/web", "-n", namespace)
+        following = kubectl_delete.start("pod/web", "-n", namespace)
         err = interrupted_after(following, b"stops it")
         assert following.returncode == 130
         assert b"pod/web is deleted, and goes without further help" in err
@@ -159,11 +162,13 @@ def test_F2_not_gone_in_time_and_interrupted(
     control_plane.wait_for(lambda: not uid_of(control_plane, namespace, "web"), "it goes")
 
 
-def test_F2_finalizers_are_told(control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str) -> None:
+def test_F2_finalizers_are_told(
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, kubectl_delete: Plugin, namespace: str
+) -> None:
     pod = run_pod(control_plane, kubelet, namespace, finalizers=["example.com/keeps"])
     told = "nothing of pod/web runs any more; finalizer example.com/keeps keeps the object"
     # Followed for as long as the kubelet takes to stop it, and then once more for no longer than that is told.
-    interrupted_after(delete.start("pod/web", "-n", namespace), told.encode())
+    interrupted_after(kubectl_delete.start("pod/web", "-n", namespace), told.encode())
     ran = delete("pod/web", "-n", namespace, "--timeout=1s")
     assert ran.code == 10, ran
     assert told in ran.out
@@ -171,7 +176,7 @@ def test_F2_finalizers_are_told(control_plane: ControlPlane, kubelet: Kubelet, d
 
 
 def test_F2_who_may_not_delete_changes_nothing(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     run_pod(control_plane, kubelet, namespace)
     user = robot(control_plane, namespace)
@@ -244,7 +249,7 @@ def test_F6_rights_are_asked(control_plane: ControlPlane, namespace: str, monkey
 
 
 def test_F2_text_of_the_cluster_is_escaped(
-    control_plane: ControlPlane, kubelet: Kubelet, delete: Plugin, namespace: str
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     """What a container says of its end is somebody else's text."""
     pod = run_pod(control_plane, kubelet, namespace)

@@ -12,7 +12,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_class, make_pod, node_name, on
-from tests.e2e.plugin import Plugin, flat
+from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
 
 pytestmark = pytest.mark.controlplane
@@ -22,7 +22,7 @@ LARGE = {"cpu": "500m", "memory": "1Gi"}
 
 
 @pytest.fixture
-def explained(control_plane: ControlPlane, qos: Plugin, namespace: str) -> Callable[..., str]:
+def explained(control_plane: ControlPlane, qos: Qos, namespace: str) -> Callable[..., str]:
     """Creates the pod ``web`` and returns the words of its explanation."""
 
     def explain(**spec: Any) -> str:
@@ -100,7 +100,7 @@ def test_P1_pod_of_a_class(
 
 
 def test_P1_class_that_was_deleted(
-    control_plane: ControlPlane, qos: Plugin, explained: Callable[..., str], namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     name = f"{namespace}-vip"
     control_plane.apply([make_class(name, 5000)])
@@ -115,7 +115,7 @@ def test_P1_class_that_was_deleted(
 
 
 def test_P1_class_that_was_made_anew(
-    control_plane: ControlPlane, qos: Plugin, explained: Callable[..., str], namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     name = f"{namespace}-vip"
     control_plane.apply([make_class(name, 5000)])
@@ -141,7 +141,7 @@ def test_Q2_node_critical_pod(explained: Callable[..., str], make_node: MakeNode
 
 
 def test_pending_pod_quotes_the_scheduler(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node(capacity={"memory": "1Gi"}, labels={"zone": "a"})
     last = make_node(labels={"zone": "b"}, taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}])
@@ -163,7 +163,7 @@ def test_pending_pod_quotes_the_scheduler(
 
 
 def test_pending_pod_that_breaks_topology_spread(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     nodes = [make_node(labels={"spread": namespace, "zone": zone}) for zone in "ab"]
     await_node(control_plane, nodes[-1], namespace)
@@ -189,7 +189,7 @@ def test_pending_pod_that_breaks_topology_spread(
 
 
 def test_placed_pod_with_topology_spread(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node(labels={"zone": "a"})
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
@@ -224,7 +224,7 @@ def test_pod_that_no_scheduler_has_seen(explained: Callable[..., str]) -> None:
 
 
 def test_T1_being_deleted_on_a_node(
-    control_plane: ControlPlane, qos: Plugin, explained: Callable[..., str], namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     explained(nodeName=node_name(make_node()), terminationGracePeriodSeconds=300)
 
@@ -241,7 +241,7 @@ def test_T1_being_deleted_on_a_node(
 
 
 def test_T1_overdue_because_no_kubelet_confirms(
-    control_plane: ControlPlane, qos: Plugin, explained: Callable[..., str], namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     explained(nodeName=node_name(make_node()))
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false", "--grace-period=1")
@@ -258,7 +258,7 @@ def test_T1_overdue_because_no_kubelet_confirms(
 
 
 def test_F5_running_on_a_silent_node(
-    control_plane: ControlPlane, qos: Plugin, explained: Callable[..., str], namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node()
     explained(nodeName=node_name(node))
@@ -275,7 +275,7 @@ def test_F5_running_on_a_silent_node(
 
 
 def test_F5_stuck_on_a_silent_node(
-    control_plane: ControlPlane, qos: Plugin, explained: Callable[..., str], namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, explained: Callable[..., str], namespace: str, make_node: MakeNode
 ) -> None:
     node = make_node()
     explained(nodeName=node_name(node))
@@ -289,7 +289,7 @@ def test_F5_stuck_on_a_silent_node(
     assert f"It stays Terminating until {place} answers again, its Node is deleted, or it is declared out" in text
 
 
-def test_node_that_was_deleted(control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode) -> None:
+def test_node_that_was_deleted(control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode) -> None:
     node = make_node()
     control_plane.apply([make_pod(namespace, nodeName=node_name(node), requests=LARGE)])
     control_plane.api.delete(node)
@@ -304,7 +304,7 @@ def test_node_that_was_deleted(control_plane: ControlPlane, qos: Plugin, namespa
 
 
 def test_finished_and_failed(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, explained: Callable[..., str], make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, explained: Callable[..., str], make_node: MakeNode
 ) -> None:
     explained(nodeName=node_name(make_node()))
     pod = {"apiVersion": "v1", "kind": "Pod", **named("web", namespace)}
@@ -318,7 +318,7 @@ def test_finished_and_failed(
 
 
 def test_Q3_killed_by_the_kernel(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, explained: Callable[..., str], make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, explained: Callable[..., str], make_node: MakeNode
 ) -> None:
     explained(nodeName=node_name(make_node()), requests=LARGE)
     end = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-01-02T03:04:05Z"}

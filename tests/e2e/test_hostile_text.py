@@ -16,7 +16,7 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin, flat
+from tests.e2e.plugin import Plugin, Qos, flat
 
 pytestmark = pytest.mark.controlplane
 
@@ -53,7 +53,7 @@ def failed(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
     return namespace
 
 
-def test_words_of_the_scheduler(qos: Plugin, pending: str) -> None:
+def test_words_of_the_scheduler(qos: Qos, pending: str) -> None:
     ran = qos("pod/web", "-n", pending)
 
     assert ran.code == 0
@@ -61,7 +61,7 @@ def test_words_of_the_scheduler(qos: Plugin, pending: str) -> None:
     assert_harmless(ran.out)
 
 
-def test_words_of_the_kubelet(qos: Plugin, failed: str) -> None:
+def test_words_of_the_kubelet(qos: Qos, failed: str) -> None:
     ran = qos("pod/web", "-n", failed, "-o", "wide")
 
     assert ran.code == 0
@@ -70,7 +70,7 @@ def test_words_of_the_kubelet(qos: Plugin, failed: str) -> None:
 
 
 def test_words_of_an_eviction(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
     why = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": HOSTILE}
@@ -85,8 +85,8 @@ def test_words_of_an_eviction(
     assert_harmless(ran.out)
 
 
-def test_on_a_terminal_in_colour(qos: Plugin, pending: str) -> None:
-    code, printed = on_a_terminal(qos, "pod/web", "-n", pending)
+def test_on_a_terminal_in_colour(kubectl_qos: Plugin, pending: str) -> None:
+    code, printed = on_a_terminal(kubectl_qos, "pod/web", "-n", pending)
 
     assert code == 0
     assert OURS.search(printed)
@@ -96,14 +96,14 @@ def test_on_a_terminal_in_colour(qos: Plugin, pending: str) -> None:
 
 
 @pytest.mark.parametrize(("flags", "env"), [(["--no-color"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})])
-def test_on_a_terminal_without_colour(qos: Plugin, pending: str, flags: list[str], env: dict[str, str]) -> None:
-    code, printed = on_a_terminal(qos, "pod/web", "-n", pending, *flags, env=env)
+def test_on_a_terminal_without_colour(kubectl_qos: Plugin, pending: str, flags: list[str], env: dict[str, str]) -> None:
+    code, printed = on_a_terminal(kubectl_qos, "pod/web", "-n", pending, *flags, env=env)
 
     assert code == 0
     assert_harmless(printed.replace("\r\n", "\n"))
 
 
-def test_json_is_valid_and_whole(qos: Plugin, pending: str) -> None:
+def test_json_is_valid_and_whole(qos: Qos, pending: str) -> None:
     ran = qos("pod/web", "-n", pending, "-o", "json")
 
     assert ran.out.isascii()
@@ -111,7 +111,7 @@ def test_json_is_valid_and_whole(qos: Plugin, pending: str) -> None:
     assert json.loads(ran.out)["status"]["unschedulable"] == HOSTILE
 
 
-def test_yaml_is_valid_and_whole(qos: Plugin, failed: str) -> None:
+def test_yaml_is_valid_and_whole(qos: Qos, failed: str) -> None:
     ran = qos("pod/web", "-n", failed, "-o", "yaml")
 
     assert ran.out.isascii()
@@ -120,7 +120,7 @@ def test_yaml_is_valid_and_whole(qos: Plugin, failed: str) -> None:
     assert [status["reason"], status["message"]] == [f"Evicted{HOSTILE}", HOSTILE]
 
 
-def test_words_of_a_manifest(qos: Plugin, namespace: str) -> None:
+def test_words_of_a_manifest(qos: Qos, namespace: str) -> None:
     manifest = make_pod(namespace, f"web{HOSTILE}", priorityClassName=HOSTILE)
 
     for output in ("table", "wide", "name"):
@@ -131,18 +131,18 @@ def test_words_of_a_manifest(qos: Plugin, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["pod/web\x1b[31m", "pod/web\u202e", "web\x1b[31m", "pod/\x9b31m"])
-def test_words_of_the_command_line(qos: Plugin, pending: str, word: str) -> None:
+def test_words_of_the_command_line(kubectl_qos: Plugin, pending: str, word: str) -> None:
     """As from a script that takes names from elsewhere."""
-    ran = qos(word, "-n", pending)
+    ran = kubectl_qos(word, "-n", pending)
 
     assert ran.code in {2, 3}
     assert_harmless(ran.err)
 
 
-def on_a_terminal(qos: Plugin, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+def on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
     """Exit code, and what a terminal would have been told."""
     keyboard, terminal = os.openpty()
-    with qos.start(*arguments, stdout=terminal, env=env) as plugin:
+    with kubectl_qos.start(*arguments, stdout=terminal, env=env) as plugin:
         os.close(terminal)
         printed = b""
         # Linux reports the end of a terminal's other side as an input/output error.

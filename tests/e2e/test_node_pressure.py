@@ -14,7 +14,8 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelet_answers import KubeletAnswers, own_address
 from tests.e2e.objects import container, make_pod, node_name
-from tests.e2e.plugin import Plugin, flat
+from tests.e2e.plugin import InProcess, Qos, flat
+from tests.required import without
 
 pytestmark = pytest.mark.controlplane
 
@@ -29,9 +30,9 @@ READS = {"": {"nodes": ["get"], "pods": ["get", "list"]}, "scheduling.k8s.io": {
 
 
 @pytest.fixture
-def node(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Plugin:
+def node(qos: InProcess) -> Qos:
     """``kubectl qos node``."""
-    return Plugin(control_plane, tmp_path_factory.mktemp("run"), command="node")
+    return qos.also("node")
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def kubelet(tmp_path: Path) -> Iterator[KubeletAnswers]:
     """A kubelet that answers."""
     address = own_address()
     if address is None:
-        pytest.skip("this machine has no address but loopback, and the API server proxies to no loopback address")
+        without("this machine has no address but loopback, and the API server proxies to no loopback address")
     with KubeletAnswers(address, tmp_path) as answering:
         yield answering
 
@@ -87,7 +88,7 @@ def _pods(places: Sequence[Object]) -> list[str]:
     return [place["pod"] for place in places]
 
 
-def test_Q3_Q6_node_by_its_own_kubelet(node: Plugin, name: str, kubelet: KubeletAnswers) -> None:
+def test_Q3_Q6_node_by_its_own_kubelet(node: Qos, name: str, kubelet: KubeletAnswers) -> None:
     report = node.json(name)
 
     assert kubelet.asked == ["/stats/summary", "/configz"]
@@ -105,7 +106,7 @@ def test_Q3_Q6_node_by_its_own_kubelet(node: Plugin, name: str, kubelet: Kubelet
     assert report["promised"]["pods"] == 3
 
 
-def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Plugin, qos: Plugin, name: str, namespace: str) -> None:
+def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Qos, qos: Qos, name: str, namespace: str) -> None:
     text = node.text(f"node/{name}")
     assert f"the kernel kills container app of {namespace}/burstable first" in text
     assert (
@@ -117,7 +118,7 @@ def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Plugin, qos: Plugin, name: s
     assert "2nd of 3 pods that the kubelet evicts for memory: 100Mi, no request" in place
 
 
-def test_Q3_Q6_manifest_on_the_node(qos: Plugin, name: str, namespace: str, tmp_path: Path) -> None:
+def test_Q3_Q6_manifest_on_the_node(qos: Qos, name: str, namespace: str, tmp_path: Path) -> None:
     manifest = tmp_path / "pod.json"
     coming = make_pod(namespace, "coming", requests={"memory": "3Gi"})
     manifest.write_text(json.dumps(coming))
@@ -166,7 +167,7 @@ def _user(control_plane: ControlPlane, who: str, node_rules: dict[str, list[str]
 )
 def test_right_that_the_api_server_asks_for(
     control_plane: ControlPlane,
-    node: Plugin,
+    node: Qos,
     name: str,
     kubelet: KubeletAnswers,
     request: pytest.FixtureRequest,
@@ -184,7 +185,7 @@ def test_right_that_the_api_server_asks_for(
     assert (said in text, "with get nodes/proxy: resident memory" in text) == (source == "none", source == "none")
 
 
-def test_without_right_to_list_pods_nothing_is_ranked(control_plane: ControlPlane, node: Plugin, name: str) -> None:
+def test_without_right_to_list_pods_nothing_is_ranked(control_plane: ControlPlane, node: Qos, name: str) -> None:
     kubeconfig = control_plane.kubeconfig_for_client_certificate("nobody-in-particular")
     ran = node(name, kubeconfig=kubeconfig)
     assert (ran.code, ran.out) == (4, "")
@@ -200,7 +201,7 @@ def test_without_right_to_list_pods_nothing_is_ranked(control_plane: ControlPlan
     ],
 )
 def test_kubelet_that_answers_something_else(
-    node: Plugin, name: str, kubelet: KubeletAnswers, answer: Any, said: str
+    node: Qos, name: str, kubelet: KubeletAnswers, answer: Any, said: str
 ) -> None:
     kubelet.answers["/stats/summary"] = answer
     report = node.json(name)
@@ -210,7 +211,7 @@ def test_kubelet_that_answers_something_else(
     assert [place["oomScoreAdj"] for place in report["oom"][0]["places"]] == [1000, 988, 875]
 
 
-def test_kubelet_that_nobody_reaches(node: Plugin, make_node: Callable[..., Object], kubelet: KubeletAnswers) -> None:
+def test_kubelet_that_nobody_reaches(node: Qos, make_node: Callable[..., Object], kubelet: KubeletAnswers) -> None:
     [address] = kubelet.status["addresses"]
     # Held, so that no other program comes to listen there.
     with socket.socket() as held:
@@ -269,7 +270,7 @@ def metrics(control_plane: ControlPlane) -> Iterator[Callable[[str, str, dict[st
 
 
 def test_Q3_Q6_metrics_api_where_no_kubelet_answers(
-    node: Plugin,
+    node: Qos,
     name: str,
     namespace: str,
     kubelet: KubeletAnswers,
@@ -288,9 +289,7 @@ def test_Q3_Q6_metrics_api_where_no_kubelet_answers(
     assert [entry["resource"] for entry in report["unread"]] == ["nodes/proxy"]
 
 
-def test_silent_node_is_not_asked(
-    control_plane: ControlPlane, node: Plugin, name: str, kubelet: KubeletAnswers
-) -> None:
+def test_silent_node_is_not_asked(control_plane: ControlPlane, node: Qos, name: str, kubelet: KubeletAnswers) -> None:
     stored = control_plane.api.get("v1", "Node", name)
     silent = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
     control_plane.api.patch(stored, {"status": {"conditions": silent}}, subresource="status")

@@ -11,7 +11,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name, on
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import Qos
 
 pytestmark = pytest.mark.controlplane
 
@@ -38,7 +38,7 @@ def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
     return create
 
 
-def test_F3_deployment(qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+def test_F3_deployment(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_workload("Deployment", namespace, SPEC))
 
     text = qos.text(f"pod/{name}", "-n", namespace)
@@ -52,7 +52,7 @@ def test_F3_deployment(qos: Plugin, namespace: str, pod_of: Callable[..., str]) 
     assert f"kubectl qos explain deployment/web -n {namespace}" in text
 
 
-def test_F3_stateful_set(qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     assert pod_of(make_workload("StatefulSet", namespace, SPEC, serviceName="web")) == "web-0"
 
     text = qos.text("pod/web-0", "-n", namespace)
@@ -61,9 +61,7 @@ def test_F3_stateful_set(qos: Plugin, namespace: str, pod_of: Callable[..., str]
     assert "StatefulSet web promises at most one web-0: a second may start while this one still runs" in text
 
 
-def test_F3_daemon_set(
-    qos: Plugin, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]
-) -> None:
+def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]) -> None:
     node = make_node()
     # Elsewhere its controller would delete it.
     name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}), node=node)
@@ -74,7 +72,7 @@ def test_F3_daemon_set(
     assert "DaemonSet web may start the next copy on this node while this one still runs" in text
 
 
-def test_F3_cron_job(control_plane: ControlPlane, qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     spec = {**SPEC, "restartPolicy": "Never"}
     [cron_job] = control_plane.apply([make_cron_job(namespace, spec)])
     job = make_workload("Job", namespace, spec, name="nightly-1")
@@ -90,16 +88,14 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Plugin, namespace: str, p
     assert "Job nightly-1 may start the work again while this pod still does it" in text
 
 
-def test_F3_bare_pod(control_plane: ControlPlane, qos: Plugin, namespace: str, pod_of: Callable[..., str]) -> None:
+def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_pod(namespace))
 
     assert "Force delete nobody replaces it; its processes may run on" in qos.text(f"pod/{name}", "-n", namespace)
     assert qos.json(f"pod/{name}", "-n", namespace)["owners"] == []
 
 
-def test_owner_that_is_gone(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, pod_of: Callable[..., str]
-) -> None:
+def test_owner_that_is_gone(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_workload("Deployment", namespace, SPEC))
     control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--cascade=orphan")
     control_plane.kubectl("delete", "replicaset", "-l", "app=web", "-n", namespace, "--cascade=orphan")
@@ -122,7 +118,7 @@ def test_owner_that_is_gone(
     ],
 )
 def test_workload_with_its_pods(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, kind: str, more: dict[str, Any]
+    control_plane: ControlPlane, qos: Qos, namespace: str, kind: str, more: dict[str, Any]
 ) -> None:
     spec = {**SPEC, "restartPolicy": "Never"} if kind == "Job" else SPEC
     control_plane.apply([make_workload(kind, namespace, spec, **more)])
@@ -144,7 +140,7 @@ def test_workload_with_its_pods(
     assert all(f"{name} Pending Burstable 0 none yet" in text for name in names)
 
 
-def test_F3_next_pod_has_the_promise_of_its_owner(qos: Plugin, namespace: str) -> None:
+def test_F3_next_pod_has_the_promise_of_its_owner(qos: Qos, namespace: str) -> None:
     kinds = {
         "Deployment": "AvailabilityFirst",
         "ReplicaSet": "AvailabilityFirst",
@@ -161,7 +157,7 @@ def test_F3_next_pod_has_the_promise_of_its_owner(qos: Plugin, namespace: str) -
     assert promises == {kind.lower(): promise for kind, promise in kinds.items()}
 
 
-def test_replicas_wanted(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_replicas_wanted(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     control_plane.apply([make_workload("Deployment", namespace, SPEC, replicas=3)])
 
     assert qos.json("deployment/web", "-n", namespace)["replicas"] == 3
@@ -170,13 +166,13 @@ def test_replicas_wanted(control_plane: ControlPlane, qos: Plugin, namespace: st
     )
 
 
-def test_job_does_not_count_replicas(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_job_does_not_count_replicas(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     control_plane.apply([make_workload("Job", namespace, {**SPEC, "restartPolicy": "Never"})])
 
     assert "replicas wanted" not in qos.text("job/web", "-n", namespace)
 
 
-def test_cron_job_without_pods(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_cron_job_without_pods(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     control_plane.apply([make_cron_job(namespace, {**SPEC, "restartPolicy": "Never"})])
 
     answer = qos.json("cj/nightly", "-n", namespace)
@@ -186,7 +182,7 @@ def test_cron_job_without_pods(control_plane: ControlPlane, qos: Plugin, namespa
     assert qos.text("cronjob/nightly", "-n", namespace).startswith(f"cronjob/nightly in namespace {namespace}: its")
 
 
-def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     """The API server takes the Deployment; what it refuses are the pods, one by one."""
     control_plane.apply([make_workload("Deployment", namespace, {**SPEC, "priorityClassName": "nope"})])
 

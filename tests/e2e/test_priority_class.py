@@ -13,7 +13,7 @@ from podrules.priority import validate_priority_class, validate_priority_class_u
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class, make_pod
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import Qos
 
 pytestmark = pytest.mark.controlplane
 
@@ -76,7 +76,7 @@ REFUSED_PODS = {
 
 
 @pytest.mark.parametrize("spec", REFUSED_PODS.values(), ids=REFUSED_PODS)
-def test_P1_refused_pod(control_plane: ControlPlane, qos: Plugin, namespace: str, spec: dict[str, Any]) -> None:
+def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, spec: dict[str, Any]) -> None:
     manifest = json.dumps(make_pod(namespace, **spec))
 
     answer = qos.json("-f", "-", stdin=manifest)["priority"]
@@ -88,7 +88,7 @@ def test_P1_refused_pod(control_plane: ControlPlane, qos: Plugin, namespace: str
     assert answer["priority"] is None
 
 
-def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     pod = make_pod(namespace, priorityClassName="nope")
     pod["metadata"] = {"generateName": "web-", "namespace": namespace}
 
@@ -98,7 +98,7 @@ def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos
     assert refused.stderr == f'Error from server (Forbidden): error when creating "STDIN": {answer["rejected"]}\n'
 
 
-def test_P1_refusal_is_the_first_thing_said(qos: Plugin, namespace: str) -> None:
+def test_P1_refusal_is_the_first_thing_said(qos: Qos, namespace: str) -> None:
     manifest = json.dumps(make_pod(namespace, priorityClassName="nope"))
 
     text = qos.text("-f", "-", stdin=manifest)

@@ -12,15 +12,15 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin, flat
+from tests.e2e.plugin import InProcess, Qos, flat
 
 pytestmark = pytest.mark.controlplane
 
 
 @pytest.fixture
-def report(control_plane: ControlPlane, runtime: Path) -> Plugin:
+def report(qos: InProcess) -> Qos:
     """``kubectl qos report``."""
-    return Plugin(control_plane, runtime, command="report")
+    return qos.also("report")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def pod(control_plane: ControlPlane, namespace: str, node: Object) -> str:
     return namespace
 
 
-def test_all_of_the_cluster(report: Plugin, pod: str, node: Object, tmp_path: Path) -> None:
+def test_all_of_the_cluster(report: Qos, pod: str, node: Object, tmp_path: Path) -> None:
     path = tmp_path / "all.html"
     ran = report("--all", "-o", path)
     assert (ran.code, ran.err) == (0, ""), ran
@@ -47,9 +47,7 @@ def test_all_of_the_cluster(report: Plugin, pod: str, node: Object, tmp_path: Pa
     assert f"explain pod/web -n {pod}" in page
 
 
-def test_without_rights_beyond_a_namespace(
-    control_plane: ControlPlane, report: Plugin, pod: str, tmp_path: Path
-) -> None:
+def test_without_rights_beyond_a_namespace(control_plane: ControlPlane, report: Qos, pod: str, tmp_path: Path) -> None:
     kubeconfig, path = robot(control_plane, pod), tmp_path / "own.html"
     ran = report("-n", pod, "-o", path, kubeconfig=kubeconfig)
     assert (ran.code, ran.err) == (0, ""), ran

@@ -14,7 +14,7 @@ from podrules.qos import resize_rejection
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_pod, node_name
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import Qos
 
 pytestmark = pytest.mark.controlplane
 
@@ -49,7 +49,7 @@ def node(make_node: Callable[..., Object]) -> Object:
 
 @pytest.mark.parametrize("case", RESIZES.values(), ids=RESIZES)
 def test_Q1_resize_of_a_container(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, node: Object, case: Resize
+    control_plane: ControlPlane, qos: Qos, namespace: str, node: Object, case: Resize
 ) -> None:
     before, patch, changes = case
     manifest = make_pod(
@@ -69,9 +69,7 @@ def test_Q1_resize_of_a_container(
         pytest.param({"requests": SMALL, "limits": SMALL}, False, id="Guaranteed stays"),
     ],
 )
-def test_Q1_resize_of_the_pod_itself(
-    qos: Plugin, namespace: str, node: Object, patch: Resources, changes: bool
-) -> None:
+def test_Q1_resize_of_the_pod_itself(qos: Qos, namespace: str, node: Object, patch: Resources, changes: bool) -> None:
     own = {"requests": LARGE, "limits": LARGE}
     pod = qos.control_plane.api.create(make_pod(namespace, nodeName=node_name(node), resources=own))
 
@@ -80,9 +78,7 @@ def test_Q1_resize_of_the_pod_itself(
     assert_resize(qos, pod, resized, {"resources": patch}, changes=changes)
 
 
-def test_Q1_resize_of_a_sidecar_counts_too(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, node: Object
-) -> None:
+def test_Q1_resize_of_a_sidecar_counts_too(control_plane: ControlPlane, qos: Qos, namespace: str, node: Object) -> None:
     sidecar = container("proxy", SMALL, SMALL, restartPolicy="Always")
     manifest = make_pod(namespace, requests=LARGE, limits=LARGE, initContainers=[sidecar], nodeName=node_name(node))
     pod = control_plane.api.create(manifest)
@@ -99,7 +95,7 @@ def merge(resources: Object, patch: Resources) -> None:
         resources.setdefault(side, {}).update(amounts)
 
 
-def assert_resize(qos: Plugin, pod: Object, resized: Object, spec: Object, *, changes: bool) -> None:
+def assert_resize(qos: Qos, pod: Object, resized: Object, spec: Object, *, changes: bool) -> None:
     """The patch is refused in the predicted words, or does what was asked and leaves the class alone."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     predicted = resize_rejection(from_object(pod, Pod), from_object(resized, Pod))

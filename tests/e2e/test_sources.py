@@ -24,7 +24,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_class, make_pod, make_workload, node_name
-from tests.e2e.plugin import SCRIPTS, Plugin
+from tests.e2e.plugin import SCRIPTS, Plugin, Qos
 
 pytestmark = pytest.mark.controlplane
 
@@ -35,7 +35,7 @@ LARGE = {"cpu": "500m", "memory": "1Gi"}
 
 
 def test_manifest_is_explained_for_this_cluster(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
     small = node_name(make_node(capacity={"memory": "2Gi"}))
     large = node_name(make_node(capacity={"memory": "200Gi"}))
@@ -51,14 +51,14 @@ def test_manifest_is_explained_for_this_cluster(
     assert "Force delete" not in text
 
 
-def test_Q1_class_that_only_the_stored_pod_has(qos: Plugin, namespace: str) -> None:
+def test_Q1_class_that_only_the_stored_pod_has(qos: Qos, namespace: str) -> None:
     text = qos.text("-f", "-", stdin=json.dumps(make_pod(namespace, limits=LARGE)))
 
     assert "QoS class Guaranteed: every container limits cpu and memory" in text
     assert "as written it would be Burstable; the API server fills in before it decides:" in text
 
 
-def test_manifest_without_namespace_gets_the_asked_one(qos: Plugin) -> None:
+def test_manifest_without_namespace_gets_the_asked_one(qos: Qos) -> None:
     pod = make_pod("")
     del pod["metadata"]["namespace"]
 
@@ -66,11 +66,11 @@ def test_manifest_without_namespace_gets_the_asked_one(qos: Plugin) -> None:
     assert qos.json("-f", "-", stdin=json.dumps(pod))["namespace"] == "default"
 
 
-def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str) -> None:
     control_plane.apply([make_pod(namespace, name, requests=LARGE) for name in ("web", "api")])
     printed = control_plane.kubectl("get", "pods", "-n", namespace, "-o", "yaml").stdout
 
-    answer = qos.json("-f", "-", stdin=printed)
+    answer = kubectl_qos.json("-f", "-", stdin=printed)
 
     assert [(item["name"], item["qos"]["qosClass"]) for item in answer["items"]] == [
         ("api", "Burstable"),
@@ -78,7 +78,7 @@ def test_what_kubectl_prints_can_be_piped(control_plane: ControlPlane, qos: Plug
     ]
 
 
-def test_classes_of_the_manifest_count(qos: Plugin, namespace: str) -> None:
+def test_classes_of_the_manifest_count(qos: Qos, namespace: str) -> None:
     pod = make_pod(namespace, priorityClassName="not-yet-there")
     manifest = yaml.safe_dump_all([make_class("not-yet-there", 77), pod])
 
@@ -86,7 +86,7 @@ def test_classes_of_the_manifest_count(qos: Plugin, namespace: str) -> None:
     assert "no PriorityClass with name not-yet-there was found" in qos.text("-f", "-", stdin=json.dumps(pod))
 
 
-def test_workload_in_a_manifest(qos: Plugin, namespace: str) -> None:
+def test_workload_in_a_manifest(qos: Qos, namespace: str) -> None:
     spec = make_pod(namespace, limits=LARGE)["spec"]
     manifest = json.dumps(make_workload("Deployment", namespace, spec))
 
@@ -94,7 +94,7 @@ def test_workload_in_a_manifest(qos: Plugin, namespace: str) -> None:
     assert qos("-f", "-", "-o", "name", stdin=manifest) == (0, "deployment.apps/web\n", "")
 
 
-def test_manifest_and_cluster_in_one_go(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_manifest_and_cluster_in_one_go(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     control_plane.apply([make_pod(namespace, "stored")])
 
     answer = qos.json("pod/stored", "-f", "-", "-n", namespace, stdin=json.dumps(make_pod(namespace, "written")))
@@ -102,10 +102,10 @@ def test_manifest_and_cluster_in_one_go(control_plane: ControlPlane, qos: Plugin
     assert {item["name"]: item["status"] is None for item in answer["items"]} == {"written": True, "stored": False}
 
 
-def test_manifest_goes_on_without_a_cluster(qos: Plugin, unreachable: Path, namespace: str) -> None:
+def test_manifest_goes_on_without_a_cluster(kubectl_qos: Plugin, unreachable: Path, namespace: str) -> None:
     manifest = json.dumps(make_pod(namespace, limits=LARGE, priorityClassName="high"))
 
-    ran = qos("-f", "-", stdin=manifest, kubeconfig=unreachable)
+    ran = kubectl_qos("-f", "-", stdin=manifest, kubeconfig=unreachable)
 
     assert ran.code == 0
     assert ran.err.startswith("kubectl qos: going on without a cluster: ")
@@ -114,7 +114,7 @@ def test_manifest_goes_on_without_a_cluster(qos: Plugin, unreachable: Path, name
     assert 'that of class "high": unknown without the cluster\'s PriorityClasses' in " ".join(ran.out.split())
 
 
-def test_offline_asks_no_cluster(qos: Plugin, unreachable: Path, namespace: str) -> None:
+def test_offline_asks_no_cluster(qos: Qos, unreachable: Path, namespace: str) -> None:
     ran = qos("-f", "-", "--offline", stdin=json.dumps(make_pod(namespace)), kubeconfig=unreachable)
 
     assert (ran.code, ran.err) == (0, "")
@@ -129,7 +129,7 @@ def test_offline_asks_no_cluster(qos: Plugin, unreachable: Path, namespace: str)
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n", "standard input: spec.containers is empty"),
     ],
 )
-def test_unreadable_manifest(qos: Plugin, manifest: str, said: str) -> None:
+def test_unreadable_manifest(qos: Qos, manifest: str, said: str) -> None:
     ran = qos("-f", "-", stdin=manifest)
 
     assert (ran.code, ran.out) == (6, "")
@@ -141,7 +141,7 @@ def test_unreadable_manifest(qos: Plugin, manifest: str, said: str) -> None:
 
 
 def test_snapshot_gives_the_answer_of_the_cluster(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
     node = node_name(make_node())
     control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")])
@@ -168,7 +168,7 @@ def without(report: dict[str, Any], keys: set[str]) -> dict[str, Any]:
 
 
 def test_official_client_gives_the_answer_of_kubectl(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     node = node_name(make_node())
     control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE)])
@@ -187,13 +187,15 @@ def test_official_client_gives_the_answer_of_kubectl(
         assert json.loads(streams.out.getvalue()) == qos.json("pod/web", "-n", namespace, kubeconfig=kubeconfig)
 
 
-def test_without_kubectl_on_path(control_plane: ControlPlane, qos: Plugin, namespace: str, tmp_path: Path) -> None:
+def test_without_kubectl_on_path(
+    control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, tmp_path: Path
+) -> None:
     control_plane.apply([make_pod(namespace)])
     command = [str(SCRIPTS / "kubectl-qos"), "explain", "pod/web", "-o", "json", "-n", namespace]
 
     done = subprocess.run(
         command,
-        env={**qos.environment(), "PATH": str(tmp_path)},
+        env={**kubectl_qos.environment(), "PATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
@@ -201,11 +203,11 @@ def test_without_kubectl_on_path(control_plane: ControlPlane, qos: Plugin, names
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == qos.json("pod/web", "-n", namespace)
+    assert json.loads(done.stdout) == kubectl_qos.json("pod/web", "-n", namespace)
 
 
 def test_long_lists_come_in_pages(
-    control_plane: ControlPlane, namespace: str, qos: Plugin, monkeypatch: pytest.MonkeyPatch
+    control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = sorted(f"pod-{number}" for number in range(7))
     control_plane.apply([make_pod(namespace, name) for name in names])
@@ -222,7 +224,7 @@ def test_long_lists_come_in_pages(
 
 
 def test_a_list_with_a_text_that_is_not_UTF_8_comes_as_json_mends_it(
-    control_plane: ControlPlane, namespace: str, qos: Plugin, monkeypatch: pytest.MonkeyPatch
+    control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients that write protobuf may store such a text; the API server looks at JSON alone."""
     control_plane.apply([make_pod(namespace, name) for name in ("db", "web")])

@@ -12,7 +12,7 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin, with_contexts
+from tests.e2e.plugin import Plugin, Qos, with_contexts
 
 pytestmark = pytest.mark.controlplane
 
@@ -44,26 +44,26 @@ def pods(control_plane: ControlPlane, namespace: str) -> str:
     ],
     ids=" ".join,
 )
-def test_K_pods_by_name(qos: Plugin, pods: str, words: list[str], names: list[str]) -> None:
+def test_K_pods_by_name(qos: Qos, pods: str, words: list[str], names: list[str]) -> None:
     ran = qos(*words, "-n", pods, "-o", "name")
 
     assert ran == (0, "".join(f"pod/{name}\n" for name in names), "")
 
 
 @pytest.mark.parametrize("word", ["node", "nodes", "no"])
-def test_K_node_by_name(qos: Plugin, make_node: Callable[..., Object], word: str) -> None:
+def test_K_node_by_name(qos: Qos, make_node: Callable[..., Object], word: str) -> None:
     name = node_name(make_node())
 
     assert qos(f"{word}/{name}", "-o", "name") == (0, f"node/{name}\n", "")
 
 
-def test_K_names_are_printed_as_kubectl_does(control_plane: ControlPlane, qos: Plugin, pods: str) -> None:
+def test_K_names_are_printed_as_kubectl_does(control_plane: ControlPlane, qos: Qos, pods: str) -> None:
     name = ("pods", "-n", pods, "-o", "name")
 
     assert qos(*name).out == control_plane.kubectl("get", *name).stdout
 
 
-def test_K_kinds_may_be_mixed(qos: Plugin, pods: str, make_node: Callable[..., Object]) -> None:
+def test_K_kinds_may_be_mixed(qos: Qos, pods: str, make_node: Callable[..., Object]) -> None:
     name = node_name(make_node())
 
     answer = qos.json("pod/web", f"node/{name}", "-n", pods)
@@ -74,7 +74,7 @@ def test_K_kinds_may_be_mixed(qos: Plugin, pods: str, make_node: Callable[..., O
     ]
 
 
-def test_several_pages_stand_apart(qos: Plugin, pods: str) -> None:
+def test_several_pages_stand_apart(qos: Qos, pods: str) -> None:
     ran = qos("pod", "web", "api", "-n", pods)
 
     first, second = ran.out.split(f"\n\npod/api in namespace {pods}\n")
@@ -82,7 +82,7 @@ def test_several_pages_stand_apart(qos: Plugin, pods: str) -> None:
     assert second.startswith("Pending for ")
 
 
-def test_one_of_two_is_missing(qos: Plugin, pods: str) -> None:
+def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
     ran = qos("pod/web", "pod/wep", "-n", pods)
 
     assert ran.code == 3
@@ -90,21 +90,21 @@ def test_one_of_two_is_missing(qos: Plugin, pods: str) -> None:
     assert ran.err == f'error: pods "wep" not found in namespace {pods}; did you mean web?\n'
 
 
-def test_nothing_there(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_nothing_there(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     ran = qos("pods", "-n", namespace)
 
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == control_plane.kubectl("get", "pods", "-n", namespace).stderr
 
 
-def test_nothing_there_as_json(qos: Plugin, namespace: str) -> None:
+def test_nothing_there_as_json(qos: Qos, namespace: str) -> None:
     ran = qos("pods", "-n", namespace, "-o", "json")
 
     assert ran.code == 0
     assert json.loads(ran.out) == {"apiVersion": "kubectl-qos/v1", "kind": "List", "items": []}
 
 
-def test_empty_name_is_not_everything(qos: Plugin, pods: str) -> None:
+def test_empty_name_is_not_everything(qos: Qos, pods: str) -> None:
     """As from a script whose variable is empty."""
     ran = qos("pod", "", "-n", pods)
 
@@ -121,7 +121,7 @@ def test_empty_name_is_not_everything(qos: Plugin, pods: str) -> None:
         ([], "nothing to explain: name a pod (pod/NAME), a node, a workload, or a file with -f"),
     ],
 )
-def test_wrong_words(qos: Plugin, words: list[str], said: str) -> None:
+def test_wrong_words(qos: Qos, words: list[str], said: str) -> None:
     ran = qos(*words)
 
     assert (ran.code, ran.out) == (2, "")
@@ -129,7 +129,7 @@ def test_wrong_words(qos: Plugin, words: list[str], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["web?x=y", "web#x", "we b", "wéb"])
-def test_odd_name_is_not_found(qos: Plugin, pods: str, name: str) -> None:
+def test_odd_name_is_not_found(qos: Qos, pods: str, name: str) -> None:
     ran = qos(f"pod/{name}", "-n", pods)
 
     assert (ran.code, ran.out) == (3, "")
@@ -137,7 +137,7 @@ def test_odd_name_is_not_found(qos: Plugin, pods: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["web/status", "web/log", "../api/web", "web%2fstatus", "web%", ".", ".."])
-def test_name_is_no_path(qos: Plugin, pods: str, name: str) -> None:
+def test_name_is_no_path(qos: Qos, pods: str, name: str) -> None:
     """The API server has such names for other things; kubectl refuses them before it asks."""
     ran = qos(f"pod/{name}", "-n", pods)
 
@@ -147,7 +147,7 @@ def test_name_is_no_path(qos: Plugin, pods: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["other/pods", "other%2fpods", ".", ".."])
-def test_namespace_is_no_path(qos: Plugin, namespace: str) -> None:
+def test_namespace_is_no_path(qos: Qos, namespace: str) -> None:
     ran = qos("pod/web", "-n", namespace)
 
     assert (ran.code, ran.out) == (2, "")
@@ -158,7 +158,7 @@ def test_namespace_is_no_path(qos: Plugin, namespace: str) -> None:
 # A node's page
 
 
-def test_Q4_node(control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]) -> None:
+def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]) -> None:
     node = node_name(make_node(capacity={"cpu": "4", "memory": "8Gi"}, allocatable={"cpu": "2", "memory": "4Gi"}))
     control_plane.apply(
         [
@@ -190,7 +190,7 @@ def test_Q4_node(control_plane: ControlPlane, qos: Plugin, namespace: str, make_
 
 
 def test_node_that_is_silent_or_cordoned(
-    control_plane: ControlPlane, qos: Plugin, make_node: Callable[..., Object]
+    control_plane: ControlPlane, qos: Qos, make_node: Callable[..., Object]
 ) -> None:
     node = make_node(taints=[{"key": "dedicated", "value": "db", "effect": "NoSchedule"}], ready=False)
     cordoned = node_name(make_node())
@@ -206,7 +206,7 @@ def test_node_that_is_silent_or_cordoned(
 # Formats
 
 
-def test_json_and_yaml_say_the_same(qos: Plugin, pods: str) -> None:
+def test_json_and_yaml_say_the_same(qos: Qos, pods: str) -> None:
     as_yaml = qos("pod/web", "-n", pods, "-o", "yaml")
 
     answer = qos.json("pod/web", "-n", pods)
@@ -223,7 +223,7 @@ def test_json_and_yaml_say_the_same(qos: Plugin, pods: str) -> None:
 
 
 def test_wide_shows_each_container(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     control_plane.apply([make_pod(namespace, nodeName=node_name(make_node()), requests=SMALL, limits=SMALL)])
     uid = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["uid"]
@@ -236,7 +236,7 @@ def test_wide_shows_each_container(
     assert "app cpu.weight 17 (v1: cpu.shares 102), cpu.max 10000 100000, memory.max 128Mi" in wide
 
 
-def test_prose_stays_within_80_columns(qos: Plugin, pods: str) -> None:
+def test_prose_stays_within_80_columns(qos: Qos, pods: str) -> None:
     lines = qos("pods", "-n", pods).out.splitlines()
 
     long = [line for line in lines if len(line) > 80 and "kubectl " not in line and "kubepods" not in line]
@@ -247,7 +247,7 @@ def test_prose_stays_within_80_columns(qos: Plugin, pods: str) -> None:
 # Namespaces
 
 
-def test_namespace_of_the_context(control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path) -> None:
+def test_namespace_of_the_context(control_plane: ControlPlane, qos: Qos, pods: str, tmp_path: Path) -> None:
     contexts = {"here": {"namespace": pods}, "elsewhere": {"namespace": "kube-system"}, "none": {}}
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, current="here")
 
@@ -262,19 +262,19 @@ def test_namespace_of_the_context(control_plane: ControlPlane, qos: Plugin, pods
     assert 'pods "web" not found in namespace default' in qos("pod/web", "-n", "default", kubeconfig=kubeconfig).err
 
 
-def test_kubeconfig_by_flag(control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path) -> None:
+def test_kubeconfig_by_flag(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str, tmp_path: Path) -> None:
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"here": {"namespace": pods}}, "here")
 
-    assert qos("pod/web", "--kubeconfig", kubeconfig, "-o", "name") == (0, "pod/web\n", "")
+    assert kubectl_qos("pod/web", "--kubeconfig", kubeconfig, "-o", "name") == (0, "pod/web\n", "")
 
 
 def test_kubeconfigs_are_merged_as_kubectl_does(
-    control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl_qos: Plugin, pods: str, tmp_path: Path
 ) -> None:
     first = tmp_path / "first"
     first.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "here"}))
     second = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"here": {"namespace": pods}}, "elsewhere")
 
-    ran = qos("pod/web", "-o", "name", env={"KUBECONFIG": f"{first}:{second}"})
+    ran = kubectl_qos("pod/web", "-o", "name", env={"KUBECONFIG": f"{first}:{second}"})
 
     assert ran == (0, "pod/web\n", "")
