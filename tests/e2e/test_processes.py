@@ -13,7 +13,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +36,36 @@ pytestmark = [
 WAITS: Final = "--request-timeout=300s"
 PATIENCE: Final = 60.0
 """Seconds; far less than a plugin waits for its answer that does not end."""
+STEPS: Final = {
+    "while it is loaded": "cli.py <module>",
+    "before the folder is made": "transport.py _make_private mkdir",
+    "before the proxy is started": "subprocess.py _execute_child fork_exec",
+    "before its words are read": "threading.py start start_new_thread",
+    "before it is asked": "transport.py _exchange connect",
+    "before it is stopped": "subprocess.py send_signal kill",
+    "before its socket is removed": "transport.py _remove_folder unlink",
+    "before the folder is removed": "transport.py _remove_folder rmdir",
+}
+"""Of a run, in their order: the file, the function in it, and what that calls then."""
+SIGNAL_AT_A_STEP: Final = """
+import os
+import sys
+
+file, function, *calls = os.environ["AT"].split()
+event = "c_call" if calls else "call"
+
+
+def profile(frame, what, called):
+    code = frame.f_code
+    if what == event and code.co_name == function and code.co_filename.endswith("/" + file):
+        if not calls or called.__name__ == calls[0]:
+            sys.setprofile(None)
+            os.kill(int(os.environ["ALONE"]) and os.getpid(), int(os.environ["SIGNAL"]))
+
+
+sys.setprofile(profile)
+"""
+"""Python loads it first of all. The signal is handled before the step is taken."""
 
 
 @pytest.fixture
@@ -53,24 +82,24 @@ def deaf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
 # What others can do
 
 
-def test_socket_is_for_its_owner_alone(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
-    with waiting(control_plane, qos, deaf):
-        [folder] = qos.runtime.iterdir()
+def test_socket_is_for_its_owner_alone(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
+    with waiting(control_plane, kubectl_qos, deaf):
+        [folder] = kubectl_qos.runtime.iterdir()
 
         assert re.fullmatch(r"kubectl-qos-[0-9a-f]{16}", folder.name)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert [entry.name for entry in folder.iterdir()] == ["s"]
 
-    assert_nothing_left(control_plane, qos)
+    assert_nothing_left(control_plane, kubectl_qos)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "post"])
 def test_proxy_only_reads(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, method: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     control_plane.apply([make_pod(namespace)])
     path = f"/api/v1/namespaces/{namespace}/pods/web"
-    with started_proxy(qos, monkeypatch) as proxy:
+    with started_proxy(kubectl_qos, monkeypatch) as proxy:
         status, _ = proxy.get(path)
         answer = exchange(proxy, method, path)
 
@@ -81,19 +110,19 @@ def test_proxy_only_reads(
 
 @pytest.mark.parametrize("path", ["attach", "exec?command=id"])
 def test_proxy_opens_no_shell(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, path: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """These are GET requests for a WebSocket client; kubectl's own list of refused paths has them."""
     control_plane.apply([make_pod(namespace)])
-    with started_proxy(qos, monkeypatch) as proxy:
+    with started_proxy(kubectl_qos, monkeypatch) as proxy:
         proxy.get("/version")
         answer = exchange(proxy, "GET", f"/api/v1/namespaces/{namespace}/pods/web/{path}")
 
     assert answer.split(b" ", 2)[1] == b"403"
 
 
-def test_other_hosts_are_refused(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
-    with started_proxy(qos, monkeypatch) as proxy:
+def test_other_hosts_are_refused(kubectl_qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    with started_proxy(kubectl_qos, monkeypatch) as proxy:
         proxy.get("/version")
         answer = exchange(proxy, "GET", "/version", host="evil.example.com")
 
@@ -103,13 +132,13 @@ def test_other_hosts_are_refused(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -
 # The end
 
 
-def test_nothing_is_left_after_close(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
-    with started_proxy(qos, monkeypatch) as proxy:
+def test_nothing_is_left_after_close(kubectl_qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    with started_proxy(kubectl_qos, monkeypatch) as proxy:
         proxy.get("/version")
-        assert len(proxies_of(qos.runtime)) == 1
+        assert len(proxies_of(kubectl_qos.runtime)) == 1
 
-    assert not proxies_of(qos.runtime)
-    assert not list(qos.runtime.iterdir())
+    assert not proxies_of(kubectl_qos.runtime)
+    assert not list(kubectl_qos.runtime.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -120,9 +149,11 @@ def test_nothing_is_left_after_close(qos: Plugin, monkeypatch: pytest.MonkeyPatc
         pytest.param(signal.SIGHUP, -signal.SIGHUP, id="terminal closed"),
     ],
 )
-def test_interrupted(control_plane: ControlPlane, qos: Plugin, deaf: Path, number: signal.Signals, code: int) -> None:
+def test_interrupted(
+    control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path, number: signal.Signals, code: int
+) -> None:
     """The whole process group gets the signal, as from a terminal."""
-    with waiting(control_plane, qos, deaf) as plugin:
+    with waiting(control_plane, kubectl_qos, deaf) as plugin:
         os.killpg(plugin.pid, number)
         out, err = plugin.communicate(timeout=PATIENCE)
 
@@ -130,38 +161,40 @@ def test_interrupted(control_plane: ControlPlane, qos: Plugin, deaf: Path, numbe
     assert plugin.returncode in {code, 128 + number}
     assert out == b""
     assert b"Traceback" not in err
-    assert_nothing_left(control_plane, qos)
+    assert_nothing_left(control_plane, kubectl_qos)
 
 
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "terminated"])
-def test_interrupted_at_any_time(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, number: signal.Signals
+def test_interrupted_at_each_step(
+    control_plane: ControlPlane,
+    kubectl_qos: Plugin,
+    namespace: str,
+    tmp_path: Path,
+    step: str,
+    number: signal.Signals,
 ) -> None:
-    """While the proxy starts, while it answers, while it is stopped."""
+    """A key reaches the whole process group, and what ``kill`` sends the plugin alone."""
     control_plane.apply([make_pod(namespace)])
-    left = []
-    for hundredths in range(6, 26):
-        with qos.start("pod/web", "-n", namespace) as plugin:
-            time.sleep(hundredths / 100)
-            if plugin.poll() is None:
-                os.killpg(plugin.pid, number)
-            plugin.communicate(timeout=PATIENCE)
-        # One that was just being started is ended by the kernel, a moment after the plugin.
-        control_plane.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs")
-        for folder in qos.runtime.iterdir():
-            left.append(hundredths)
-            shutil.rmtree(folder)
+    (tmp_path / "sitecustomize.py").write_text(SIGNAL_AT_A_STEP)
+    alone = "0" if number == signal.SIGINT else "1"
+    env = {"PYTHONPATH": str(tmp_path), "AT": step, "SIGNAL": str(number.value), "ALONE": alone}
 
-    assert not left
+    with kubectl_qos.start("pod/web", "-n", namespace, env=env) as plugin:
+        _, err = plugin.communicate(timeout=PATIENCE)
+
+    assert plugin.returncode in {-number, 128 + number}, err
+    assert b"Traceback" not in err
+    assert_nothing_left(control_plane, kubectl_qos)
 
 
-def test_interrupted_in_a_terminal(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
+def test_interrupted_in_a_terminal(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
     """A real terminal turns the key into the signal, and kubectl's credential plugins may read from it."""
     keyboard, terminal = os.openpty()
     try:
         with waiting(
             control_plane,
-            qos,
+            kubectl_qos,
             deaf,
             stdin=terminal,
             stdout=terminal,
@@ -175,72 +208,68 @@ def test_interrupted_in_a_terminal(control_plane: ControlPlane, qos: Plugin, dea
         os.close(terminal)
 
     assert plugin.returncode == 130
-    assert_nothing_left(control_plane, qos)
+    assert_nothing_left(control_plane, kubectl_qos)
 
 
-def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
-    with waiting(control_plane, qos, deaf) as plugin:
-        [proxy] = proxies_of(qos.runtime)
+def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
+    with waiting(control_plane, kubectl_qos, deaf) as plugin:
+        [proxy] = proxies_of(kubectl_qos.runtime)
         plugin.kill()
         plugin.wait(timeout=PATIENCE)
         control_plane.wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy")
 
     assert plugin.returncode == -signal.SIGKILL
     # Nobody could remove the folder; its socket leads nowhere.
-    [folder] = qos.runtime.iterdir()
+    [folder] = kubectl_qos.runtime.iterdir()
     with socket.socket(socket.AF_UNIX) as client, pytest.raises(ConnectionRefusedError):
         client.connect(str(folder / "s"))
     (folder / "s").unlink()
     folder.rmdir()
 
 
-def test_killed_proxy_is_said_so(control_plane: ControlPlane, qos: Plugin, deaf: Path) -> None:
-    with waiting(control_plane, qos, deaf) as plugin:
-        [proxy] = proxies_of(qos.runtime)
+def test_killed_proxy_is_said_so(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
+    with waiting(control_plane, kubectl_qos, deaf) as plugin:
+        [proxy] = proxies_of(kubectl_qos.runtime)
         os.kill(proxy, signal.SIGKILL)
         out, err = plugin.communicate(timeout=PATIENCE)
 
     assert (plugin.returncode, out) == (5, b"")
     assert err.startswith(b"error: kubectl proxy broke off")
     assert err.count(b"\n") == 1
-    assert_nothing_left(control_plane, qos)
+    assert_nothing_left(control_plane, kubectl_qos)
 
 
-def test_server_that_never_answers(qos: Plugin, deaf: Path) -> None:
-    started = time.monotonic()
+def test_server_that_never_answers(kubectl_qos: Plugin, deaf: Path) -> None:
+    ran = kubectl_qos("pod/web", "-n", "shop", "--request-timeout=500ms", kubeconfig=deaf)
 
-    ran = qos("pod/web", "-n", "shop", "--request-timeout=500ms", kubeconfig=deaf)
-
-    # Without the flag it would be 30 s.
-    assert time.monotonic() - started < 25
     assert (ran.code, ran.out) == (5, "")
     assert ran.err == (
         "error: no answer to /api/v1/namespaces/shop/pods/web within 0.5 s; --request-timeout waits longer\n"
     )
 
 
-def test_reader_that_stops_reading(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_reader_that_stops_reading(control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str) -> None:
     """As ``| head -1`` does."""
     control_plane.apply([make_pod(namespace, f"pod-{number}") for number in range(5)])
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        with qos.start("pods", "-n", namespace, "-o", "json", stdout=writer) as plugin:
+        with kubectl_qos.start("pods", "-n", namespace, "-o", "json", stdout=writer) as plugin:
             _, err = plugin.communicate(timeout=PATIENCE)
     finally:
         os.close(writer)
 
     assert (plugin.returncode, err) == (0, b"")
-    assert_nothing_left(control_plane, qos)
+    assert_nothing_left(control_plane, kubectl_qos)
 
 
 # Where the socket cannot be
 
 
-def test_folder_that_cannot_be_written(qos: Plugin) -> None:
+def test_folder_that_cannot_be_written(kubectl_qos: Plugin) -> None:
     # A short one: where a socket's path would be too long, another folder is taken.
     absent = "/proc/absent"
-    ran = qos("pod/web", env={"XDG_RUNTIME_DIR": absent})
+    ran = kubectl_qos("pod/web", env={"XDG_RUNTIME_DIR": absent})
 
     assert (ran.code, ran.out) == (5, "")
     assert ran.err.startswith("error: ")
@@ -249,53 +278,55 @@ def test_folder_that_cannot_be_written(qos: Plugin) -> None:
 
 
 def test_folder_whose_name_is_too_long_for_a_socket(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, tmp_path: Path
 ) -> None:
     """A socket's path may have 107 bytes."""
     control_plane.apply([make_pod(namespace)])
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
 
-    ran = qos("pod/web", "-n", namespace, env={"XDG_RUNTIME_DIR": str(folder)})
+    ran = kubectl_qos("pod/web", "-n", namespace, env={"XDG_RUNTIME_DIR": str(folder)})
 
     assert (ran.code, ran.err) == (0, "")
     assert not list(folder.iterdir())
 
 
 @contextmanager
-def waiting(control_plane: ControlPlane, qos: Plugin, deaf: Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+def waiting(
+    control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path, **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
     """A run that waits for an API server that never answers."""
-    with qos.start("pod/web", "-n", "shop", WAITS, kubeconfig=deaf, **options) as plugin:
+    with kubectl_qos.start("pod/web", "-n", "shop", WAITS, kubeconfig=deaf, **options) as plugin:
         try:
-            control_plane.wait_for(lambda: is_asking(qos), "the plugin has asked")
+            control_plane.wait_for(lambda: is_asking(kubectl_qos), "the plugin has asked")
             yield plugin
         finally:
             if plugin.poll() is None:
                 os.killpg(plugin.pid, signal.SIGINT)
 
 
-def is_asking(qos: Plugin) -> bool:
+def is_asking(kubectl_qos: Plugin) -> bool:
     """Whether the one proxy has a connection: the socket it listens on and another one, besides the pipes."""
-    for pid in proxies_of(qos.runtime):
+    for pid in proxies_of(kubectl_qos.runtime):
         state = Path("/proc/net/unix").read_text()
-        folders = [str(entry) for entry in qos.runtime.iterdir()]
+        folders = [str(entry) for entry in kubectl_qos.runtime.iterdir()]
         # One line for the listener, one for each accepted connection, all with the path of the socket.
         if pid and sum(line.endswith(f"{folder}/s") for folder in folders for line in state.splitlines()) > 1:
             return True
     return False
 
 
-def assert_nothing_left(control_plane: ControlPlane, qos: Plugin) -> None:
-    control_plane.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs")
-    left = list(qos.runtime.iterdir())
+def assert_nothing_left(control_plane: ControlPlane, kubectl_qos: Plugin) -> None:
+    control_plane.wait_for(lambda: not proxies_of(kubectl_qos.runtime), "no proxy runs")
+    left = list(kubectl_qos.runtime.iterdir())
     for folder in left:
         shutil.rmtree(folder)  # One test that fails is enough.
     assert not left
 
 
 @contextmanager
-def started_proxy(qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubectlProxy]:
-    for key, value in qos.environment().items():
+def started_proxy(kubectl_qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubectlProxy]:
+    for key, value in kubectl_qos.environment().items():
         monkeypatch.setenv(key, value)
     with KubectlProxy([], request_timeout=30) as proxy:
         yield proxy
