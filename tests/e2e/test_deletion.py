@@ -15,29 +15,30 @@ from podrules.termination import DeleteOptions, DeleteOutcome, before_delete
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import Qos
 
 pytestmark = pytest.mark.controlplane
 
 PLAIN = None
 """A delete that names no grace period."""
 
-# Grace periods of the deletes of one pod of 40 s, and its deletionGracePeriodSeconds after each; GONE: no object.
+# Grace periods of the deletes of one pod of 400 s, and its deletionGracePeriodSeconds after each; GONE: no object.
+# Long ones: between two deletes the machine may stand still.
 GONE = -1
 DELETES: dict[str, tuple[Sequence[int | None], Sequence[int]]] = {
-    "plain": ([PLAIN], [40]),
-    "shorter than its own": ([7], [7]),
-    "longer than its own": ([600], [600]),
+    "plain": ([PLAIN], [400]),
+    "shorter than its own": ([70], [70]),
+    "longer than its own": ([6000], [6000]),
     "negative": ([-7], [1]),
     "zero": ([0], [GONE]),
-    "second shorter": ([PLAIN, 20], [40, 20]),
-    "second longer": ([20, 60], [20, 20]),
-    "second the same": ([20, 20], [20, 20]),
-    "second plain": ([20, PLAIN], [20, 20]),
-    "second negative": ([60, -1], [60, 1]),
-    "second zero": ([60, 0], [60, GONE]),
-    "shorter and shorter": ([100, 50, 30], [100, 50, 30]),
-    "shorter, then longer": ([100, 20, 50], [100, 20, 20]),
+    "second shorter": ([PLAIN, 200], [400, 200]),
+    "second longer": ([200, 600], [200, 200]),
+    "second the same": ([200, 200], [200, 200]),
+    "second plain": ([200, PLAIN], [200, 200]),
+    "second negative": ([600, -1], [600, 1]),
+    "second zero": ([600, 0], [600, GONE]),
+    "shorter and shorter": ([1000, 500, 300], [1000, 500, 300]),
+    "shorter, then longer": ([1000, 200, 500], [1000, 200, 200]),
 }
 
 
@@ -49,7 +50,7 @@ def test_T1_deletes_of_a_bound_pod(
     asked: Sequence[int | None],
     expected: Sequence[int],
 ) -> None:
-    manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=40)
+    manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=400)
     pod = control_plane.api.create(manifest)
 
     seen = []
@@ -98,7 +99,7 @@ def test_T1_unscheduled_pod_is_gone_at_once(control_plane: ControlPlane, namespa
 
 
 def test_T1_pod_of_grace_zero_is_gone_at_once(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     manifest = make_pod(namespace, nodeName=node_name(make_node()), terminationGracePeriodSeconds=0)
     pod = control_plane.api.create(manifest)
@@ -108,7 +109,7 @@ def test_T1_pod_of_grace_zero_is_gone_at_once(
     assert "A plain delete is a force delete here: its grace period is 0." in text
 
 
-def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, qos: Plugin, namespace: str) -> None:
+def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     manifest = make_pod(namespace)
     manifest["metadata"]["finalizers"] = ["example.com/keep"]
     pod = control_plane.api.create(manifest)
@@ -124,7 +125,7 @@ def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, q
 
 
 def test_T1_explained_while_it_stops(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: Callable[..., Object]
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
     for seconds in (600, 300):
@@ -164,14 +165,8 @@ def is_kept(pod: Pod, outcome: DeleteOutcome) -> bool:
 
 
 def delete(control_plane: ControlPlane, pod: Object, seconds: int | None) -> None:
-    """``kubectl delete``; it takes no negative period, and zero only from those who force."""
-    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    if seconds is not None and seconds < 0:
-        path = control_plane.api.path("v1", "Pod", namespace, name)
-        control_plane.kubectl("delete", "--raw", f"{path}?gracePeriodSeconds={seconds}")
-        return
-    period = {None: (), 0: ("--grace-period=0", "--force")}.get(seconds, (f"--grace-period={seconds}",))
-    control_plane.kubectl("delete", "pod", name, "-n", namespace, "--wait=false", *period)
+    """A DELETE as kubectl sends it; kubectl itself would take no negative period."""
+    control_plane.api.delete(pod, grace_period_seconds=seconds)
 
 
 def read(control_plane: ControlPlane, pod: Object) -> Object:
