@@ -1,4 +1,4 @@
-"""Whether a pod tolerates a taint.
+"""Whether a pod tolerates a node's taint, or a request for devices a device's.
 
 A toleration tolerates a taint when
 
@@ -8,21 +8,25 @@ A toleration tolerates a taint when
 The operators Gt and Lt are behind the gate TaintTolerationComparisonOperators, off by default in 1.36, and tolerate
 nothing without it.
 
-Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers/scheduling/corev1/helpers.go
-(TolerationsTolerateTaint) at v0.36.3; KEP-5471.
+Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint), k8s.io/component-helpers/scheduling/corev1/helpers.go
+(TolerationsTolerateTaint) and k8s.io/dynamic-resource-allocation/resourceclaim (ToleratesTaint) at v0.36.3; KEP-5471.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
 
+if TYPE_CHECKING:
+    from podrules.model.resource import DeviceTaint, DeviceToleration
+
 __all__ = ["tolerates_taint", "tolerations_tolerate_taint"]
 
 
-def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
+def tolerates_taint(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
     """Whether one toleration tolerates a taint (Toleration.ToleratesTaint)."""
     if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
         return False
@@ -33,6 +37,8 @@ def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
             return operator == "Exists"
 
 
-def tolerations_tolerate_taint(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+def tolerations_tolerate_taint(
+    tolerations: Sequence[Toleration] | Sequence[DeviceToleration], taint: Taint | DeviceTaint
+) -> bool:
     """Whether any toleration tolerates a taint."""
     return any(tolerates_taint(toleration, taint) for toleration in tolerations)

@@ -223,8 +223,8 @@ def zones(report: ClusterReport) -> Markup:
                 element("strong", zone.zone or "no zone"),
                 f"{zone.ready} of {zone.nodes}",
                 f"{sum(node.pods for node in own):,}",
-                _cell_bar("CPU", _sum([node.cpu for node in own]), cores),
-                _cell_bar("Memory", _sum([node.memory for node in own]), memory),
+                _cell_bar("CPU", Promised.together([node.cpu for node in own]), cores),
+                _cell_bar("Memory", Promised.together([node.memory for node in own]), memory),
             ]
         )
     spreads = sorted(report.spreads, key=_spread_order)
@@ -250,17 +250,6 @@ def zones(report: ClusterReport) -> Markup:
         else element("p", "No workload has several pods.", class_="note"),
         element("p", f"and {counted(rest, 'more workload')}", class_="note") if rest else None,
         id="zones",
-    )
-
-
-def _sum(parts: Sequence[Promised]) -> Promised:
-    used = [part.used for part in parts if part.used is not None]
-    return Promised(
-        sum(part.allocatable for part in parts),
-        {one: sum(part.requested[one] for part in parts) for one in PodQOSClass},
-        sum(part.limited for part in parts),
-        sum(part.without_limit for part in parts),
-        sum(used) if used else None,
     )
 
 

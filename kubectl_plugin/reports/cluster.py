@@ -75,6 +75,18 @@ class Promised(Struct, frozen=True, rename="camel"):
     used: int | None
     """None: not measured."""
 
+    @classmethod
+    def together(cls, parts: Sequence[Promised]) -> Promised:
+        """The sum; of usage as far as it is measured."""
+        used = [part.used for part in parts if part.used is not None]
+        return cls(
+            sum(part.allocatable for part in parts),
+            {qos_class: sum(part.requested[qos_class] for part in parts) for qos_class in PodQOSClass},
+            sum(part.limited for part in parts),
+            sum(part.without_limit for part in parts),
+            sum(used) if used else None,
+        )
+
     @property
     def total(self) -> int:
         """All that is requested."""
@@ -227,8 +239,8 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         at=facts.at,
         nodes=nodes,
         pods=entries.pods(),
-        whole=_together([node.memory for node in nodes]),
-        whole_cpu=_together([node.cpu for node in nodes]),
+        whole=Promised.together([node.memory for node in nodes]) if nodes else None,
+        whole_cpu=Promised.together([node.cpu for node in nodes]) if nodes else None,
         zones=zone_nodes(entries.shown),
         spreads=tuple(
             replace(one, kind=kind, name=name)
@@ -395,20 +407,6 @@ def _promised(allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], u
         limited += limit
         without += not limit
     return Promised(allocatable, requested, limited, without, used)
-
-
-def _together(parts: Sequence[Promised]) -> Promised | None:
-    """The sum; of usage as far as it is measured."""
-    if not parts:
-        return None
-    used = [part.used for part in parts if part.used is not None]
-    return Promised(
-        sum(part.allocatable for part in parts),
-        {qos_class: sum(part.requested[qos_class] for part in parts) for qos_class in PodQOSClass},
-        sum(part.limited for part in parts),
-        sum(part.without_limit for part in parts),
-        sum(used) if used else None,
-    )
 
 
 def _first_killed(orders: MemoryOrders) -> PodKey | None:

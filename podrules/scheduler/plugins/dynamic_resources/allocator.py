@@ -64,6 +64,7 @@ from podrules.scheduler.plugins.dynamic_resources.constraints import Constraint,
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, InvalidPoolsError, UnknownAnswer
 from podrules.scheduler.plugins.dynamic_resources.pools import Pool, Slices
 from podrules.scheduler.plugins.dynamic_resources.selectors import SelectorCache
+from podrules.tolerations import tolerations_tolerate_taint
 
 __all__ = ["MAX_DEVICES", "AllocatedDevice", "AllocatedState", "Allocator", "DeviceID"]
 
@@ -600,20 +601,4 @@ def _change(counters: Counters, device: Device, sign: int) -> None:
 
 def _tainted(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:
     """Whether a taint keeps the request away (taintPreventsAllocation)."""
-    return any(
-        taint.effect in _EFFECTS and not any(_tolerates(toleration, taint) for toleration in tolerations)
-        for taint in taints
-    )
-
-
-def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether the toleration covers the taint (ToleratesTaint)."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case operator:
-            return operator == "Exists"
+    return any(taint.effect in _EFFECTS and not tolerations_tolerate_taint(tolerations, taint) for taint in taints)
