@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +21,14 @@ from tests.charts.chart import CHART, FULL_VALUES, Chart, of_kind, only_in
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import Installation, Replica, chart_values
 
 pytestmark = pytest.mark.controlplane
 
 RELEASE = "qos"
+NAMESPACE = "chart-release"
 ADMISSION = "admissionregistration.k8s.io/v1"
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 # No node is like that: there is no kubelet here that would end these pods.
@@ -48,34 +51,63 @@ class Release(NamedTuple):
         return chart.rendered(self.values, "--skip-tests", release=RELEASE, namespace=self.namespace)
 
 
-@pytest.fixture(scope="module")
-def release(
-    control_plane: ControlPlane,
-    helm: Path,
-    monitoring_kinds: None,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Release]:
-    namespace = "chart-release"
-    control_plane.create_namespace(namespace, {"pod-security.kubernetes.io/enforce": "restricted"})
-    installation = Installation(
-        control_plane, helm, tmp_path_factory.mktemp("release"), namespace=namespace, release=RELEASE
-    )
-    with Balancer() as balancer:
+class Releases:
+    """A release for tests that change nothing of it; another one after a test that takes it away."""
+
+    def __init__(self, control_plane: ControlPlane, helm: Path, folder: Path) -> None:
+        self._control_plane = control_plane
+        self._helm = helm
+        self._folder = folder
+        self._stack = ExitStack()
+        self._present: Release | None = None
+
+    def present(self) -> Release:
+        """The one that is there."""
+        if self._present is None:
+            self._present = self._install()
+        return self._present
+
+    def end(self) -> None:
+        """Leave nothing of it."""
+        self._present = None
+        self._stack.close()
+
+    def _install(self) -> Release:
+        balancer = self._stack.enter_context(Balancer())
         values: dict[str, Any] = {
             **chart_values(balancer.port, **NOWHERE),
             **{name: FULL_VALUES[name] for name in ("metrics", "commonLabels", "commonAnnotations")},
         }
-        values["webhook"]["namespaceMatchExpressions"] = only_in("chart-release-nowhere")
+        values["webhook"]["namespaceMatchExpressions"] = only_in(f"{NAMESPACE}-nowhere")
+        installation = Installation(self._control_plane, self._helm, self._folder, namespace=NAMESPACE, release=RELEASE)
+        self._stack.callback(installation.uninstall)
         installation.install(values)
         replica = installation.start_replica()
-        try:
-            running = Release(installation, values, replica)
-            control_plane.wait_for(lambda: "" not in bundles(control_plane, running), "the authority is told")
-            yield running
-        finally:
-            stop_all([replica.process], timeout=2)
-            installation.helm("uninstall", RELEASE, "--ignore-not-found")
-            control_plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        self._stack.callback(lambda: stop_all([replica.process], timeout=2))
+        made = Release(installation, values, replica)
+        wait_for(lambda: "" not in bundles(self._control_plane, made), "the authority is told")
+        return made
+
+
+@pytest.fixture(scope="module")
+def releases(
+    control_plane: ControlPlane,
+    helm: Path,
+    monitoring_kinds: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Releases]:
+    """One at a time, each with one replica that answers."""
+    control_plane.create_namespace(NAMESPACE, {"pod-security.kubernetes.io/enforce": "restricted"})
+    made = Releases(control_plane, helm, tmp_path_factory.mktemp("release"))
+    yield made
+    made.end()
+    control_plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+
+
+@pytest.fixture
+def release(releases: Releases) -> Release:
+    """The one that is there."""
+    return releases.present()
 
 
 def bundles(control_plane: ControlPlane, release: Release) -> set[str]:
@@ -124,7 +156,7 @@ def test_applying_the_render_again_undoes_nothing(control_plane: ControlPlane, c
         }
 
     assert len(versions()) > 10
-    control_plane.wait_for(lambda: versions() == versions(), "nothing changes that a controller does not write")
+    wait_for(lambda: versions() == versions(), "nothing changes that a controller does not write")
     assert bundles(control_plane, release) == written
 
 
@@ -204,7 +236,7 @@ def test_alerts_name_what_the_program_serves(chart: Chart, release: Release) -> 
 # The end
 
 
-def test_nothing_is_left(control_plane: ControlPlane, release: Release) -> None:
+def test_nothing_is_left(control_plane: ControlPlane, releases: Releases, release: Release) -> None:
     kinds = control_plane.kubectl("api-resources", "--verbs=list", "--output=name").stdout.split()
     listed = ",".join(kind for kind in kinds if not kind.startswith(("events", "componentstatuses")))
 
@@ -232,4 +264,5 @@ def test_nothing_is_left(control_plane: ControlPlane, release: Release) -> None:
     # While the program runs, as its pods do for a while: it must not make its Secret anew.
     assert release.replica.process.running
     release.installation.uninstall()
-    control_plane.wait_for(lambda: not everything(), f"nothing is left of {sorted(before)}")
+    wait_for(lambda: not everything(), f"nothing is left of {sorted(before)}")
+    releases.end()
