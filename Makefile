@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
 VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
+# Outside the tree, so that a fresh clone is checked as fast as one that was checked before.
+MYPY_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-qos/mypy
 IMAGE ?= kubectl-qos/qos-webhook:$(VERSION)
 
 help: ## list the targets
@@ -44,8 +46,15 @@ demo: $(VENV)/.plugin $(VENV)/.webhook ## explain pods and a node of the built-i
 	@echo; $(DEMO) node/node-b2
 	@echo; $(BIN)/python -m webhook.demo
 
-test: $(VENV)/.dev lint ## all tests; with CI=true those on the real control plane must run
-	$(BIN)/python -m pytest -n $(or $(JOBS),2) --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.dev ## lint, and tests of every row; with CI=true those on the real control plane must run
+	$(BIN)/python -m tests.gate --jobs $(or $(JOBS),2)
+
+test-all: $(VENV)/.dev ## also what takes long: all faults, restarts, releases, hundreds of pods, new random cases
+	$(BIN)/python -m tests.gate --long --jobs $(or $(JOBS),2)
+	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),$(shell date +%Y%m%d))
+
+soak: $(VENV)/.dev ## the tests RUNS (5) times, each in another order and time zone, all processes frozen now and then; root
+	$(BIN)/python -m tests.gate.soak --runs $(or $(RUNS),5) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
 chaos: $(VENV)/.dev ## PODS (5000) created on a real API server under each fault of the webhook: none may be lost
 	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --durations=0 tests/webhook/faults
@@ -57,14 +66,14 @@ fuzz: $(VENV)/.fuzz ## reviews spoilt for SECONDS (60), chosen by the lines that
 lint: $(VENV)/.dev ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir=$(MYPY_CACHE)
 	$(BIN)/lint-imports --no-cache
 
 parity: $(VENV)/.dev ## upstream's own code on N new random cases a suite, SEED for others; needs Go
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)
 
 rows: $(VENV)/.dev ## rows of the specification and their tests
-	$(BIN)/python tests/rows.py
+	$(BIN)/python -m tests.rows
 
 bench: $(VENV)/.dev ## start-up and answer times, the webhook; ratios to python, kubectl and a Go webhook; PART=plugin|webhook
 	$(BIN)/python -m tests.bench.bench $(PART)
@@ -126,4 +135,4 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: report-scale help demo test chaos fuzz lint parity rows bench scale docs man real-node lock ci-tools image sbom dist site clean
+.PHONY: report-scale help demo test test-all soak chaos fuzz lint parity rows bench scale docs man real-node lock ci-tools image sbom dist site clean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -12,12 +11,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from tests.gate.collection import pytest_addoption, pytest_collection_modifyitems, pytest_configure
+from tests.required import in_ci
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "runtime"]
+
 # Generated examples are the same in every CI run, so that a red run is about the change and not about luck.
 # How fast a machine makes them is not what a test is about.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "here")
-if os.environ.get("CI") == "true":
+settings.load_profile("ci" if in_ci() else "here")
+if in_ci():
     # Constants of the product are among what is drawn, and chance goes on otherwise with each module that is loaded:
     # by which files came before on a worker.
     providers._get_local_constants = Constants

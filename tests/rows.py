@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent
+from tests.marked import TESTS, written_tests
+
 ROWS = TESTS.parent / "docs" / "rows.md"
 
 
@@ -20,12 +20,12 @@ def rows() -> dict[str, tuple[str, str]]:
 
 
 def places_by_row() -> dict[str, Counter[str]]:
-    """How many test functions are named after each row, by the folder of tests in which they are."""
+    """How many test functions of ``make test`` are named after each row, by the folder of tests in which they are."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    for path in TESTS.rglob("test_*.py"):
-        place = path.relative_to(TESTS).parts[0]
-        for row in re.findall(r"^\s*def test_([A-Z][0-9]*)_", path.read_text(encoding="utf-8"), re.MULTILINE):
-            found[row][place] += 1
+    for test in written_tests():
+        row = re.match(r"test_([A-Z][0-9]*)_", test.name)
+        if row and not test.long:
+            found[row[1]][test.file.relative_to(TESTS).parts[0]] += 1
     return found
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tests.marked import written_tests
 from tests.rows import count_by_row, rows
 
 
@@ -14,3 +17,15 @@ def test_built_row_has_a_test(row: str) -> None:
 
 def test_tests_name_known_rows() -> None:
     assert set(count_by_row()) <= set(rows())
+
+
+def test_who_holds_the_rows_of_a_long_test_runs_in_every_run() -> None:
+    """What a long test's mark names are tests that are not long."""
+    written = list(written_tests())
+    every_time = {test.name for test in written if not test.long}
+    for test in written:
+        for reason in test.held_by:
+            named = set(re.findall(r"\btest_[A-Za-z0-9_]+", reason)) - {test.file.stem}
+            assert named, f"{test.name}: its mark names no test: {reason!r}"
+            files = {other.file.stem for other in written}
+            assert named <= every_time | files, f"{test.name}: {sorted(named - every_time - files)}"

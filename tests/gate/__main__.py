@@ -1,0 +1,87 @@
+"""``make test``: lint beside the tests, quick tests first, failures looked at again, no process left behind.
+
+A quick test that fails ends the run before the slow ones. A test that fails is run five times alone: if it passes each
+time, the run is green and says so under FAILED ONCE; `tests/FLAKY.md` then gets a line with cause and mend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tests.gate.lint import Lint
+from tests.gate.outcomes import Outcomes
+from tests.gate.phases import Suite
+from tests.gate.processes import adopt_orphans, end, left_over
+from tests.gate.tiers import write_seconds
+
+_MAX_LOOKED_AT_AGAIN = 10
+"""Tests. More than these do not fail by chance."""
+_PATIENCE = 20.0
+"""Seconds within which what the tests started has to be gone, after the last test."""
+
+
+def main() -> int:
+    """Run everything; 0 when all is well."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gate", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="files of tests at a time")
+    parser.add_argument("--long", action="store_true", help="also the tests marked long")
+    parser.add_argument("--write-seconds", action="store_true", help="keep how long each file took, for the order")
+    given = parser.parse_args()
+    adopt_orphans()
+    started = time.monotonic()
+    suite = Suite(jobs=given.jobs, options=["--long"] if given.long else [])
+    with Lint() as lint:
+        found, failed_once = _tests(suite, lint)
+        lint_passed = lint.has_failed() is False if found.failed else lint.finish()
+        if not lint_passed:
+            print(f"\n{lint.said()}\nmake lint failed", flush=True)
+    left = left_over(patience=_PATIENCE)
+    for process in left:
+        print(f"LEFT BEHIND by a test: process {process.pid}: {process.command}")
+    end(left)
+    if given.write_seconds:
+        write_seconds(found.seconds)
+    for test, first in failed_once.items():
+        print(f"\nFAILED ONCE, then passed alone: {test}\n{first}")
+    for test in found.failed:
+        print(f"FAILED {test}")
+    print(f"in {time.monotonic() - started:.0f} s, of which files took {_longest(found)}")
+    print(f"{len(found.passed)} passed, {len(found.failed)} failed, {len(found.skipped)} skipped")
+    return 0 if lint_passed and not found.failed and not left else 1
+
+
+def _tests(suite: Suite, lint: Lint) -> tuple[Outcomes, dict[str, str]]:
+    """All tests, or those until something is wrong; and who failed once, with the first traceback."""
+    found = suite.quick()
+    failed_once = look_again(suite, found)
+    if found.failed or lint.has_failed():
+        return found, failed_once
+    live = suite.live()
+    failed_once |= look_again(suite, live)
+    found.include(live)
+    return found, failed_once
+
+
+def look_again(suite: Suite, found: Outcomes) -> dict[str, str]:
+    """Run what failed again, alone; what then passes each time counts as passed and is returned."""
+    if len(found.failed) > _MAX_LOOKED_AT_AGAIN:
+        return {}
+    failed_once = {}
+    for test in [test for test in found.failed if "::" in test]:
+        again = suite.alone(test)
+        if not again.failed and again.passed:
+            failed_once[test] = found.failed.pop(test)
+            found.passed.add(test)
+    return failed_once
+
+
+def _longest(found: Outcomes, count: int = 5) -> str:
+    """The files that took longest."""
+    longest = sorted(found.seconds.items(), key=lambda entry: -entry[1])[:count]
+    return ", ".join(f"{file.removeprefix('tests/')} {taken:.0f} s" for file, taken in longest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""What `tests/conftest.py` gives to pytest: options of the gate, the order of tests, and a record of each outcome."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.gate.tiers import in_order, seconds_by_file, shuffled
+
+__all__ = ["Recorder", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that ``python -m tests.gate`` gives."""
+    group = parser.getgroup("gate")
+    group.addoption("--long", action="store_true", help="also run tests marked long")
+    group.addoption("--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in random order")
+    group.addoption("--record", type=Path, metavar="FILE", help="append each test's outcome to FILE, as lines of JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record outcomes where they come together: not in the workers of pytest-xdist."""
+    file: Path | None = config.getoption("--record")
+    if file is not None and not hasattr(config, "workerinput"):
+        stream = file.open("a", encoding="utf-8")
+        config.add_cleanup(stream.close)
+        config.pluginmanager.register(Recorder(stream))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is long, and put the rest in order."""
+    named = any("::" in argument for argument in config.args)
+    if not named and not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("long")]
+    seed: int | None = config.getoption("--shuffle")
+    items[:] = in_order(items, seconds_by_file()) if seed is None else shuffled(items, seed)
+
+
+class Recorder:
+    """Writes a line for each phase of each test."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Of a phase: setup, call or teardown."""
+        self._write(report.nodeid, report.when, report.outcome, report.duration, report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Of a file that could not be loaded."""
+        if report.failed:
+            self._write(report.nodeid, "collect", report.outcome, 0, report)
+
+    def _write(
+        self, node_id: str, phase: str, outcome: str, seconds: float, report: pytest.TestReport | pytest.CollectReport
+    ) -> None:
+        text = report.longreprtext if outcome == "failed" else ""
+        line = {"id": node_id, "phase": phase, "outcome": outcome, "seconds": round(seconds, 3), "text": text}
+        self._stream.write(json.dumps(line) + "\n")
+        self._stream.flush()

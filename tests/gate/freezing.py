@@ -1,0 +1,101 @@
+"""Lets all processes of a run stand still for seconds, as on a machine that is suspended or has too much to do.
+
+Clocks go on meanwhile. It needs root and the kernel's cgroup freezer, of version 1 or 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Freezer", "freezes", "open_freezer"]
+
+_GAP_SECONDS: Final = (20.0, 50.0)
+"""How long all run between two freezes."""
+_FREEZE_SECONDS: Final = (5.0, 10.0)
+_ROOT: Final = Path("/sys/fs/cgroup")
+
+
+class Freezer:
+    """A cgroup for one run."""
+
+    def __init__(self, folder: Path, file: str, *, frozen: str, thawed: str) -> None:
+        """Make the cgroup.
+
+        Args:
+            folder: The cgroup.
+            file: What is written to in order to freeze it.
+            frozen: What is written then.
+            thawed: What is written so that all go on.
+        """
+        folder.mkdir()
+        self._folder = folder
+        self._file = folder / file
+        self._frozen = frozen
+        self._thawed = thawed
+
+    def enter(self) -> None:
+        """Put the calling process here; what it starts comes along."""
+        (self._folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Nobody here runs until the block ends."""
+        self._file.write_text(self._frozen)
+        try:
+            # The kernel stops one process after the other.
+            while self._file.read_text().strip() != self._frozen:
+                time.sleep(0.01)
+            yield
+        finally:
+            self._file.write_text(self._thawed)
+
+    def close(self) -> None:
+        """Remove the cgroup; all of its processes have ended."""
+        self._folder.rmdir()
+
+
+@contextlib.contextmanager
+def open_freezer() -> Iterator[Freezer]:
+    """A freezer for the block.
+
+    Raises:
+        OSError: This machine has none, or the caller is not root.
+    """
+    name = f"kubectl-qos-{os.getpid()}"
+    if (_ROOT / "freezer").is_dir():
+        freezer = Freezer(_ROOT / "freezer" / name, "freezer.state", frozen="FROZEN", thawed="THAWED")
+    else:
+        freezer = Freezer(_ROOT / name, "cgroup.freeze", frozen="1", thawed="0")
+    try:
+        yield freezer
+    finally:
+        freezer.close()
+
+
+@contextlib.contextmanager
+def freezes(freezer: Freezer, chance: random.Random) -> Iterator[list[float]]:
+    """Freeze now and then until the block ends; gives the list of the freezes so far, in seconds."""
+    over = threading.Event()
+    done: list[float] = []
+
+    def go_on() -> None:
+        while not over.wait(chance.uniform(*_GAP_SECONDS)):
+            seconds = chance.choice(_FREEZE_SECONDS)
+            with freezer.frozen():
+                time.sleep(seconds)
+            done.append(seconds)
+
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        yield done
+    finally:
+        over.set()
+        thread.join()

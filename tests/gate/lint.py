@@ -1,0 +1,52 @@
+"""``make lint`` beside the tests: most of the live ones wait for other programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from types import TracebackType
+from typing import Self
+
+from tests.gate.tiers import TESTS
+
+__all__ = ["Lint"]
+
+
+class Lint:
+    """Starts on ``with``; what it says is kept until it is asked for."""
+
+    def __enter__(self) -> Self:
+        self._output = tempfile.TemporaryFile()  # closed by __exit__
+        # make tells its children of its own flags; this is a make of its own.
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+        self._process = subprocess.Popen(
+            ["make", "--no-print-directory", "lint"],
+            cwd=TESTS.parent,
+            env=inherited,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: os.nice(5),  # noqa: PLW1509  # it makes one system call
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._output.close()
+
+    def has_failed(self) -> bool:
+        """Whether it has found something so far."""
+        return bool(self._process.poll())
+
+    def finish(self) -> bool:
+        """Wait for its end; whether it found nothing."""
+        return self._process.wait() == 0
+
+    def said(self) -> str:
+        """What it printed so far."""
+        self._output.seek(0)
+        return self._output.read().decode(errors="backslashreplace")

@@ -1,0 +1,74 @@
+"""What a run leaves behind is found and ended, and can be made to stand still."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.gate.freezing import open_freezer
+from tests.gate.tiers import TESTS
+from tests.required import without
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc, and frozen by cgroups")
+
+# The shell ends at once, and leaves a program with a session of its own.
+_LEAVES_ONE = """
+import json, subprocess
+from tests.gate.processes import adopt_orphans, end, left_over
+adopt_orphans()
+subprocess.run(["sh", "-c", "setsid sleep 471 & exit 0"], check=True)
+left = left_over(patience=0.2)
+end(left)
+print(json.dumps([[one.command for one in left], left_over(patience=0)]))
+"""
+_LEAVES_NONE = """
+import json, subprocess
+from tests.gate.processes import adopt_orphans, left_over
+adopt_orphans()
+subprocess.run(["sh", "-c", "setsid sleep 0.3 & exit 0"], check=True)
+print(json.dumps(left_over(patience=60)))
+"""
+_COUNTS = "import time\nwhile True: print(flush=True) or time.sleep(0.01)"
+
+
+def _printed(program: str) -> object:
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=TESTS.parent, capture_output=True, text=True, check=True, timeout=300
+    )
+    return json.loads(done.stdout)
+
+
+def test_an_orphan_is_found_and_ended() -> None:
+    assert _printed(_LEAVES_ONE) == [["sleep 471"], []]
+
+
+def test_one_that_ends_soon_is_awaited() -> None:
+    started = time.monotonic()
+    assert _printed(_LEAVES_NONE) == []
+    # It did not wait until its patience was over.
+    assert time.monotonic() - started < 55
+
+
+def test_frozen_processes_stand_still_and_go_on(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        without("root, for the cgroup freezer")
+    output = tmp_path / "output"
+    with open_freezer() as freezer, output.open("wb") as stream:
+        counting = subprocess.Popen([sys.executable, "-c", _COUNTS], stdout=stream, preexec_fn=freezer.enter)  # noqa: PLW1509
+        try:
+            wait_for(lambda: output.stat().st_size > 3, "it runs")
+            with freezer.frozen():
+                before = output.stat().st_size
+                time.sleep(0.3)
+                assert output.stat().st_size == before
+            wait_for(lambda: output.stat().st_size > before, "it goes on")
+        finally:
+            counting.kill()
+            counting.wait()
