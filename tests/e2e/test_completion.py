@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import select
@@ -20,8 +21,9 @@ from podrules.cluster.transport import Response
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import SCRIPTS, Plugin, proxies_of, with_contexts
+from tests.e2e.plugin import SCRIPTS, Plugin, processes, proxies_of, with_contexts
 from tests.kubectl_plugin.terminals import resize
+from tests.required import without
 
 pytestmark = pytest.mark.controlplane
 
@@ -48,50 +50,58 @@ def pods(control_plane: ControlPlane, namespace: str) -> str:
 
 
 def _completed(
-    control_plane: ControlPlane, qos: Plugin, *words: str, kubeconfig: Path | None = None
+    control_plane: ControlPlane, kubectl_qos: Plugin, *words: str, kubeconfig: Path | None = None
 ) -> tuple[list[str], str]:
     """What kubectl answers a shell: candidates without explanation, and the directive."""
-    environment = {**qos.environment(kubeconfig), **PATIENT}
+    environment = {**kubectl_qos.environment(kubeconfig), **PATIENT}
     done = control_plane.kubectl("__complete", "qos", *words, kubeconfig=kubeconfig, env=environment)
     *lines, directive = done.stdout.splitlines()
-    assert not list(qos.runtime.iterdir()), "a folder with a socket is left"
-    assert not proxies_of(qos.runtime), "a kubectl proxy is left"
+    assert not list(kubectl_qos.runtime.iterdir()), "a folder with a socket is left"
+    assert not proxies_of(kubectl_qos.runtime), "a kubectl proxy is left"
     return sorted(line.partition("\t")[0] for line in lines), directive
 
 
-def test_K_live_names(control_plane: ControlPlane, qos: Plugin, pods: str) -> None:
-    assert _completed(control_plane, qos, "explain", "-n", pods, "pod/") == (
+def test_K_live_names(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str) -> None:
+    assert _completed(control_plane, kubectl_qos, "explain", "-n", pods, "pod/") == (
         ["pod/db-0", "pod/web-0", "pod/web-1"],
         NO_FILES,
     )
-    assert _completed(control_plane, qos, "delete", "-n", pods, "pod/w") == (["pod/web-0", "pod/web-1"], NO_FILES)
-    assert _completed(control_plane, qos, "explain", "pod", f"--namespace={pods}", "d") == (["db-0"], NO_FILES)
+    assert _completed(control_plane, kubectl_qos, "delete", "-n", pods, "pod/w") == (
+        ["pod/web-0", "pod/web-1"],
+        NO_FILES,
+    )
+    assert _completed(control_plane, kubectl_qos, "explain", "pod", f"--namespace={pods}", "d") == (["db-0"], NO_FILES)
 
 
 def test_K_live_nodes_and_namespaces(
-    control_plane: ControlPlane, qos: Plugin, make_node: Callable[..., Object], namespace: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, make_node: Callable[..., Object], namespace: str
 ) -> None:
     name = node_name(make_node())
-    assert _completed(control_plane, qos, "node", name) == ([name], NO_FILES)
-    assert _completed(control_plane, qos, "fence", f"node/{name}") == ([f"node/{name}"], NO_FILES)
-    assert _completed(control_plane, qos, "explain", "--on", name) == ([name], NO_FILES)
-    assert _completed(control_plane, qos, "explain", "-n", namespace) == ([namespace], NO_FILES)
+    assert _completed(control_plane, kubectl_qos, "node", name) == ([name], NO_FILES)
+    assert _completed(control_plane, kubectl_qos, "fence", f"node/{name}") == ([f"node/{name}"], NO_FILES)
+    assert _completed(control_plane, kubectl_qos, "explain", "--on", name) == ([name], NO_FILES)
+    assert _completed(control_plane, kubectl_qos, "explain", "-n", namespace) == ([namespace], NO_FILES)
 
 
-def test_K_contexts_and_their_namespace(control_plane: ControlPlane, qos: Plugin, pods: str, tmp_path: Path) -> None:
+def test_K_contexts_and_their_namespace(
+    control_plane: ControlPlane, kubectl_qos: Plugin, pods: str, tmp_path: Path
+) -> None:
     contexts = {"here": {"namespace": pods}, "there": {}}
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, contexts, "there")
-    assert _completed(control_plane, qos, "explain", "--context", "", kubeconfig=kubeconfig) == (
+    assert _completed(control_plane, kubectl_qos, "explain", "--context", "", kubeconfig=kubeconfig) == (
         ["here", "there"],
         NO_FILES,
     )
-    named = _completed(control_plane, qos, "explain", "--context=here", "pod/db", kubeconfig=kubeconfig)
+    named = _completed(control_plane, kubectl_qos, "explain", "--context=here", "pod/db", kubeconfig=kubeconfig)
     assert named == (["pod/db-0"], NO_FILES)
 
 
-def test_K_who_may_not_list_gets_nothing(control_plane: ControlPlane, qos: Plugin, pods: str) -> None:
+def test_K_who_may_not_list_gets_nothing(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str) -> None:
     kubeconfig = control_plane.kubeconfig_for_client_certificate("nobody-at-all")
-    assert _completed(control_plane, qos, "explain", "-n", pods, "pod/", kubeconfig=kubeconfig) == ([], NO_FILES)
+    assert _completed(control_plane, kubectl_qos, "explain", "-n", pods, "pod/", kubeconfig=kubeconfig) == (
+        [],
+        NO_FILES,
+    )
 
 
 def test_K_only_names_are_sent(control_plane: ControlPlane, pods: str) -> None:
@@ -125,13 +135,17 @@ def test_K_only_names_are_sent(control_plane: ControlPlane, pods: str) -> None:
     ],
     ids=["command", "name", "what names share", "value", "flag"],
 )
-def test_K_tab_is_pressed(qos: Plugin, pods: str, tmp_path: Path, shell: str, typed: str, completed: list[str]) -> None:
+def test_K_tab_is_pressed(
+    kubectl_qos: Plugin, pods: str, tmp_path: Path, shell: str, typed: str, completed: list[str]
+) -> None:
     told = _tell_words(tmp_path)
     words = _start_up(shell, tmp_path)
-    environment = {**qos.environment(), **PATIENT, "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+    environment = {**kubectl_qos.environment(), **PATIENT, "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
     environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"
-    # fish leaves a pipe of its own there: it must not be taken for something that the plugin left.
-    del environment["XDG_RUNTIME_DIR"]
+    # Shells keep their things below HOME then. fish leaves a pipe of its own in the last one: it must not be taken for
+    # something that the plugin left.
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
+        environment.pop(name, None)
     master, slave = pty.openpty()
     resize(slave, rows=24, columns=200)
     process = subprocess.Popen(["setsid", "--ctty", *words], env=environment, stdin=slave, stdout=slave, stderr=slave)
@@ -146,6 +160,7 @@ def test_K_tab_is_pressed(qos: Plugin, pods: str, tmp_path: Path, shell: str, ty
         process.kill()
         process.wait()
         os.close(master)
+    assert not _makers_of_completions(tmp_path), "fish makes completions of all manual pages, and goes on for long"
     assert told.read_text().splitlines() == ["kubectl", "qos", *(word.replace("NAMESPACE", pods) for word in completed)]
 
 
@@ -163,15 +178,28 @@ def _start_up(shell: str, folder: Path) -> list[str]:
     program = shutil.which(shell)
     missing = shell if program is None else "the package bash-completion"
     if program is None or (shell == "bash" and not BASH_COMPLETION.exists()):
-        assert os.environ.get("CI") != "true", f"{missing} is not installed"
-        pytest.skip(f"{missing} is not installed")
+        without(f"{missing} is not installed")
     if shell == "fish":
+        # Where this is missing, fish has a program make it from all manual pages of the machine, beside the shell.
+        (folder / ".local/share/fish/generated_completions").mkdir(parents=True)
         prompt = f"function fish_prompt; echo '{PROMPT}'; end; function fish_greeting; end"
         return [program, "--init-command", f"kubectl completion fish | source; {prompt}"]
     before = {"bash": f"source {BASH_COMPLETION}", "zsh": "autoload -Uz compinit; compinit -u"}
     start = folder / ".zshrc"
     start.write_text(f"{before[shell]}\nsource <(kubectl completion {shell})\nPS1='{PROMPT}'\n")
     return [program, "--rcfile", str(start), "-i"] if shell == "bash" else [program, "-i"]
+
+
+def _makers_of_completions(home: Path) -> list[int]:
+    """Process ids of what fish starts for a home of its own."""
+    found = []
+    for pid, words in processes():
+        if any(b"create_manpage_completions" in word for word in words):
+            # It may have ended meanwhile.
+            with contextlib.suppress(OSError):
+                if b"HOME=" + os.fsencode(home) in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    found.append(pid)
+    return found
 
 
 def _read_until(master: int, done: Callable[[bytes], bool]) -> None:
