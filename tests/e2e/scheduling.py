@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -21,6 +20,7 @@ from podrules.scheduler.runtime import Framework, new_framework
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_pod, on
+from tests.waiting import wait_for
 
 __all__ = ["ALL_NODES", "await_node", "create_nodes", "make_framework", "read_cluster", "settled", "why_not"]
 
@@ -114,23 +114,21 @@ def read_cluster(
     return cluster.snapshot, features
 
 
-def settled(api: ApiClient, pod: Object, *, unlike: str = "", seconds: float = 90) -> Object:
+def settled(api: ApiClient, pod: Object, *, unlike: str = "") -> Object:
     """The pod once the scheduler has bound it or has given up.
 
     Args:
         api: Where it is read.
         pod: It has been created.
         unlike: What the scheduler has said before: a message that is waited past.
-        seconds: How long at most.
     """
-    deadline = time.monotonic() + seconds
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    while time.monotonic() < deadline:
+
+    def judged() -> Object | None:
         now = api.get("v1", "Pod", name, namespace)
-        if now["spec"].get("nodeName") or why_not(now) not in ("", unlike):
-            return now
-        time.sleep(0.004)
-    raise TimeoutError(f"the scheduler did not look at {json.dumps(pod)}")
+        return now if now["spec"].get("nodeName") or why_not(now) not in ("", unlike) else None
+
+    return wait_for(judged, f"the scheduler has looked at {json.dumps(pod)}")
 
 
 def why_not(pod: Object) -> str:

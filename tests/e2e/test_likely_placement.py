@@ -13,7 +13,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_class, make_pod, make_workload, node_name
-from tests.e2e.plugin import Plugin, flat
+from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
 
 pytestmark = pytest.mark.controlplane
@@ -68,7 +68,7 @@ def remedy(placement: Mapping[str, Any], plugin: str) -> Mapping[str, Any]:
 
 
 def test_pending_pod_is_told_what_the_scheduler_says_and_why(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     small = node_name(make_node(capacity={"cpu": "1"}))
     make_node(taints=[TAINT])
@@ -87,7 +87,7 @@ def test_pending_pod_is_told_what_the_scheduler_says_and_why(
 
 
 def test_uncordoning_as_told_lets_the_scheduler_bind_it(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(unschedulable=True)
     control_plane.apply([make_pod(namespace, **SCHEDULED)])
@@ -102,7 +102,7 @@ def test_uncordoning_as_told_lets_the_scheduler_bind_it(
 
 
 def test_labelling_as_told_lets_the_scheduler_bind_it(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node()
     control_plane.apply([make_pod(namespace, nodeSelector={"disk": "ssd"}, **SCHEDULED)])
@@ -117,7 +117,7 @@ def test_labelling_as_told_lets_the_scheduler_bind_it(
 
 
 def test_tolerating_as_told_lets_the_scheduler_bind_it(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(taints=[TAINT])
     control_plane.apply([make_pod(namespace, **SCHEDULED)])
@@ -133,7 +133,7 @@ def test_tolerating_as_told_lets_the_scheduler_bind_it(
 
 
 def test_manifest_is_told_the_node_that_the_scheduler_then_chooses(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(capacity={"cpu": "2"})
     make_node(capacity={"cpu": "64", "memory": "256Gi"})
@@ -147,7 +147,7 @@ def test_manifest_is_told_the_node_that_the_scheduler_then_chooses(
 
 
 def test_running_pod_is_judged_anew_when_asked(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node())
     control_plane.apply([make_pod(namespace, **SCHEDULED)])
@@ -161,7 +161,7 @@ def test_running_pod_is_judged_anew_when_asked(
 
 
 def test_workload_is_told_where_its_next_pod_would_go_when_asked(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node())
     spec = make_pod(namespace, **SCHEDULED)["spec"]
@@ -172,7 +172,7 @@ def test_workload_is_told_where_its_next_pod_would_go_when_asked(
 
 
 def test_who_may_not_see_the_cluster_is_told_what_it_takes(
-    control_plane: ControlPlane, qos: Plugin, namespace: str
+    control_plane: ControlPlane, qos: Qos, namespace: str
 ) -> None:
     control_plane.apply([make_pod(namespace, **SCHEDULED)])
 
@@ -183,7 +183,7 @@ def test_who_may_not_see_the_cluster_is_told_what_it_takes(
 
 
 def test_pod_of_another_scheduler_is_not_guessed_about(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode, tmp_path: Path
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode, tmp_path: Path
 ) -> None:
     node = node_name(make_node())
     control_plane.apply([make_pod(namespace, schedulerName="volcano")])
@@ -202,7 +202,7 @@ def test_pod_of_another_scheduler_is_not_guessed_about(
 
 
 def test_disabled_plugin_of_the_configuration_in_the_cluster_does_not_count(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(taints=[TAINT])
     configuration = {
@@ -227,7 +227,7 @@ def test_disabled_plugin_of_the_configuration_in_the_cluster_does_not_count(
 
 
 def test_P4_P5_P6_preemption_is_foretold_and_followed(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node(capacity={"cpu": "2"}))
     classes = [make_class(f"{namespace}-low", 5), make_class(f"{namespace}-high", 10)]
@@ -259,7 +259,7 @@ def test_P4_P5_P6_preemption_is_foretold_and_followed(
 
 
 def test_P6_preempted_for_nothing_is_said(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, make_node: MakeNode
+    control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node(capacity={"cpu": "2"}))
     classes = [make_class(f"{namespace}-low", 5), make_class(f"{namespace}-high", 10)]

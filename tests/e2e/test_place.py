@@ -7,7 +7,6 @@ an earlier revision of one spec in one of them. Then a sixth spec comes, for whi
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -20,7 +19,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_class, make_workload, node_name
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import InProcess, KeptConnection, Qos
 
 pytestmark = pytest.mark.controlplane
 
@@ -69,11 +68,12 @@ def run(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
     settings = {"percentageOfNodesToScore": 100}
     with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=settings) as plane:
         zones = _create_cluster(plane)
-        place = Plugin(plane, tmp_path_factory.mktemp("run"), command="place")
-        said = _plan(place, FIRST, code=7)
-        _create_replicas(plane, FIRST)
-        pods = _settled(plane, FIRST)
-        urgent = _plan(place, ("urgent",), code=0)
+        with KeptConnection(tmp_path_factory.mktemp("kept")) as kept:
+            place = InProcess(plane, tmp_path_factory.mktemp("run"), kept, command="place")
+            said = _plan(place, FIRST, code=7)
+            _create_replicas(plane, FIRST)
+            pods = _settled(plane, FIRST)
+            urgent = _plan(place, ("urgent",), code=0)
         _create_replicas(plane, ("urgent",))
         after = _settled(plane, ("urgent", "batch"))
         real = {name: _real(found, zones) for name, found in (*pods.items(), ("urgent", after["urgent"]))}
@@ -112,7 +112,7 @@ def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
     return {node_name(node): node["metadata"]["labels"][ZONE] for node in nodes}
 
 
-def _plan(place: Plugin, names: Sequence[str], *, code: int) -> Sequence[Mapping[str, Any]]:
+def _plan(place: Qos, names: Sequence[str], *, code: int) -> Sequence[Mapping[str, Any]]:
     """What the plugin says of specs that are not there yet."""
     # The order of the file is not that of the queue.
     specs = [make_workload("Deployment", NAMESPACE, _template(name), name, replicas=REPLICAS[name]) for name in names]
@@ -132,17 +132,17 @@ def _create_replicas(plane: ControlPlane, names: Sequence[str]) -> None:
 
 def _settled(plane: ControlPlane, names: Sequence[str]) -> Mapping[str, Sequence[Object]]:
     """The pods of each spec in their order, once the scheduler has bound each or has given up; victims end at once."""
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
+
+    def settled() -> list[Object] | None:
         pods = plane.api.list_items("v1", "Pod", NAMESPACE, labelSelector=f"{HASH_LABEL}=new")
         going = [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]
         for pod in going:
             plane.api.delete(pod, grace_period_seconds=0)
         waiting = [pod for pod in pods if not pod["spec"].get("nodeName") and (_is_nominated(pod) or not _why_not(pod))]
-        if not going and not waiting:
-            return {name: [pod for pod in pods if pod["metadata"]["labels"]["app"] == name] for name in names}
-        time.sleep(0.1)
-    raise TimeoutError(f"the scheduler is not done: {[pod['metadata']['name'] for pod in waiting]}")
+        return pods if not going and not waiting else None
+
+    pods = plane.wait_for(settled, "the scheduler has looked at all pods")
+    return {name: [pod for pod in pods if pod["metadata"]["labels"]["app"] == name] for name in names}
 
 
 def _is_nominated(pod: Object) -> bool:

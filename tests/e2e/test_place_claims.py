@@ -15,7 +15,7 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_workload, node_name
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
 
 pytestmark = pytest.mark.controlplane
@@ -104,9 +104,9 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
 
 
 def test_claims_of_a_stateful_set(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, nodes: Sequence[str]
+    control_plane: ControlPlane, qos: InProcess, namespace: str, nodes: Sequence[str]
 ) -> None:
-    place = Plugin(control_plane, qos.runtime, command="place")
+    place = qos.also("place")
     manifest = _stateful_set(namespace, nodes)
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump(manifest))
     assert (ran.code, ran.err) == (7, ""), ran

@@ -16,7 +16,7 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_workload, node_name
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
 
 pytestmark = pytest.mark.controlplane
@@ -78,7 +78,7 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
 
 @pytest.mark.parametrize("way", ["template", "resource"])
 def test_devices_are_taken(
-    control_plane: ControlPlane, qos: Plugin, namespace: str, nodes: Sequence[str], way: str
+    control_plane: ControlPlane, qos: InProcess, namespace: str, nodes: Sequence[str], way: str
 ) -> None:
     spec: Mapping[str, Any] = {
         "template": {
@@ -91,7 +91,7 @@ def test_devices_are_taken(
     }[way]
     template = _template(namespace)
     workload = make_workload("Deployment", namespace, spec, "trainer", replicas=REPLICAS)
-    place = Plugin(control_plane, qos.runtime, command="place")
+    place = qos.also("place")
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all([template, workload]))
     assert (ran.code, ran.err) == (7, ""), ran
     (said,) = json.loads(ran.out)["specs"]

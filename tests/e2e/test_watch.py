@@ -65,9 +65,9 @@ class _Output:
 
 
 @contextlib.contextmanager
-def _watching(qos: Plugin, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], _Output, _Output]]:
+def _watching(kubectl_qos: Plugin, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], _Output, _Output]]:
     """A run with pipes; it is ended by the test."""
-    process = qos.start(*words)
+    process = kubectl_qos.start(*words)
     assert process.stdout is not None
     assert process.stderr is not None
     try:
@@ -78,8 +78,8 @@ def _watching(qos: Plugin, *words: str) -> Iterator[tuple[subprocess.Popen[bytes
         process.wait(timeout=PATIENCE)
         process.stdout.close()
         process.stderr.close()
-    assert not list(qos.runtime.iterdir()), "a folder with a socket is left"
-    assert not proxies_of(qos.runtime), "a kubectl proxy is left"
+    assert not list(kubectl_qos.runtime.iterdir()), "a folder with a socket is left"
+    assert not proxies_of(kubectl_qos.runtime), "a kubectl proxy is left"
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Ob
 
 
 def test_K_a_change_is_told_with_its_time(
-    control_plane: ControlPlane, qos: Plugin, pod: Object, namespace: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, pod: Object, namespace: str
 ) -> None:
-    with _watching(qos, "pod/web", "-n", namespace, "--watch", HOUR) as (process, out, _):
+    with _watching(kubectl_qos, "pod/web", "-n", namespace, "--watch", HOUR) as (process, out, _):
         first = out.wait_for(r"(?m)^\d\d:\d\d:\d\d UTC  pod/web in namespace .*\n")
         first = out.wait_for(r"kubectl qos explain .*\n", after=first)
         control_plane.set_pod_status(pod, {"phase": "Failed", "reason": "Evicted", "message": "the node was low"})
@@ -104,8 +104,10 @@ def test_K_a_change_is_told_with_its_time(
         assert all(re.match(r"\d\d:\d\d:\d\d UTC", line) for line in out.rest().splitlines())
 
 
-def test_K_data_are_printed_as_a_whole(control_plane: ControlPlane, qos: Plugin, pod: Object, namespace: str) -> None:
-    with _watching(qos, "pod/web", "-n", namespace, "-w", HOUR, "-o", "json") as (_, out, _):
+def test_K_data_are_printed_as_a_whole(
+    control_plane: ControlPlane, kubectl_qos: Plugin, pod: Object, namespace: str
+) -> None:
+    with _watching(kubectl_qos, "pod/web", "-n", namespace, "-w", HOUR, "-o", "json") as (_, out, _):
         first = out.wait_for(r"\n}\n")
         control_plane.set_pod_status(pod, {"phase": "Running"})
         second = out.wait_for(r"\n}\n", after=first)
@@ -117,9 +119,9 @@ def test_K_an_API_server_that_goes_away_is_asked_again(control_plane_binaries: B
     # Its own: the one of the other tests must not go away from under them.
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as control_plane:
         control_plane.apply([make_pod("default")])
-        qos = Plugin(control_plane, runtime)
+        kubectl_qos = Plugin(control_plane, runtime)
         template = "jsonpath={.status.phase};"
-        with _watching(qos, "pod/web", "-w", "--watch-interval=1s", "-o", template) as (process, out, err):
+        with _watching(kubectl_qos, "pod/web", "-w", "--watch-interval=1s", "-o", template) as (process, out, err):
             first = out.wait_for("Pending;")
             with control_plane.apiserver_stopped():
                 gone = err.wait_for(r"\d\d:\d\d:\d\d UTC  the API server does not answer, next try in 1 s: .*\n")
@@ -131,18 +133,18 @@ def test_K_an_API_server_that_goes_away_is_asked_again(control_plane_binaries: B
             out.wait_for("Running;", after=first)
 
 
-def test_K_what_is_not_there_ends_at_once(qos: Plugin, namespace: str) -> None:
-    ran = qos("pod/nobody", "-n", namespace, "--watch")
+def test_K_what_is_not_there_ends_at_once(kubectl_qos: Plugin, namespace: str) -> None:
+    ran = kubectl_qos("pod/nobody", "-n", namespace, "--watch")
     assert ran == (3, "", f'error: pods "nobody" not found in namespace {namespace}\n')
 
 
 @pytest.mark.parametrize("command", ["node", "partitions"])
 def test_K_other_commands_watch_too(
-    control_plane: ControlPlane, qos: Plugin, make_node: Callable[..., Object], command: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, make_node: Callable[..., Object], command: str
 ) -> None:
     node = make_node()
     words = [f"node/{node_name(node)}"] if command == "node" else []
-    plugin = Plugin(control_plane, qos.runtime, command=command)
+    plugin = Plugin(control_plane, kubectl_qos.runtime, command=command)
     condition = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
     with _watching(plugin, *words, "-w", HOUR, "-o", "json") as (_, out, _):
         first = out.wait_for(r"\n}\n")
@@ -169,12 +171,12 @@ def _modes(descriptor: int) -> list[Any]:
 
 
 def test_K_a_terminal_is_drawn_in_place_and_left_as_it_was(
-    control_plane: ControlPlane, qos: Plugin, pod: Object, namespace: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, pod: Object, namespace: str
 ) -> None:
     with _terminal(12, 60) as (master, slave):
         before = _modes(slave)
         words = ["pod/web", "-n", namespace, "-w", HOUR]
-        process = qos.start(*words, stdin=slave, stdout=slave)
+        process = kubectl_qos.start(*words, stdin=slave, stdout=slave)
         try:
             screen = _Output(master)
             drawn = screen.wait_for(r"\x1b\[\?1049h\x1b\[\?25l\x1b\[H")
