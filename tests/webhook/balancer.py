@@ -18,8 +18,8 @@ from typing import Any, Self
 __all__ = ["Balancer"]
 
 _PROBE_SECONDS = 0.25
-_SILENCE_SECONDS = 10
-"""After which a probe counts as failed: whoever is gone refuses at once, and others may only be slow."""
+_SILENCE_SECONDS = 60
+"""After which a probe counts as failed: whoever is gone refuses at once, and others may only stand still."""
 _LAG_SECONDS = 1.5
 """Until a probe counts: kubelet, endpoint controller and kube-proxy take their time."""
 _STEP_SECONDS = 60
@@ -41,6 +41,7 @@ class Balancer:
         self._turn = 0
         self._connections: set[asyncio.StreamWriter] = set()
         self._carried: Counter[int] = Counter()
+        self._opened: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         # A kubelet's probe does not verify certificates either.
@@ -79,6 +80,10 @@ class Balancer:
     def carried(self, port: int) -> int:
         """How many connections lead to a replica that neither it nor its client has ended, or only one of them."""
         return self._carried[port]
+
+    def opened(self, port: int) -> int:
+        """How many connections have been opened to a replica so far."""
+        return self._opened[port]
 
     def add(self, port: int) -> None:
         """Let a replica take part once it is ready."""
@@ -152,6 +157,7 @@ class Balancer:
 
     async def _carry(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", port)
+        self._opened[port] += 1
         self._carried[port] += 1
         try:
             await asyncio.gather(_pipe(reader, back), _pipe(there, writer))

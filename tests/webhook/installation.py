@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from ssl import CERT_NONE, create_default_context
 from typing import Any, NamedTuple
 
 import yaml
 
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import Process, free_port, start_on_free_port
+from tests.controlplane.processes import Process, free_port, probe, start_on_free_port
 
 __all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values", "port_beside"]
 
-CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
+_ROOT = Path(__file__).resolve().parents[2]
+CHART = _ROOT / "charts" / "qos-webhook"
 _READY_SECONDS = 120
 
 
@@ -54,7 +53,14 @@ class Installation:
     """A release in a namespace."""
 
     def __init__(
-        self, control_plane: ControlPlane, helm: Path, folder: Path, *, namespace: str, release: str = "qos"
+        self,
+        control_plane: ControlPlane,
+        helm: Path,
+        folder: Path,
+        *,
+        namespace: str,
+        release: str = "qos",
+        clock: Path | None = None,
     ) -> None:
         """Describe it; `install` does it.
 
@@ -64,10 +70,12 @@ class Installation:
             folder: For values, logs, and helm's own files.
             namespace: Of the release; exists.
             release: Its name.
+            clock: File of a `tests.webhook.certificates.moved_time.MovedTime`, by which replicas measure durations.
         """
         self._control_plane = control_plane
         self._helm = helm
         self._folder = folder
+        self._clock = clock
         self._count = 0
         self.namespace = namespace
         self.release = release
@@ -117,7 +125,6 @@ class Installation:
         pod = self.deployment["spec"]["template"]["spec"]
         container = pod["containers"][0]
         command: list[str] = [*container["command"], *container.get("args", [])]
-        program = Path(sys.executable).parent / command[0]
         kubeconfig = self._control_plane.kubeconfig_for_service_account(pod["serviceAccountName"], self.namespace)
 
         metrics_ports: dict[int, int] = {}
@@ -126,11 +133,17 @@ class Installation:
             # Replicas of one machine need ports of their own, and there is no kubelet to mount the account's token.
             metrics_ports[port] = port_beside(port)
             own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{metrics_ports[port]}")
-            return [program, *command[1:], *own, f"--kubeconfig={kubeconfig}", *more]
+            return [*self._program(command[0]), *command[1:], *own, f"--kubeconfig={kubeconfig}", *more]
 
         log = self._folder / f"{self.release}-{self._count}.log"
-        process, port = start_on_free_port(line, _is_ready, log=log, timeout=_READY_SECONDS)
+        process, port = start_on_free_port(line, probe("/readyz"), log=log, timeout=_READY_SECONDS)
         return Replica(process, port, metrics_ports[port])
+
+    def _program(self, name: str) -> Sequence[str | Path]:
+        if self._clock is None:
+            return (Path(sys.executable).parent / name,)
+        module = "tests.webhook.certificates.moved_replica"
+        return ("env", f"PYTHONPATH={_ROOT}", sys.executable, "-m", module, self._clock)
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
         file = self._folder / f"{self.release}-values.yaml"
@@ -143,15 +156,3 @@ def port_beside(port: int) -> int:
     while (found := free_port()) == port:
         pass
     return found
-
-
-def _is_ready(port: int) -> bool:
-    """What the kubelet's probe finds, which verifies no certificate either."""
-    anybody = create_default_context()
-    anybody.check_hostname = False
-    anybody.verify_mode = CERT_NONE
-    try:
-        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=anybody, timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False

@@ -5,6 +5,7 @@
     keeper     does it: the Secret is the truth; all replicas read and serve it
     election   which of them writes: the holder of a Lease
     writing    the requests by which it does
+    elapsed    how long something lasts, whatever the time of day is set to
     files      in place of all that: a certificate that somebody else makes, in files that are read again
     serving    the TLS context of the running server, into which a renewed certificate is loaded
     status     what is to be known of it from outside, whoever makes it

@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import random
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -33,6 +32,7 @@ from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import LEASES
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
+from webhook.certificates.elapsed import Elapsed, RealTime
 from webhook.certificates.writing import MERGE, DescribedMeta, RefusedError, WritingTransport, write
 from webhook.settings import ObjectRef
 
@@ -81,6 +81,7 @@ class Election:
         duration: int,
         clock: Callable[[], datetime],
         on_change: Callable[[], None],
+        elapsed: Elapsed | None = None,
     ) -> None:
         """Describe it; `run` takes part.
 
@@ -91,6 +92,7 @@ class Election:
             duration: Seconds after which a holder that is not heard of has lost it.
             clock: The time of day: written down for people, and compared with the API server's.
             on_change: Called in the thread of `run` when this replica begins or ceases to hold it, or `ahead` changes.
+            elapsed: By what durations are measured; `RealTime` when not given.
         """
         self._transport = transport
         self._lease = lease
@@ -98,6 +100,7 @@ class Election:
         self._duration = duration
         self._clock = clock
         self._on_change = on_change
+        self._elapsed = elapsed or RealTime()
         self._stopped = threading.Event()
         self._ended = threading.Event()
         self._last: _Lease | None = None
@@ -106,7 +109,7 @@ class Election:
         """Of the Lease when it was seen last: one that is made again is its owner's, as Helm's, as before."""
         self._spec: _Spec | None = None
         self._spec_since = 0.0
-        """When it was first seen so, by the monotonic clock."""
+        """When it was first seen so."""
         self._looked: datetime | None = None
         """When it was asked for last, by our clock."""
         self._held_until = 0.0
@@ -118,7 +121,7 @@ class Election:
     @property
     def held(self) -> bool:
         """Whether this replica is the one that writes, at this moment."""
-        return time.monotonic() < self._held_until
+        return self._elapsed.now() < self._held_until
 
     def run(self) -> None:
         """Take part until stopped. Errors are logged and never raised."""
@@ -129,7 +132,8 @@ class Election:
                 _LOG.warning("Lease %s: %s", self._lease, trouble or "can be had again")
                 self._trouble = trouble
             self._notify()
-            self._stopped.wait(retry if self.held else retry * random.uniform(1, _JITTER))  # noqa: S311 - no secret
+            pause = retry if self.held else retry * random.uniform(1, _JITTER)  # noqa: S311 - no secret
+            self._elapsed.wait(self._stopped, pause)
         if self.held and (trouble := self._tried(self._release)):
             _LOG.warning("Lease %s is not given back: %s", self._lease, trouble)
         self._held_until = 0.0
@@ -161,13 +165,13 @@ class Election:
 
     def _take_part(self) -> None:
         """Take the Lease if it is free, renew it if it is ours, else look on."""
-        started = time.monotonic()
+        started = self._elapsed.now()
         lease = self._last if self.held and self._last is not None else self._look()
         if lease is not None and not (self._is_ours(lease.spec) or self._is_free()):
             self._held_until = 0.0
         elif self._write(self._held_spec(lease), lease):
             before, self._held_until = self._held_until, started + self._duration * _RENEW_DEADLINE
-            if time.monotonic() >= before:
+            if self._elapsed.now() >= before:
                 # Who looked in between found that nobody writes, and is to look again.
                 self._was_held = False
 
@@ -213,7 +217,7 @@ class Election:
         self._last, self._description = lease, lease.metadata.description
         if lease.spec == self._spec:
             return
-        self._spec, self._spec_since = lease.spec, time.monotonic()
+        self._spec, self._spec_since = lease.spec, self._elapsed.now()
         times = [entry.time for entry in lease.metadata.managed_fields if entry.time is not None]
         if times and self._looked is not None:
             # It happened between the two looks, and is told in whole seconds.
@@ -236,7 +240,7 @@ class Election:
         """Whether nobody holds what was seen last, or the holder was not heard of for long enough."""
         spec = self._spec or _Spec()
         lasts = spec.lease_duration_seconds or self._duration
-        return not spec.holder_identity or time.monotonic() >= self._spec_since + lasts
+        return not spec.holder_identity or self._elapsed.now() >= self._spec_since + lasts
 
     def _held_spec(self, lease: _Lease | None) -> _Spec:
         now, before = self._stamp(), lease.spec if lease is not None else _Spec()

@@ -27,6 +27,7 @@ from podrules.cluster.kinds import Kind
 from podrules.cluster.reflector import CachedObject, Reflector
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_json
+from webhook.certificates.elapsed import Elapsed, RealTime
 from webhook.certificates.election import Election
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
 from webhook.certificates.rotation import Kept, next_step, to_serve
@@ -120,6 +121,7 @@ class CertificateKeeper:
         serving: ServingContext,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        elapsed: Elapsed | None = None,
     ) -> None:
         """Describe it; `run` does it.
 
@@ -128,16 +130,19 @@ class CertificateKeeper:
             settings: Names, lifetime, and where things are kept.
             serving: Where the certificate is served.
             clock: The time here. The API server's counts, where that is another.
+            elapsed: By what durations are measured; `RealTime` when not given.
         """
         self._transport = transport
         self._settings = settings
         self._serving = serving
         self._clock = clock
+        self._elapsed = elapsed or RealTime()
         self._lifetime = timedelta(seconds=settings.lifetime)
         self._hosts = {canonical_name(name.lower()) for name in settings.names}
         self._changed = threading.Event()
         self._stopped = False
-        self._first_told: tuple[bytes, datetime] | None = None
+        self._first_told: tuple[bytes, float] | None = None
+        """The authorities that were told last, and since when."""
         self._served = Kept()
         """What is served, with the authorities that were kept beside it last."""
         self._description: dict[str, dict[str, str]] = {}
@@ -163,6 +168,7 @@ class CertificateKeeper:
             duration=min(_MOST_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime))),
             clock=clock,
             on_change=self._changed.set,
+            elapsed=self._elapsed,
         )
         self.ready = False
         """Whether a kept certificate was served that the API server had been told of."""
@@ -178,7 +184,7 @@ class CertificateKeeper:
         threading.Thread(target=self._election.run, daemon=True).start()
         wait = 0.0
         while not self._stopped:
-            self._changed.wait(wait)
+            self._elapsed.wait(self._changed, wait)
             self._changed.clear()
             try:
                 wait = self._keep() if all(entry.synced for entry in self.watched) else _RETRY_SECONDS
@@ -278,9 +284,12 @@ class CertificateKeeper:
         """Since when this replica has seen each of our webhooks with these authorities."""
         if any(self._late(found, authorities) for found in self._found()):
             self._first_told = None
-        elif self._first_told is None or self._first_told[0] != authorities or self._first_told[1] > now:
-            self._first_told = (authorities, now)
-        return self._first_told[1] if self._first_told is not None else None
+            return None
+        elapsed = self._elapsed.now()
+        if self._first_told is None or self._first_told[0] != authorities:
+            self._first_told = (authorities, elapsed)
+        # A clock that is set forward meanwhile has given clients no time.
+        return now - timedelta(seconds=elapsed - self._first_told[1])
 
     def _found(self) -> Iterator[_CachedConfiguration]:
         for reflector in self._configurations:

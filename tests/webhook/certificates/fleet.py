@@ -1,11 +1,13 @@
 """Replicas of a release on the real API server, which calls one of them, and everybody who would notice a fault.
 
-The webhook is called with failurePolicy Fail: a call that fails is a pod that is refused.
+The webhook is called with failurePolicy Fail: a call that fails is a pod that is refused. The replicas are processes of
+their own; Leases lapse, and certificates come into service, when the test sets their clock forward.
 """
 
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import signal
 import socket
@@ -19,7 +21,9 @@ from typing import Any, TypeVar
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
+from tests.webhook.certificates.moved_time import MovedTime
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
 __all__ = ["ADMISSION", "Fleet"]
@@ -30,13 +34,27 @@ ADMISSION = "admissionregistration.k8s.io/v1"
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _WRITES = "this replica writes now"
 _WRITES_NO_LONGER = "this replica writes no longer"
+_STEP_SECONDS = 4
+"""Of the replicas' clock: more than until the next renewal of their Lease, and less than for which one counts."""
+_SETTLE_SECONDS = 60
+"""For which clients are told of a certificate before it is served."""
+_END_SECONDS = 60
+"""For what ends by itself; nothing takes so long."""
+_MARKS = itertools.count(1)
 
 
 class Fleet:
     """A release that watches one namespace, and its replicas."""
 
     def __init__(
-        self, control_plane: ControlPlane, helm: Path, folder: Path, balancer: Balancer, namespace: str
+        self,
+        control_plane: ControlPlane,
+        helm: Path,
+        folder: Path,
+        balancer: Balancer,
+        namespace: str,
+        *,
+        real_time: bool = False,
     ) -> None:
         """Describe it.
 
@@ -46,14 +64,22 @@ class Fleet:
             folder: For values and logs.
             balancer: What the API server calls.
             namespace: Where pods are asked about; that of the release is made beside it.
+            real_time: Whether the replicas go by the machine's clock.
         """
         self.control_plane = control_plane
         self.api = control_plane.api
         self.namespace = namespace
         self.release_namespace = f"{namespace}-release"
         self.balancer = balancer
-        self.installation = Installation(control_plane, helm, folder, namespace=self.release_namespace)
+        file = folder / "clock"
+        self.clock = MovedTime(file)
+        """Of the replicas."""
+        self.installation = Installation(
+            control_plane, helm, folder, namespace=self.release_namespace, clock=None if real_time else file
+        )
         self.replicas: list[Replica] = []
+        self._clients: dict[threading.Thread, int] = {}
+        """Those of `unnoticed`, with how often each has looked."""
 
     @property
     def name(self) -> str:
@@ -113,14 +139,14 @@ class Fleet:
             for port in self.balancer.known:
                 self.balancer.remove(port)
             self.balancer.add(replica.port)
-            self.wait_for(lambda: self.balancer.ready == (replica.port,), "the balancer knows")
+            wait_for(lambda: self.balancer.ready == (replica.port,), "the balancer knows")
             self.balancer.cut()
-        self.wait_for(lambda: self.refusal() == "", "the API server calls the webhook")
+        wait_for(lambda: self.refusal() == "", "the API server calls the webhook")
 
     def kill(self, replica: Replica) -> None:
         """End it at once, with all its processes."""
         os.killpg(replica.process.pid, signal.SIGKILL)
-        replica.process.wait_ended(timeout=10)
+        replica.process.wait_ended(timeout=_END_SECONDS)
         self.replicas.remove(replica)
 
     def end(self, replica: Replica) -> None:
@@ -130,12 +156,83 @@ class Fleet:
             # Else it would wait for its clients to leave.
             self.balancer.cut()
         replica.process.terminate()
-        replica.process.wait_ended(timeout=30)
+        replica.process.wait_ended(timeout=_END_SECONDS)
         self.replicas.remove(replica)
 
-    def wait_for(self, condition: Callable[[], T | None], what: str) -> T:
-        """See `ControlPlane.wait_for`."""
-        return self.control_plane.wait_for(condition, what)
+    # Time
+
+    def let_pass(self, condition: Callable[[], T | None], what: str) -> T:
+        """Let time pass until ``condition`` is truthy, but no faster than the holder of the Lease renews it."""
+
+        def after_a_step() -> T | None:
+            if value := condition():
+                return value
+            before = self.lease["renewTime"]
+            self.clock.set_forward(_STEP_SECONDS)
+            wait_for(lambda: self.lease["renewTime"] != before, "the Lease is renewed")
+            return None
+
+        return wait_for(after_a_step, what)
+
+    def let_lapse(self, condition: Callable[[], T | None], what: str) -> T:
+        """Let time pass until ``condition`` is truthy, whoever holds the Lease and however he gets on."""
+
+        def after_a_step() -> T | None:
+            if value := condition():
+                return value
+            self.clock.set_forward(1)
+            return None
+
+        return wait_for(after_a_step, what)
+
+    def come_into_service(self, certificate: bytes) -> None:
+        """Let the time pass until all replicas serve a certificate that clients have been told of."""
+        self.be_known()
+        self.let_pass(lambda: self.serve(certificate), "all serve the next one")
+
+    def renew(self) -> None:
+        """Have all replicas serve another certificate, as whoever deletes the Secret wants it."""
+        self.delete_secret()
+        kept = wait_for(self.whole, "the Secret is made again")
+        self.come_into_service(kept["next.crt"])
+
+    def settle(self) -> None:
+        """Have what an earlier test has left staged come into service, whoever writes then."""
+        if not self.is_settled():
+            self.be_known()
+            self.clock.set_forward(_SETTLE_SECONDS)
+            self.let_lapse(self.is_settled, "nothing is under way")
+
+    def serve(self, certificate: bytes) -> bool:
+        """Whether all replicas serve this certificate, PEM."""
+        return all(self.connect_pem(replica.port) == certificate for replica in self.replicas)
+
+    def be_known(self) -> None:
+        """Wait until the API server, and each client of `unnoticed`, goes by what it is told to trust now.
+
+        For the API server an object that it is told of later is a sign: it takes them in one after the other.
+        """
+        mark = f"known-{self.namespace}-{next(_MARKS)}"
+        with self.control_plane.holding([_mark(mark)]):
+            wait_for(lambda: self._is_refused(mark), "the API server knows")
+        for client, looked in list(self._clients.items()):
+            # One look may have begun before.
+            wait_for(
+                lambda: self._clients[client] >= looked + 2 or not client.is_alive(),  # noqa: B023
+                "each client has looked anew",
+            )
+
+    def _is_refused(self, mark: str) -> bool:
+        found: Object = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": mark, "namespace": self.namespace, "labels": {"mark": mark}},
+        }
+        try:
+            self.api.request("POST", self.api.path("v1", "ConfigMap", self.namespace), found, query={"dryRun": "All"})
+        except ApiError as error:
+            return mark in error.message
+        return False
 
     # Who writes
 
@@ -150,14 +247,14 @@ class Fleet:
 
     @property
     def writer(self) -> Replica:
-        """The replica that writes; waits for there being one."""
+        """The replica that writes; lets time pass until there is one."""
         found: list[Replica] = []
 
         def one() -> bool:
             found[:] = [replica for replica in self.replicas if self.writes(replica)]
             return len(found) == 1
 
-        self.wait_for(one, "one replica writes")
+        self.let_lapse(one, "one replica writes")
         return found[0]
 
     @property
@@ -221,11 +318,7 @@ class Fleet:
     def is_settled(self) -> bool:
         """Whether all replicas serve what is kept, and the next certificate is not under way."""
         data = self.whole()
-        return (
-            bool(data)
-            and "next.crt" not in data
-            and all(self.connect_pem(replica.port) == data["tls.crt"] for replica in self.replicas)
-        )
+        return bool(data) and "next.crt" not in data and self.serve(data["tls.crt"])
 
     # Who would notice
 
@@ -290,11 +383,13 @@ class Fleet:
             try:
                 while not stopped.wait(0.05):
                     step()
+                    self._clients[threading.current_thread()] += 1
             finally:
                 self.api.close()
 
         threads = [threading.Thread(target=again_and_again, args=(step,)) for step in (create, connect)]
         create()
+        self._clients = dict.fromkeys(threads, 0)
         for thread in threads:
             thread.start()
         try:
@@ -303,7 +398,23 @@ class Fleet:
             stopped.set()
             for thread in threads:
                 thread.join()
+            self._clients = {}
         create()
         connect()
         assert set(made) == {""}, f"of {len(made)} pods"
         assert set(seen) <= {""}, f"of {len(seen)} connections"
+
+
+def _mark(name: str) -> Object:
+    """A configuration by which every ConfigMap with this mark is refused: nobody listens there."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+    webhook = {
+        "name": f"{name}.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [rule],
+        "objectSelector": {"matchLabels": {"mark": name}},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+    }
+    return {"apiVersion": ADMISSION, "kind": KINDS[0], "metadata": {"name": name}, "webhooks": [webhook]}

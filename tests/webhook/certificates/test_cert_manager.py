@@ -18,6 +18,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.custom_kinds import CERT_MANAGER
 from tests.controlplane.fixtures import require_kinds
+from tests.waiting import wait_for
 from tests.webhook.certificates.fleet import Fleet
 from tests.webhook.certificates.mounted import Mounted
 
@@ -111,7 +112,7 @@ def test_A_cert_manager_renews_and_the_program_writes_nothing(
     with fleet.unnoticed(replica):
         renewed = manager.issue("qos-qos-webhook-cert")
         _mount(fleet, mounted, manager)
-        fleet.wait_for(lambda: fleet.connect_pem(replica.port) == renewed.certificate, "the next one is served")
+        wait_for(lambda: fleet.connect_pem(replica.port) == renewed.certificate, "the next one is served")
     assert fleet.configurations() == told
     _assert_may_write_nothing(control_plane, fleet)
 

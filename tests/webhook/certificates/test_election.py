@@ -1,40 +1,29 @@
-"""Who holds the Lease, on the real API server, which takes one write of each version."""
+"""Who holds the Lease, on the real API server, which takes one write of each version; by a clock that tests move."""
 
 from __future__ import annotations
 
-import itertools
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from podrules.cluster.client import ClientTransport
-from podrules.cluster.transport import Response
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
+from tests.webhook.certificates.gated import GatedTransport
+from tests.webhook.certificates.moved_time import MovedTime
 from webhook.certificates.election import Election
 from webhook.settings import ObjectRef
 
 pytestmark = pytest.mark.controlplane
 
 COORDINATION = "coordination.k8s.io/v1"
-
-
-class _Slow(ClientTransport):
-    """Its writes wait for a gate."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        super().__init__(kubeconfig=str(kubeconfig), request_timeout=10)
-        self.gate = threading.Event()
-        self.gate.set()
-
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
-        self.gate.wait(10)
-        return super().send(method, path, body, content_type)
+DURATION = 60
+"""Of the Lease, in seconds of the test's clock; a holder counts as such for two thirds of it."""
+LOOK = 15
+"""A little more than a candidate waits from one look at it to the next."""
 
 
 class Candidates:
@@ -44,6 +33,7 @@ class Candidates:
         self._control_plane = control_plane
         self.namespace = namespace
         self.api = control_plane.api
+        self.elapsed = MovedTime()
 
     @property
     def spec(self) -> Object:
@@ -75,35 +65,35 @@ class Candidates:
         self,
         identity: str,
         *,
-        duration: int = 1,
         ahead: timedelta = timedelta(),
         changes: list[str] | None = None,
-        transport: ClientTransport | None = None,
+        transport: GatedTransport | None = None,
     ) -> Iterator[Election]:
         """One of them, until the block ends; ``changes`` gets its name whenever it begins or ceases to hold."""
         election = Election(
-            transport or self.slow_transport(),
+            transport or self.transport(),
             ObjectRef(self.namespace, "tls"),
             identity=identity,
-            duration=duration,
+            duration=DURATION,
             clock=lambda: datetime.now(UTC) + ahead,
             on_change=lambda: (changes if changes is not None else []).append(identity),
+            elapsed=self.elapsed,
         )
         thread = threading.Thread(target=election.run)
         thread.start()
         try:
+            # It has looked once.
+            self.elapsed.let_do(thread)
             yield election
         finally:
-            election.stop(timeout=10)
+            if transport is not None:
+                transport.gate.set()
+            election.stop(timeout=60)
             thread.join()
 
-    def slow_transport(self) -> _Slow:
+    def transport(self) -> GatedTransport:
         """One that can be made to wait."""
-        return _Slow(self._control_plane.admin_kubeconfig)
-
-    def wait_for(self, condition: Callable[[], object], what: str) -> None:
-        """See `ControlPlane.wait_for`."""
-        self._control_plane.wait_for(condition, what)
+        return GatedTransport(self._control_plane.admin_kubeconfig)
 
 
 @pytest.fixture
@@ -111,15 +101,23 @@ def candidates(control_plane: ControlPlane, namespace: str) -> Candidates:
     return Candidates(control_plane, namespace)
 
 
+def _holds(election: Election) -> bool:
+    """Whether it holds the Lease now; another answer may come a moment later."""
+    return election.held
+
+
 def test_the_first_holds_it_and_the_next_when_it_is_given_back(candidates: Candidates) -> None:
-    with candidates.taking_part("first", duration=15) as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
+    with candidates.taking_part("first") as first:
+        assert _holds(first)
         assert candidates.spec["leaseTransitions"] == 0
-        with candidates.taking_part("second", duration=5) as second:
-            first.stop(timeout=10)
+        with candidates.taking_part("second") as second:
+            candidates.elapsed.let_pass(LOOK)
+            assert not _holds(second)
+            first.stop(timeout=60)
             # The first one's duration is not waited for.
-            candidates.wait_for(lambda: second.held, "the second holds it")
-            assert not first.held
+            candidates.elapsed.let_pass(LOOK)
+            assert _holds(second)
+            assert not _holds(first)
             assert candidates.spec["holderIdentity"] == "second"
             assert candidates.spec["leaseTransitions"] == 1
     assert "holderIdentity" not in candidates.spec
@@ -129,86 +127,108 @@ def test_a_lease_without_a_holder_is_taken_and_keeps_its_labels(candidates: Cand
     """As the chart makes it."""
     candidates.write()
     with candidates.taking_part("first") as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
-        assert candidates.spec["leaseDurationSeconds"] == 1
+        assert _holds(first)
+        assert candidates.spec["leaseDurationSeconds"] == DURATION
     assert candidates.labels == {"team": "platform"}
+
+
+def test_a_holder_that_cannot_renew_it_counts_as_such_for_two_thirds_of_the_duration(candidates: Candidates) -> None:
+    """It stops before anybody else may begin."""
+    transport = candidates.transport()
+    with candidates.taking_part("first", transport=transport) as first:
+        assert _holds(first)
+        transport.gate.clear()
+        candidates.elapsed.set_forward(DURATION / 2)
+        assert _holds(first)
+        candidates.elapsed.set_forward(DURATION / 6)
+        assert not _holds(first)
 
 
 @pytest.mark.parametrize("renewed", ["1999-12-31T23:59:59", "2199-12-31T23:59:59"])
 def test_a_holder_has_it_while_it_is_seen_to_renew_whatever_its_clock(candidates: Candidates, renewed: str) -> None:
     def renew(number: int) -> None:
-        candidates.write(holderIdentity="other", leaseDurationSeconds=4, renewTime=f"{renewed}.{number:06}Z")
+        candidates.write(holderIdentity="other", leaseDurationSeconds=DURATION, renewTime=f"{renewed}.{number:06}Z")
 
     changes: list[str] = []
     renew(0)
     with candidates.taking_part("first", changes=changes) as first:
-        # For longer than the Lease lasts, and often enough for a machine that does other things between two of them.
-        started = time.monotonic()
-        for number in itertools.count(1):
-            time.sleep(0.4)
+        # For longer than the Lease lasts.
+        for number in range(1, 9):
+            candidates.elapsed.let_pass(LOOK)
             renew(number)
-            if time.monotonic() > started + 5:
-                break
+        candidates.elapsed.let_pass(LOOK)
         assert changes == []
         # It is heard of no more.
-        candidates.wait_for(lambda: first.held, "the first holds it")
+        candidates.elapsed.let_pass(DURATION / 2)
+        assert not _holds(first)
+        candidates.elapsed.let_pass(DURATION / 2)
+        assert _holds(first)
     assert set(changes) == {"first"}
 
 
 def test_a_renewal_that_comes_late_is_told_to_who_found_it_lapsed(candidates: Candidates) -> None:
     """Else the keeper would sleep on, which has seen in between that it is not the one that writes."""
     changes: list[str] = []
-    transport = candidates.slow_transport()
-    with candidates.taking_part("first", duration=5, changes=changes, transport=transport) as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
+    transport = candidates.transport()
+    with candidates.taking_part("first", changes=changes, transport=transport) as first:
+        assert _holds(first)
         transport.gate.clear()
-        candidates.wait_for(lambda: not first.held, "it has lapsed")
+        candidates.elapsed.set_forward(LOOK)
+        wait_for(lambda: transport.held_back, "it is about to renew it")
+        candidates.elapsed.set_forward(DURATION * 2 / 3 - LOOK)
+        assert not _holds(first)
         changes.clear()
         transport.gate.set()
-        candidates.wait_for(lambda: first.held and changes, "it is told")
+        wait_for(lambda: _holds(first) and changes, "it is told")
 
 
 def test_what_another_has_taken_is_given_up(candidates: Candidates) -> None:
     with candidates.taking_part("first") as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
-        candidates.write(holderIdentity="other", leaseDurationSeconds=60)
-        candidates.wait_for(lambda: not first.held, "it knows")
+        assert _holds(first)
+        candidates.write(holderIdentity="other", leaseDurationSeconds=DURATION)
+        # Its renewal is refused, and then it looks why.
+        candidates.elapsed.let_pass(LOOK)
+        candidates.elapsed.let_pass(LOOK)
+        assert not _holds(first)
     assert candidates.spec["holderIdentity"] == "other"
 
 
 def test_a_deleted_lease_is_made_again_as_it_was(candidates: Candidates) -> None:
     candidates.write()
-    with candidates.taking_part("first", duration=5) as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
+    with candidates.taking_part("first") as first:
+        assert _holds(first)
         candidates.delete()
-        candidates.wait_for(lambda: candidates.spec.get("holderIdentity") == "first", "it is there again")
+        candidates.elapsed.let_pass(LOOK)
+        candidates.elapsed.let_pass(LOOK)
+        assert candidates.spec["holderIdentity"] == "first"
     assert candidates.labels == {"team": "platform"}
 
 
 def test_a_write_of_somebody_else_in_between_costs_nothing(candidates: Candidates) -> None:
     """As an upgrade of the chart that changes labels."""
     changes: list[str] = []
-    with candidates.taking_part("first", duration=15, changes=changes) as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
+    with candidates.taking_part("first", changes=changes) as first:
+        assert _holds(first)
         candidates.write()
         before = candidates.spec["renewTime"]
-        candidates.wait_for(lambda: candidates.spec["renewTime"] != before, "it is renewed")
+        candidates.elapsed.let_pass(LOOK)
+        candidates.elapsed.let_pass(LOOK)
+        assert candidates.spec["renewTime"] != before
+        assert _holds(first)
         assert changes == ["first"]
 
 
 @pytest.mark.parametrize("ahead", [timedelta(days=200), timedelta(days=-200), timedelta(seconds=5)])
 def test_how_far_the_clock_is_ahead_of_the_api_servers(candidates: Candidates, ahead: timedelta) -> None:
     """Of the holder, and of one that only looks on."""
-    with candidates.taking_part("first", duration=5) as first:
-        candidates.wait_for(lambda: first.held, "the first holds it")
-        with candidates.taking_part("second", duration=5, ahead=ahead) as second:
-            if abs(ahead) < timedelta(seconds=10):
-                candidates.delete()
-                candidates.wait_for(lambda: candidates.spec.get("holderIdentity"), "it is renewed")
-                assert second.ahead == timedelta()
-            else:
-                candidates.wait_for(lambda: abs(second.ahead - ahead) < timedelta(minutes=1), "it is seen")
+    told = ahead if abs(ahead) > timedelta(seconds=10) else timedelta()
+    with candidates.taking_part("first") as first:
+        assert _holds(first)
+        with candidates.taking_part("second", ahead=ahead) as second:
+            for _ in range(3):
+                candidates.elapsed.let_pass(LOOK)
+            assert abs(second.ahead - told) < timedelta(minutes=2)
         assert first.ahead == timedelta()
     with candidates.taking_part("third", ahead=ahead) as third:
-        candidates.wait_for(lambda: third.held, "the third holds it")
-        assert abs(third.ahead - (ahead if abs(ahead) > timedelta(seconds=10) else timedelta())) < timedelta(minutes=1)
+        assert _holds(third)
+        assert abs(third.ahead - told) < timedelta(minutes=2)

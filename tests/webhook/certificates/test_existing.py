@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.certificates import Authority
+from tests.waiting import wait_for
 from tests.webhook.certificates.fleet import Fleet
 from tests.webhook.certificates.mounted import Mounted
 
@@ -30,12 +31,13 @@ def test_A_existing_certificate_and_its_authority_are_replaced(fleet: Fleet, tmp
     fleet.lead_to(replica)
     with fleet.unnoticed(replica):
         fleet.upgrade(**_existing(new, old))
-        fleet.wait_for(lambda: fleet.bundles() == {new.certificate + old.certificate}, "both are told")
+        wait_for(lambda: fleet.bundles() == {new.certificate + old.certificate}, "both are told")
+        fleet.be_known()
         # Half of it, as a program would that writes one file after the other.
         mounted.write(then.certificate, first.key)
-        fleet.wait_for(lambda: "what was served before still is" in fleet.log(replica), "it is said")
+        wait_for(lambda: "what was served before still is" in fleet.log(replica), "it is said")
         assert fleet.connect_pem(replica.port) == first.certificate
         mounted.write(then.certificate, then.key)
-        fleet.wait_for(lambda: fleet.connect_pem(replica.port) == then.certificate, "the next one is served")
+        wait_for(lambda: fleet.connect_pem(replica.port) == then.certificate, "the next one is served")
         fleet.upgrade(**_existing(new))
-        fleet.wait_for(lambda: fleet.bundles() == {new.certificate}, "the first is forgotten")
+        wait_for(lambda: fleet.bundles() == {new.certificate}, "the first is forgotten")

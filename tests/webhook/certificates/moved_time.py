@@ -1,0 +1,73 @@
+"""A clock that tests set forward, for threads of the test and for replicas that are processes of their own.
+
+By itself it goes so slowly that nothing lapses while a machine is busy or stands still for a while, and yet what is
+tried again after a failure is tried again.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import threading
+import time
+from pathlib import Path
+
+from tests.waiting import wait_for
+
+__all__ = ["SLOWNESS", "MovedTime"]
+
+SLOWNESS = 5
+"""Real seconds to one of this clock: a Lease of 15 s lasts for 75 s as long as nobody sets the clock forward."""
+_FORMAT = struct.Struct("d")
+_LOOK_SECONDS = 0.02
+
+
+class MovedTime:
+    """A `webhook.certificates.elapsed.Elapsed`."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        """Begin at the time that the file holds.
+
+        Args:
+            file: By which several processes have one clock; of this process alone when not given.
+        """
+        if file is None:
+            self._shared = mmap.mmap(-1, _FORMAT.size)
+        else:
+            if not file.exists():
+                file.write_bytes(_FORMAT.pack(0.0))
+            with file.open("r+b") as opened:
+                self._shared = mmap.mmap(opened.fileno(), _FORMAT.size)
+        self._waiting: dict[threading.Thread, float] = {}
+        """Until when each thread of this process waits, at most; 0 for one that has waited and does something now."""
+
+    def now(self) -> float:
+        """See `Elapsed.now`."""
+        (ahead,) = _FORMAT.unpack_from(self._shared)
+        return time.monotonic() / SLOWNESS + float(ahead)
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """See `Elapsed.wait`."""
+        until = self.now() + seconds
+        self._waiting[threading.current_thread()] = until
+        while not event.wait(_LOOK_SECONDS) and self.now() < until:
+            pass
+        self._waiting[threading.current_thread()] = 0.0
+
+    def set_forward(self, seconds: float) -> None:
+        """Make it so much later; returns at once."""
+        (ahead,) = _FORMAT.unpack_from(self._shared)
+        _FORMAT.pack_into(self._shared, 0, ahead + seconds)
+
+    def let_pass(self, seconds: float) -> None:
+        """Make it so much later, and wait until each thread of this process that goes by it has done what is due."""
+        self.set_forward(seconds)
+        for thread in list(self._waiting):
+            self.let_do(thread)
+
+    def let_do(self, thread: threading.Thread) -> None:
+        """Wait until a thread that goes by this clock has done what is due by now."""
+        wait_for(
+            lambda: not thread.is_alive() or self._waiting.get(thread, 0.0) > self.now(),
+            f"{thread.name} has done what is due",
+        )

@@ -1,0 +1,185 @@
+"""`CertificateKeeper` on the real API server, by clocks that the test moves."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
+from tests.webhook.certificates.fleet import ADMISSION
+from tests.webhook.certificates.keepers import LIFETIME, Keeping
+from tests.webhook.certificates.moved_time import MovedTime
+from webhook.certificates.pair import Pair, authorities_in, make_pair
+from webhook.settings import ObjectRef
+
+pytestmark = pytest.mark.controlplane
+
+NAMES = ("127.0.0.1",)
+
+
+class Place:
+    """A Secret, a Lease and a webhook configuration that nobody is asked by."""
+
+    def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
+        self._kubeconfig = control_plane.admin_kubeconfig
+        self._api = control_plane.api
+        self._namespace = namespace
+        self.elapsed = MovedTime()
+        rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["x"], "operations": ["CREATE"]}
+        webhook = {
+            "name": "pods.mutate.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [rule],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+        self.configuration: Object = {
+            "apiVersion": ADMISSION,
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": f"keeper-{namespace}"},
+            "webhooks": [webhook],
+        }
+
+    def keeping(self) -> Keeping:
+        """One more replica's part."""
+        return Keeping(
+            self._kubeconfig,
+            secret=ObjectRef(self._namespace, "tls"),
+            names=NAMES,
+            configuration=self.configuration["metadata"]["name"],
+            elapsed=self.elapsed,
+        )
+
+    def keep(self, pair: Pair) -> None:
+        """Write a Secret as if it had been made before."""
+        data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": pair.authority}
+        encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+        self._api.apply([{**self._secret, "data": encoded}])
+
+    def delete_secret(self) -> None:
+        """Delete the Secret."""
+        self._api.delete(self._secret)
+
+    @property
+    def _secret(self) -> Object:
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "tls", "namespace": self._namespace}}
+
+    @property
+    def secret(self) -> dict[str, bytes]:
+        """What the Secret holds; nothing when there is none."""
+        found = self._api.list_items("v1", "Secret", self._namespace, fieldSelector="metadata.name=tls")
+        return {name: base64.b64decode(value) for name, value in (found[0]["data"] if found else {}).items()}
+
+    @property
+    def holder(self) -> str | None:
+        """Who holds the Lease."""
+        spec: Object = self._api.get("coordination.k8s.io/v1", "Lease", "tls", self._namespace)["spec"]
+        return spec.get("holderIdentity")
+
+    def told(self) -> dict[str, bytes]:
+        """What the Secret holds when that is what the API server is told to trust, else nothing."""
+        secret = self.secret
+        found = self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
+        bundle = base64.b64decode(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
+        return secret if secret.get("ca.crt") == bundle else {}
+
+    def staged(self) -> dict[str, bytes]:
+        """The same while there is a next certificate, else nothing."""
+        told = self.told()
+        return told if "next.crt" in told else {}
+
+
+@pytest.fixture
+def place(control_plane: ControlPlane, namespace: str) -> Iterator[Place]:
+    found = Place(control_plane, namespace)
+    with control_plane.holding([found.configuration]):
+        yield found
+
+
+def _aged(days: int) -> Pair:
+    return make_pair(NAMES, now=datetime.now(UTC) - timedelta(days=days), lifetime=LIFETIME)
+
+
+def test_A_certificate_in_its_first_two_thirds_stays(place: Place) -> None:
+    pair = _aged(59)
+    place.keep(pair)
+    with place.keeping() as replica:
+        wait_for(lambda: place.told() and replica.keeper.ready, "it is told")
+        # More than an hour, after which everything is looked at anew.
+        place.elapsed.let_pass(4000)
+        assert place.secret == {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": pair.authority}
+        assert replica.served_to(pair.authority) == pair.certificate
+
+
+def test_A_certificate_in_its_last_third_gives_way_when_the_next_was_told_for_a_minute(place: Place) -> None:
+    pair = _aged(61)
+    place.keep(pair)
+    with place.keeping() as replica:
+        kept = wait_for(place.staged, "the next one is told")
+        assert len(authorities_in(kept["ca.crt"], now=datetime.now(UTC))) == 2
+        wait_for(lambda: replica.keeper.ready, "it is ready")
+        place.elapsed.let_pass(30)
+        assert replica.served_to(kept["ca.crt"]) == pair.certificate
+
+        def promoted() -> bool:
+            place.elapsed.let_pass(15)
+            return replica.served_to(kept["ca.crt"]) == kept["next.crt"]
+
+        wait_for(promoted, "the next one is served")
+        assert place.secret == {"tls.crt": kept["next.crt"], "tls.key": kept["next.key"], "ca.crt": kept["ca.crt"]}
+        # A client that knows the old authority alone would be one that was not told.
+        assert kept["ca.crt"].endswith(pair.authority)
+
+
+def test_A_clock_that_is_set_forward_gives_clients_no_time_to_be_told(place: Place) -> None:
+    place.keep(_aged(61))
+    with place.keeping() as replica:
+        kept = wait_for(place.staged, "the next one is told")
+        wait_for(lambda: (replica.keeper._first_told or (b"",))[0] == kept["ca.crt"], "the replica knows")
+        later = datetime.now(UTC) + timedelta(hours=2)
+        since = replica.keeper._told_since(kept["ca.crt"], later)
+    assert since is not None
+    assert later - since < timedelta(minutes=1)
+
+
+def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
+    """As of a writer that was paused when it had decided what to write."""
+    with place.keeping() as first, place.keeping() as second:
+        replicas = (first, second)
+
+        def both_are_ready() -> bool:
+            place.elapsed.let_pass(4)
+            return all(replica.keeper.ready for replica in replicas)
+
+        wait_for(both_are_ready, "both are ready")
+        (writer,) = (replica for replica in replicas if replica.keeper.status().writer)
+        (other,) = (replica for replica in replicas if replica is not writer)
+        writer.transport.gate.clear()
+        place.delete_secret()
+        wait_for(lambda: any("secrets" in write for write in writer.transport.held_back), "it has decided")
+
+        def other_writes() -> bool:
+            place.elapsed.set_forward(1)
+            return other.keeper.status().writer
+
+        wait_for(other_writes, "the other takes over")
+        kept = wait_for(place.told, "the Secret is made again")
+        holder = place.holder
+        before = len(writer.transport.answers)
+        writer.transport.gate.set()
+        late = wait_for(lambda: _answers_to("secrets", writer.transport.answers[before:]), "it is refused")
+        assert late == [409]
+        assert _answers_to("leases", writer.transport.answers[before:]) in ([], [409])
+        assert (place.secret, place.holder) == (kept, holder)
+        assert not writer.keeper.status().writer
+        assert other.keeper.status().writer
+
+
+def _answers_to(kind: str, answers: list[tuple[str, int]]) -> list[int]:
+    """The statuses of those writes that were of this kind."""
+    return [status for write, status in answers if f"/{kind}" in write]

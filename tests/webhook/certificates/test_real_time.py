@@ -1,0 +1,29 @@
+"""What waits for a Lease to lapse and for clients to be told, by the machine's own clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.waiting import wait_for
+from tests.webhook.certificates.fleet import Fleet
+
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.long("tests/webhook/certificates/test_faults.py by a clock that it sets forward"),
+]
+
+
+def test_A_writer_dies_and_another_takes_over_and_renews(fleet: Fleet) -> None:
+    fleet.install()
+    writer = fleet.start()
+    other = fleet.start()
+    fleet.lead_to(other)
+    before = fleet.lease
+    with fleet.unnoticed(other):
+        fleet.kill(writer)
+        fleet.delete_secret()
+        wait_for(lambda: fleet.writes(other), "the other takes over", timeout=300)
+        kept = wait_for(fleet.whole, "the Secret is made again")
+        assert fleet.serve(kept["tls.crt"])
+        wait_for(lambda: fleet.serve(kept["next.crt"]), "the next one is served", timeout=300)
+    assert fleet.lease["leaseTransitions"] == before["leaseTransitions"] + 1
