@@ -15,9 +15,10 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
 from tests.e2e.objects import make_class
+from tests.waiting import wait_for
 from tests.webhook.asking import Asked, make_pod, make_service, make_workload, priority_of, with_labels
 from tests.webhook.balancer import Balancer
-from tests.webhook.forcing import CONFIRMATION, MODE, People
+from tests.webhook.forcing import CONFIRMATION, MODE, People, away
 from tests.webhook.forcing import make_pod as make_bound_pod
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
@@ -36,7 +37,14 @@ class Both(NamedTuple):
 
     asked: Asked
     people: People
+    balancer: Balancer
     replica: Replica
+    probe: Object
+    """A pod that the webhook alone warns of."""
+
+    def is_asked(self) -> bool:
+        """Whether the webhook is."""
+        return bool(dry_run(self.people.control_plane, self.probe))
 
     def bound(self, suffix: str, mode: str, node: Object) -> Object:
         """A bare pod on a node, in a namespace of a mode."""
@@ -65,9 +73,10 @@ def both(
             replica = installation.start_replica()
             try:
                 balancer.add(replica.port)
-                running = Both(Asked(control_plane, NAME), People(control_plane), replica)
-                probe = make_pod(running.asked.namespace("probe"), terminationGracePeriodSeconds=0)
-                control_plane.wait_for(lambda: dry_run(running.people.control_plane, probe), "the webhook is asked")
+                asked = Asked(control_plane, NAME)
+                probe = make_pod(asked.namespace("probe"), terminationGracePeriodSeconds=0)
+                running = Both(asked, People(control_plane), balancer, replica, probe)
+                wait_for(running.is_asked, "the webhook is asked")
                 yield running
             finally:
                 stop_all([replica.process], timeout=2)
@@ -79,9 +88,7 @@ def test_A_defaults_are_given_and_told_once(both: Both) -> None:
     both.asked.create(make_service(namespace))
     pod = make_pod(namespace)
     pod["metadata"]["labels"] |= {"more": "than-the-service-selects"}
-    both.people.control_plane.wait_for(
-        lambda: len(dry_run(both.people.control_plane, pod)) > 1, "the webhook has heard of the Service"
-    )
+    wait_for(lambda: len(dry_run(both.people.control_plane, pod)) > 1, "the webhook has heard of the Service")
     filled_in = "both-low (priority 10, PreemptLowerPriority) is filled in"
     assert sorted(told(both.asked.create(pod))) == [
         "Warning: spec.topologySpreadConstraints: 1 constraint is filled in, the cluster's defaults",
@@ -142,26 +149,26 @@ def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Ob
 
 
 def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable[..., Object]) -> None:
-    """The last one: no replica is left."""
     node = make_node()
     pods = {mode: both.bound(f"away-{mode}", mode, node) for mode in ("warn", "confirm", "deny")}
     namespace = both.asked.namespace("shop-away")
-    stop_all([both.replica.process], timeout=2)
-    # Its worker finishes what is under way.
-    both.people.control_plane.wait_for(
-        lambda: not told(both.people.force("delete", pods["warn"], dry_run=True).stderr), "nobody answers"
-    )
-    assert both.people.force("delete", pods["warn"]).returncode == 0
-    for mode in ("confirm", "deny"):
-        assert both.people.force("delete", pods[mode]).returncode == 1
-        assert both.people.is_untouched(pods[mode])
-    assert both.people.force("eviction", pods["deny"]).returncode == 1
+    with away(both.balancer, both.replica):
+        # An answer may be under way.
+        wait_for(lambda: not told(both.people.force("delete", pods["warn"], dry_run=True).stderr), "nobody answers")
+        assert both.people.force("delete", pods["warn"]).returncode == 0
+        for mode in ("confirm", "deny"):
+            assert both.people.force("delete", pods[mode]).returncode == 1
+            assert both.people.is_untouched(pods[mode])
+        assert both.people.force("eviction", pods["deny"]).returncode == 1
 
-    assert "is not allowed" in "".join(
-        dry_run(both.people.control_plane, make_pod(namespace, priorityClassName="both-high"))
-    )
-    both.asked.create(make_pod(namespace))
-    assert priority_of(both.asked.stored(make_pod(namespace)))[0] == "both-low"
+        assert "is not allowed" in "".join(
+            dry_run(both.people.control_plane, make_pod(namespace, priorityClassName="both-high"))
+        )
+        both.asked.create(make_pod(namespace))
+        assert priority_of(both.asked.stored(make_pod(namespace)))[0] == "both-low"
+        # Afterwards the webhook would refuse it, for the pods that are left there.
+        both.people.control_plane.api.delete(node)
+    wait_for(both.is_asked, "the webhook is asked again")
 
 
 # From one mode to another

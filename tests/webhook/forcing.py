@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
-__all__ = ["ADMIN", "CONFIRMATION", "MODE", "PATHS", "Cluster", "People", "make_pod", "serving", "warnings"]
+__all__ = [
+    "ADMIN",
+    "CONFIRMATION",
+    "MODE",
+    "PATHS",
+    "Cluster",
+    "People",
+    "away",
+    "make_pod",
+    "serving",
+    "thinned",
+    "warnings",
+]
 
 ADMIN = "kubernetes-admin"
 """Who cleans up after the tests: exempt, so that no mode is in the way."""
@@ -36,6 +52,20 @@ def make_pod(name: str, namespace: str, node: str, **spec: Any) -> Object:
         "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
         "spec": {"containers": [{"name": "app", "image": "x"}], **bound, **spec},
     }
+
+
+def thinned(*axes: Sequence[Any], held_by: str) -> list[Any]:
+    """All combinations; in `make test` as many run as the longest axis has values, each value of each axis among them.
+
+    Args:
+        axes: The values of each parameter.
+        held_by: Which tests hold the same when the other combinations do not run.
+    """
+    diagonal = {tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))}
+    return [
+        pytest.param(*values, marks=() if values in diagonal else pytest.mark.long(held_by))
+        for values in itertools.product(*axes)
+    ]
 
 
 class People:
@@ -117,9 +147,22 @@ class People:
 class Cluster(People):
     """With a replica of the webhook that answers."""
 
-    def __init__(self, control_plane: ControlPlane, replica: Replica) -> None:
+    def __init__(self, control_plane: ControlPlane, balancer: Balancer, replica: Replica) -> None:
         super().__init__(control_plane)
         self.replica = replica
+        self._balancer = balancer
+
+    def is_asked(self) -> bool:
+        """Whether the webhook warns of a pod."""
+        probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
+        return bool(warnings(self.kubectl("create", "--dry-run=server", "-f", "-", body=probe)))
+
+    @contextmanager
+    def without_webhook(self) -> Iterator[None]:
+        """Nobody answers the API server until the block ends."""
+        with away(self._balancer, self.replica):
+            yield
+        wait_for(self.is_asked, "the webhook is asked again")
 
 
 def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -128,6 +171,15 @@ def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [
         line for line in lines if not line.startswith(_KUBECTLS_OWN) and "deleting Pods that declare no" not in line
     ]
+
+
+@contextmanager
+def away(balancer: Balancer, replica: Replica) -> Iterator[None]:
+    """The replica is not to be had until the block ends, as if it had ended."""
+    balancer.remove(replica.port)
+    balancer.cut()
+    yield
+    balancer.add(replica.port)
 
 
 @contextmanager
@@ -143,12 +195,8 @@ def serving(
         try:
             replica = installation.start_replica()
             balancer.add(replica.port)
-            cluster = Cluster(control_plane, replica)
-            probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
-            control_plane.wait_for(
-                lambda: warnings(cluster.kubectl("create", "--dry-run=server", "-f", "-", body=probe)),
-                "the webhook is asked",
-            )
+            cluster = Cluster(control_plane, balancer, replica)
+            wait_for(cluster.is_asked, "the webhook is asked")
             yield cluster
         finally:
             installation.uninstall()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,53 +16,79 @@ import pytest
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import stop_all
+from tests.waiting import wait_for
 from tests.webhook.forcing import Cluster, make_pod, serving
 
 pytestmark = pytest.mark.controlplane
 
-ONE_USER = "--use-service-account-credentials=false"
+NAME = "strict"
 _NUMBERS = itertools.count(1)
 
 
-@pytest.fixture(scope="module", params=["own accounts", "one user"])
-def cluster(
-    request: pytest.FixtureRequest,
-    control_plane_binaries: Binaries,
-    helm: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Cluster]:
+@pytest.fixture(
+    scope="module",
+    params=[
+        "own accounts",
+        pytest.param(
+            "one user",
+            marks=pytest.mark.long("the other cases, test_F2_controllers_are_neither_hindered_nor_warned"),
+        ),
+    ],
+)
+def cluster(request: pytest.FixtureRequest, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster where force deletions are forbidden wherever nothing else is said."""
-    arguments = [ONE_USER] if request.param == "one user" else []
-    with ControlPlane(control_plane_binaries, controller_manager_args=arguments) as control_plane:
-        # Whoever runs all controllers as one user has to let it do what each of them may.
+    with ExitStack() as stack:
+        if request.param == "own accounts":
+            control_plane: ControlPlane = request.getfixturevalue("control_plane")
+        else:
+            control_plane = stack.enter_context(_as_one_user(request.getfixturevalue("control_plane_binaries")))
+        running = stack.enter_context(
+            serving(
+                control_plane,
+                helm,
+                tmp_path_factory.mktemp("helm"),
+                namespace=f"{NAME}-system",
+                force_deletion={"mode": "deny"},
+            )
+        )
+        yield running
+    for kind in ("Namespace", "Node"):
+        for left in control_plane.api.list_items("v1", kind, labelSelector=f"of={NAME}"):
+            control_plane.api.delete(left)
+
+
+@contextmanager
+def _as_one_user(binaries: Binaries) -> Iterator[ControlPlane]:
+    arguments = ["--use-service-account-credentials=false"]
+    with ControlPlane(binaries, controller_manager_args=arguments) as control_plane:
+        # Whoever runs all controllers so has to let that user do what each of them may.
         control_plane.kubectl(
             "create", "clusterrolebinding", "controllers", "--clusterrole=cluster-admin",
             "--user=system:kube-controller-manager",
         )  # fmt: skip
-        folder = tmp_path_factory.mktemp("helm")
-        with serving(control_plane, helm, folder, namespace="qos", force_deletion={"mode": "deny"}) as running:
-            yield running
+        yield control_plane
 
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
-    """A namespace without a label."""
-    name = f"strict-{next(_NUMBERS)}"
-    cluster.control_plane.create_namespace(name)
+    """A namespace without a label that says a mode."""
+    name = f"{NAME}-{next(_NUMBERS)}"
+    cluster.control_plane.create_namespace(name, {"of": NAME})
     return name
 
 
 @pytest.fixture
 def pod(cluster: Cluster, namespace: str) -> Object:
     """A bare pod on a node of its own; nobody may force its deletion."""
-    node = cluster.control_plane.create_node(f"node-{next(_NUMBERS)}")["metadata"]["name"]
+    node = cluster.control_plane.create_node(f"{NAME}-{next(_NUMBERS)}", labels={"of": NAME})["metadata"]["name"]
     made = cluster.control_plane.api.create(make_pod("db", namespace, node))
     assert "forbids force deletions" in cluster.force("delete", made).stderr
     return made
 
 
+@pytest.mark.long("test_F2_controllers_are_neither_hindered_nor_warned, test_F2_namespace_controller_ends_a_namespace")
 def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cluster: Cluster, pod: Object) -> None:
+    """It looks every 20 s."""
     api = cluster.control_plane.api
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": pod["spec"]["nodeName"]}}
     ready = [{"type": "Ready", "status": "Unknown"}]
@@ -70,7 +97,7 @@ def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cl
     cluster.kubectl(
         "taint", "nodes", pod["spec"]["nodeName"], "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
     )
-    cluster.control_plane.wait_for(lambda: cluster.pod(pod) is None, "PodGC force deletes it")
+    wait_for(lambda: cluster.pod(pod) is None, "PodGC force deletes it")
 
 
 def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: str, pod: Object) -> None:
@@ -85,7 +112,7 @@ def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: s
     def gone() -> bool:
         return not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
 
-    cluster.control_plane.wait_for(gone, "the namespace is gone")
+    wait_for(gone, "the namespace is gone")
 
 
 def test_F2_garbage_collector_ends_what_its_owner_left(
@@ -94,9 +121,7 @@ def test_F2_garbage_collector_ends_what_its_owner_left(
     waiting = made_by("waiting", nodeSelector={"nowhere": "at-all"})
     without_grace = made_by("without-grace", nodeName=pod["spec"]["nodeName"], terminationGracePeriodSeconds=0)
     cluster.kubectl("delete", "replicaset", "--all", "-n", namespace, "--cascade=background")
-    cluster.control_plane.wait_for(
-        lambda: cluster.pod(waiting) is None and cluster.pod(without_grace) is None, "the garbage is collected"
-    )
+    wait_for(lambda: cluster.pod(waiting) is None and cluster.pod(without_grace) is None, "the garbage is collected")
 
 
 @pytest.fixture
@@ -120,7 +145,7 @@ def made_by(cluster: Cluster, namespace: str) -> Callable[..., Object]:
         def pods() -> list[Object]:
             return cluster.control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={name}")
 
-        return cluster.control_plane.wait_for(pods, f"a pod of {name}")[0]
+        return wait_for(pods, f"a pod of {name}")[0]
 
     return made_by
 
@@ -130,15 +155,14 @@ def test_F2_replica_set_scales_down_pods_without_grace(
 ) -> None:
     made = made_by("web", nodeName=pod["spec"]["nodeName"], terminationGracePeriodSeconds=0)
     cluster.kubectl("scale", "replicaset", "web", "-n", namespace, "--replicas=0")
-    cluster.control_plane.wait_for(lambda: cluster.pod(made) is None, "it is scaled down")
+    wait_for(lambda: cluster.pod(made) is None, "it is scaled down")
 
 
 def test_F2_webhook_that_does_not_answer_hinders_nobody(cluster: Cluster, pod: Object) -> None:
-    """The last one: no replica is left."""
-    stop_all([cluster.replica.process], timeout=2)
-    # Its worker finishes what is under way.
-    cluster.control_plane.wait_for(lambda: cluster.force("delete", pod, dry_run=True).returncode == 0, "nobody answers")
-    for path in ("eviction", "node"):
-        done = cluster.force(path, pod)
-        assert done.returncode == 0, done.stderr
-    assert cluster.pod(pod) is None
+    with cluster.without_webhook():
+        # An answer may be under way.
+        wait_for(lambda: cluster.force("delete", pod, dry_run=True).returncode == 0, "nobody answers")
+        for path in ("eviction", "node"):
+            done = cluster.force(path, pod)
+            assert done.returncode == 0, done.stderr
+        assert cluster.pod(pod) is None

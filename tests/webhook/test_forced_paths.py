@@ -11,7 +11,7 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, PATHS, Cluster, make_pod, serving, warnings
+from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, PATHS, Cluster, make_pod, serving, thinned, warnings
 
 pytestmark = pytest.mark.controlplane
 
@@ -274,8 +274,14 @@ def test_F2_label_that_is_no_mode_warns_and_says_so(cluster: Cluster, make: Call
 # Dry run
 
 
-@pytest.mark.parametrize("mode", ["", "confirm", "deny"])
-@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
+@pytest.mark.parametrize(
+    ("path", "mode"),
+    thinned(
+        ("delete", "collection", "eviction", "node"),
+        ("confirm", "deny", ""),
+        held_by="the other cases, test_F2_deny_refuses_and_says_what_to_do_instead",
+    ),
+)
 def test_F2_dry_run_is_answered_as_the_real_one_and_does_nothing(
     cluster: Cluster, make: Callable[..., Object], path: str, mode: str
 ) -> None:
@@ -295,8 +301,14 @@ SERVICE_ACCOUNTS = ("pod-garbage-collector", "generic-garbage-collector", "names
 CONTROLLERS = (*(f"system:serviceaccount:kube-system:{name}" for name in SERVICE_ACCOUNTS),)
 
 
-@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
-@pytest.mark.parametrize("user", [*CONTROLLERS, "system:kube-controller-manager", ADMIN])
+@pytest.mark.parametrize(
+    ("user", "path"),
+    thinned(
+        (*CONTROLLERS, "system:kube-controller-manager", ADMIN),
+        ("delete", "collection", "eviction", "node"),
+        held_by="the other cases, test_F2_who_is_never_hindered",
+    ),
+)
 def test_F2_controllers_are_neither_hindered_nor_warned(
     cluster: Cluster, make: Callable[..., Object], user: str, path: str
 ) -> None:
@@ -327,8 +339,14 @@ def test_F2_kubelets_last_delete_is_neither_hindered_nor_warned(
     assert cluster.pod(pod) is None
 
 
-@pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+@pytest.mark.parametrize(
+    ("path", "phase"),
+    thinned(
+        ("delete", "collection", "eviction", "node"),
+        ("Succeeded", "Failed"),
+        held_by="the other cases, test_F2_what_is_never_hindered",
+    ),
+)
 def test_F2_finished_pods_are_not_kept(cluster: Cluster, make: Callable[..., Object], phase: str, path: str) -> None:
     pod = make("deny")
     cluster.control_plane.set_pod_status(pod, {"phase": phase})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.client import Object
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
 from tests.e2e.objects import make_class
@@ -444,11 +444,11 @@ def test_S4_configuration_gives_a_namespace_its_own_constraints_or_none(usual: A
 
 def _eventually(asked: Asked, namespace: str, expected: Object | None, warning: str = "") -> bool:
     """Whether a new pod of the namespace gets this constraint, with this warning."""
-    done = asked.control_plane.kubectl(
-        "create", "--dry-run=server", "-o", "json", "-f", "-", input=json.dumps(make_pod(namespace, "next"))
-    )
-    found = json.loads(done.stdout)["spec"].get("topologySpreadConstraints")
-    return found == (None if expected is None else [with_labels(expected, {"app": "web"})]) and warning in done.stderr
+    api = asked.control_plane.api
+    made = api.request("POST", api.path("v1", "Pod", namespace), make_pod(namespace, "next"), query={"dryRun": "All"})
+    found = made["spec"].get("topologySpreadConstraints")
+    told = not warning or any(text.startswith(warning) for text in api.warnings)
+    return told and found == (None if expected is None else [with_labels(expected, {"app": "web"})])
 
 
 def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usual: Asked) -> None:
@@ -459,7 +459,7 @@ def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usu
     wait(lambda: _eventually(usual, namespace, HOST), "the annotation is seen")
 
     usual.control_plane.kubectl("annotate", "namespace", namespace, "--overwrite", f'{annotation}=[{{"maxSkew": 0}}]')
-    warning = f"Warning: namespace {namespace}: annotation {annotation} is ignored: defaultConstraints[0].maxSkew"
+    warning = f"namespace {namespace}: annotation {annotation} is ignored: defaultConstraints[0].maxSkew"
     wait(lambda: _eventually(usual, namespace, ZONE, warning), "the mistake is told, and the cluster's defaults count")
 
     usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
@@ -470,9 +470,17 @@ def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usu
 
 
 def _dry_run(asked: Asked, entry: Object, *, check: bool = True) -> str:
-    """What kubectl says on standard error about an object that is not stored."""
-    command = ("create", "--dry-run=server", "-f", "-")
-    return asked.control_plane.kubectl(*command, input=json.dumps(entry), check=check).stderr
+    """What kubectl would say on standard error about an object that is not stored."""
+    api = asked.control_plane.api
+    refusal = ""
+    try:
+        path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"]["namespace"])
+        api.request("POST", path, entry, query={"dryRun": "All"})
+    except ApiError as error:
+        if check:
+            raise
+        refusal = f"Error from server: {error.message}\n"
+    return "".join(f"Warning: {text}\n" for text in api.warnings) + refusal
 
 
 def _said(asked: Asked, entry: Object, expected: str) -> None:

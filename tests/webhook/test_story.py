@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -74,16 +73,16 @@ class Story:
 
     def answers(self, namespace: str = "default") -> bool:
         """Whether the API server asks both: a pod of a Service would be patched, and one without grace warned of."""
-        done = _tried(self.control_plane, _pod("probe", namespace, terminationGracePeriodSeconds=0))
-        return done.stdout != "" and "terminationGracePeriodSeconds: 0" in done.stderr
+        constraints = _tried(self.control_plane, _pod("probe", namespace, terminationGracePeriodSeconds=0))
+        warned = any("terminationGracePeriodSeconds: 0" in text for text in self.control_plane.api.warnings)
+        return bool(constraints) and warned
 
 
-def _tried(control_plane: ControlPlane, pod: Object) -> CompletedProcess[str]:
-    """What kubectl prints of the constraints that a pod would get; nothing when it would get none."""
-    return control_plane.kubectl(
-        "create", "--dry-run=server", "-o", "jsonpath={.spec.topologySpreadConstraints}", "-f", "-",
-        input=yaml_of(pod),
-    )  # fmt: skip
+def _tried(control_plane: ControlPlane, pod: Object) -> list[Object]:
+    """The constraints that a pod would get; nothing is stored."""
+    path = control_plane.api.path("v1", "Pod", pod["metadata"]["namespace"])
+    made = control_plane.api.request("POST", path, pod, query={"dryRun": "All"})
+    return list(made["spec"].get("topologySpreadConstraints", ()))
 
 
 def yaml_of(*objects: Object) -> str:
@@ -137,7 +136,7 @@ def create(control_plane: ControlPlane) -> Callable[..., str]:
 def service(control_plane: ControlPlane, namespace: str, create: Callable[..., str]) -> None:
     """A Service of pods labelled app=web, of which the webhook has heard."""
     create(_service("web", namespace))
-    control_plane.wait_for(lambda: _tried(control_plane, _pod("web", namespace)).stdout, "the Service is known")
+    control_plane.wait_for(lambda: _tried(control_plane, _pod("web", namespace)), "the Service is known")
 
 
 def _stored(control_plane: ControlPlane, pod: Object) -> Object:
@@ -209,7 +208,7 @@ def test_S4_pod_of_a_deployment_is_spread_with_its_revision(
 
 def test_S4_namespace_can_opt_out(control_plane: ControlPlane, namespace: str, service: None) -> None:
     control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
-    control_plane.wait_for(lambda: not _tried(control_plane, _pod("web", namespace)).stdout, "the label is seen")
+    control_plane.wait_for(lambda: not _tried(control_plane, _pod("web", namespace)), "the label is seen")
 
 
 def test_mirror_pods_are_never_touched(
@@ -445,6 +444,8 @@ def test_upgrade_takes_effect_and_keeps_the_webhook_trusted(
         return found
 
     control_plane.wait_for(lambda: constraints() == [_with(ZONE, {"app": "web"})], "the new defaults are written")
+    story.installation.upgrade(chart_values(story.balancer.port, ZONE, HOST))
+    control_plane.wait_for(lambda: len(constraints()) == 2, "the old defaults are written again")
 
 
 def test_uninstall_leaves_the_cluster_working(
