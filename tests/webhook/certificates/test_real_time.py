@@ -9,7 +9,7 @@ from tests.webhook.certificates.fleet import Fleet
 
 pytestmark = [
     pytest.mark.controlplane,
-    pytest.mark.long("tests/webhook/certificates/test_faults.py by a clock that it sets forward"),
+    pytest.mark.long("test_A_writer_dies_another_takes_over, by a clock that the test sets forward"),
 ]
 
 

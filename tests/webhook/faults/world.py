@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from typing import Self
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
@@ -30,8 +31,10 @@ PODS = int(os.environ.get("CHAOS_PODS", "300"))
 CLIENTS = 4
 TIMEOUT_SECONDS = 2 if "CHAOS_PODS" in os.environ else 30
 """That the API server waits. With the chart's 2 a machine that is busy with other things would be one fault more."""
-DRAIN_SECONDS = 10
-"""More than the balancer's lag, also while the balancer is slow."""
+DRAIN_SECONDS = 30
+"""More than the balancer's lag, also while everything stands still for a while."""
+_END_SECONDS = 300
+"""For what takes its own time, such as the drain time and the wait for clients to leave."""
 _RELEASE_NAMESPACE = "qos-system"
 _AGAIN_SECONDS = 0.05
 
@@ -97,7 +100,7 @@ class World:
         self.replicas = [replica for replica in self.replicas if replica.process.running]
         while len(self.replicas) < 2:
             self.add_replica(*more)
-        self.wait_for(lambda: len(self.balancer.ready) == 2 and self.is_asked(), "both replicas are asked")
+        wait_for(lambda: len(self.balancer.ready) == 2 and self.is_asked(), "both replicas are asked")
 
     def add_replica(self, *more: str) -> Replica:
         """Start one more; new connections reach it when the balancer has noticed."""
@@ -109,20 +112,22 @@ class World:
     def retire(self, replica: Replica) -> None:
         """Tell one to end, as its kubelet does; it takes its time, but gets no new connections any more."""
         replica.process.terminate()
-        self.wait_for(lambda: replica.port not in self.balancer.ready, "the end of a replica is known")
+        wait_for(lambda: replica.port not in self.balancer.ready, "the end of a replica is known")
         self.balancer.remove(replica.port)
         self.replicas.remove(replica)
         self._leaving.append(replica)
 
     def wait_retired(self) -> None:
         """Wait until those that were told to end have done so."""
-        self.wait_for(lambda: not any(replica.process.running for replica in self._leaving), "they end")
+        wait_for(
+            lambda: not any(replica.process.running for replica in self._leaving), "they end", timeout=_END_SECONDS
+        )
         self._leaving.clear()
 
     def kill(self, replica: Replica) -> None:
         """End all its processes at once."""
         os.killpg(replica.process.pid, signal.SIGKILL)
-        replica.process.wait_ended(timeout=10)
+        replica.process.wait_ended(timeout=_END_SECONDS)
         self.balancer.remove(replica.port)
         self.replicas.remove(replica)
 
@@ -130,18 +135,20 @@ class World:
         """The process id of a replica's worker, once there is one; the replica's own is that of the arbiter."""
         pid = replica.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children")
-        return int(self.control_plane.wait_for(lambda: children.read_text().split(), "a worker")[0])
+        return int(wait_for(lambda: children.read_text().split(), "a worker")[0])
 
-    def shorten_certificates(self, lifetime: str) -> None:
-        """Go on with two new replicas whose certificates have this lifetime."""
-        for replica in list(self.replicas):
-            self.kill(replica)
-        self._installation.upgrade(self._values(lifetime))
-        # The present pair would stay for as long as it was made for.
+    def rotate(self) -> None:
+        """Have all replicas serve another certificate of another authority, which takes more than a minute."""
+        name = "qos_webhook_certificate_renewals_total"
+        before = {replica: self.metric(replica, name) or 0 for replica in self.replicas}
         for secret in self.control_plane.api.list_items("v1", "Secret", _RELEASE_NAMESPACE):
             if "tls.crt" in secret.get("data", {}):
-                self.control_plane.api.patch(secret, {"data": None})
-        self.two_replicas()
+                self.control_plane.api.delete(secret)
+        for replica, count in before.items():
+            wait_for(partial(self._is_above, replica, name, count), "another one is served", timeout=_END_SECONDS)
+
+    def _is_above(self, replica: Replica, name: str, count: float) -> bool:
+        return (self.metric(replica, name) or 0) > count
 
     def metric(self, replica: Replica, name: str) -> float | None:
         """The sum of a metric of one replica; None while it has none."""
@@ -151,10 +158,6 @@ class World:
         """A metric of one replica for each of its caches."""
         found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', _metrics(replica), re.MULTILINE)
         return {cache: float(value) for cache, value in found}
-
-    def wait_for(self, condition: Callable[[], bool], what: str, *, timeout: float = 90) -> None:
-        """Wait for something that a loaded machine may take its time for."""
-        self.control_plane.wait_for(condition, what, timeout=timeout)
 
     def is_asked(self, namespace: str = "default") -> bool:
         """Whether a pod that was made now would be patched; nothing is stored."""
@@ -169,10 +172,10 @@ class World:
         """A namespace whose pods get constraints: there is a Service that selects them."""
         self.control_plane.create_namespace(name)
         self.control_plane.apply([_service(name)])
-        self.wait_for(lambda: self.is_asked(name), f"pods in {name} are patched")
+        wait_for(lambda: self.is_asked(name), f"pods in {name} are patched")
         # By one of them, which need not be the one that is asked next.
         for replica in self.replicas:
-            self.wait_for(partial(self._knows_services, replica), "each replica knows all Services")
+            wait_for(partial(self._knows_services, replica), "each replica knows all Services")
         return name
 
     def _knows_services(self, replica: Replica) -> bool:
@@ -197,8 +200,8 @@ class World:
         text = self.control_plane.kubectl("get", "--raw", "/metrics").stdout
         return _sum_of("apiserver_admission_webhook_fail_open_count", text) or 0.0
 
-    def _values(self, lifetime: str = "90d") -> Object:
-        values = chart_values(self.balancer.port, ZONE, drainSeconds=DRAIN_SECONDS, certificate={"lifetime": lifetime})
+    def _values(self) -> Object:
+        values = chart_values(self.balancer.port, ZONE, drainSeconds=DRAIN_SECONDS)
         values["webhook"]["timeoutSeconds"] = TIMEOUT_SECONDS
         return values
 
@@ -249,7 +252,7 @@ class Load:
     def more(self, pods: int) -> None:
         """Wait until so many more pods have been created."""
         wanted = self.created + pods
-        self._world.wait_for(lambda: self.created >= wanted or self._failed(), f"{wanted} pods")
+        wait_for(lambda: self.created >= wanted or self._failed(), f"{wanted} pods")
 
     @contextmanager
     def held(self) -> Iterator[None]:
