@@ -83,7 +83,7 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
         print(f"kubectl qos: going on without a cluster: {problem}", file=err)
         yield _offline_source(cluster, err)
     finally:
-        connection.transport.close()
+        connection.close()
 
 
 def _live_source(connection: Connection, err: IO[str]) -> LiveSource:

@@ -281,6 +281,15 @@ class Connection(NamedTuple):
     namespace: str | None
     asked_namespace: subprocess.Popen[bytes] | None
 
+    def close(self) -> None:
+        """Give up the transport, and a question that nobody waits for any more."""
+        try:
+            self.transport.close()
+        finally:
+            if self.asked_namespace is not None:
+                with self.asked_namespace as asked:
+                    asked.kill()
+
 
 def connect(options: ClusterOptions) -> Connection:
     """Start reaching the cluster: kubectl where it is, else the official client's configuration.

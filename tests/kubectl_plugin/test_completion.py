@@ -16,6 +16,7 @@ from kubectl_plugin.completion.words import Directive
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.parsing.flags import groups_of
 from tests.objects import raw_node
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_FILES = Directive.NO_FILES
@@ -130,8 +131,8 @@ def test_what_goes_wrong_is_no_candidate(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_K_a_cluster_that_is_silent_does_not_hold_the_shell(tmp_path: Path) -> None:
     """A kubectl that never gets ready: what happens while a credential plugin waits, or a network is gone."""
-    kubectl = tmp_path / "kubectl"
-    kubectl.write_text("#!/bin/sh\nexec sleep 600\n")
+    kubectl, started = tmp_path / "kubectl", tmp_path / "started"
+    kubectl.write_text(f"#!/bin/sh\necho $$ >> {started}\nexec sleep 600\n")
     kubectl.chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-c", "from kubectl_plugin.completion.answer import main; main()", "node", ""],
@@ -144,6 +145,9 @@ def test_K_a_cluster_that_is_silent_does_not_hold_the_shell(tmp_path: Path) -> N
         timeout=300,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, ":4\n", "")
+    # Else one would stay behind at each press of Tab.
+    pids = started.read_text().split() if started.exists() else []
+    wait_for(lambda: not any(Path("/proc", pid).exists() for pid in pids), "each kubectl has ended")
 
 
 def test_K_no_rule_is_loaded() -> None:
