@@ -12,7 +12,7 @@ from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.access import Access
-from podrules.cluster.errors import Conflict
+from podrules.cluster.errors import Conflict, Refused
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
 from podrules.cluster.safety_facts import partition_facts, renewals
@@ -103,6 +103,7 @@ class NodeChange(Change):
 
         Raises:
             Conflict: others write to it all the time.
+            Refused: the API server does not let it.
         """
         for attempt in range(_ATTEMPTS):
             node = self.looked.node
@@ -110,8 +111,13 @@ class NodeChange(Change):
             try:
                 self.tell.warn(writer.patch(NODES, node, operations(node)))
                 return True
-            except Conflict:
-                if self.look_again() not in while_in:
+            except (Conflict, Refused) as error:
+                state = self.look_again()
+                # A place in a list that has become shorter is refused before versions are compared.
+                unchanged = self.looked.node.metadata.resource_version == node.metadata.resource_version
+                if isinstance(error, Refused) and unchanged:
+                    raise
+                if state not in while_in:
                     return False
                 if attempt == _ATTEMPTS - 1:
                     raise

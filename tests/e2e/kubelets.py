@@ -1,6 +1,9 @@
 """What a node's kubelet and its CSI driver do at the API, while it answers: heartbeats, pod statuses, volumes.
 
 There are no machines here. A kubelet that falls silent leaves everything in the API as it was, as in a partition.
+
+How long the node lifecycle controller waits for one is never left to the clock of a machine that may stand still: its
+grace period is a day, and `give_up` writes what it writes at the end of one. What follows from that is its own doing.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ from typing import Any, Self
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 
-__all__ = ["DRIVER", "Kubelet", "claimed_volume", "is_gone", "uid_of"]
+__all__ = ["DRIVER", "UNREACHABLE", "Kubelet", "claimed_volume", "give_up", "is_gone", "ready_condition", "uid_of"]
 
 DRIVER = "block.csi.example.com"
+UNREACHABLE = "node.kubernetes.io/unreachable"
 _PERIOD_SECONDS = 0.2
 _LEASES = "kube-node-lease"
 
@@ -69,6 +73,11 @@ class Kubelet:
     def let_go(self) -> None:
         """They stop."""
         self._holds.clear()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is heard of it."""
+        return self._silent.is_set()
 
     def fall_silent(self) -> None:
         """From here on nothing is heard of it."""
@@ -139,6 +148,35 @@ class Kubelet:
         return attached
 
 
+def give_up(control_plane: ControlPlane, node: str) -> None:
+    """Writes of a silent node what the node lifecycle controller writes at the end of its grace period.
+
+    Returns when that controller has tainted it. That it writes the same by itself is held by
+    test_T5_node_is_given_up_when_it_is_told.
+    """
+    api = control_plane.api
+    for pod in api.list_items("v1", "Pod", fieldSelector=f"spec.nodeName={node}"):
+        conditions = pod["status"].get("conditions", [])
+        unready = [{**entry, "status": "False"} if entry["type"] == "Ready" else entry for entry in conditions]
+        api.patch(pod, {"status": {"conditions": unready}}, subresource="status")
+    stored = api.get("v1", "Node", node)
+    words = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+    unknown = {**ready_condition(stored), **words, "status": "Unknown", "lastTransitionTime": _now()}
+    api.patch(stored, {"status": {"conditions": [unknown]}}, subresource="status")
+
+    def tainted() -> bool:
+        taints = api.get("v1", "Node", node)["spec"].get("taints", ())
+        return (UNREACHABLE, "NoExecute") in {(taint["key"], taint["effect"]) for taint in taints}
+
+    control_plane.wait_for(tainted, f"{node} is tainted")
+
+
+def ready_condition(node: Object) -> Object:
+    """The Ready condition of a node."""
+    [found] = [entry for entry in node["status"]["conditions"] if entry["type"] == "Ready"]
+    return dict(found)
+
+
 def _volumes(pod: Object) -> list[str]:
     """The volumes that a pod claims; claims and volumes have the same names here."""
     sources = (entry.get("persistentVolumeClaim") for entry in pod["spec"].get("volumes", ()))
@@ -189,7 +227,7 @@ def _now() -> str:
 
 
 def _is_ready(node: Object) -> bool:
-    return any((entry["type"], entry["status"]) == ("Ready", "True") for entry in node["status"]["conditions"])
+    return bool(ready_condition(node)["status"] == "True")
 
 
 def _ready() -> Object:

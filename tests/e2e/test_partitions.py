@@ -1,10 +1,12 @@
 """A node falls silent, on the real control plane: what is reported at every step, and who may do what about it (F8).
 
-Grace periods are shortened: 4 s until a node counts as lost, 2 s of toleration. Pod garbage collection has its 20 s.
+That it counts as lost is written by the test (`tests.e2e.kubelets`); its pods tolerate that for 2 s, and pod garbage
+collection has its 20 s.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -19,12 +21,18 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin.commands import unfence
+from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.parsing import parse
+from podrules.cluster.client import ClientTransport
+from podrules.cluster.kinds import NODES, Kind
+from podrules.cluster.live import LiveSource
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, uid_of
+from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, ready_condition, uid_of
 from tests.e2e.objects import container, make_pod, make_workload
-from tests.e2e.plugin import Plugin, Ran, flat
+from tests.e2e.plugin import InProcess, KeptConnection, Plugin, Ran, flat
 from tests.golden import check
 
 pytestmark = pytest.mark.controlplane
@@ -40,11 +48,11 @@ PATIENCE: Final = 120
 
 @pytest.fixture(scope="module")
 def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
-    """A control plane that loses patience soon."""
+    """A control plane whose pods leave lost nodes soon, one node after the other without a pause."""
     running = ControlPlane(
         control_plane_binaries,
         apiserver_args=["--default-unreachable-toleration-seconds=2", "--default-not-ready-toleration-seconds=2"],
-        controller_manager_args=["--node-monitor-grace-period=4s", "--node-monitor-period=500ms"],
+        controller_manager_args=["--node-monitor-period=500ms", "--node-eviction-rate=100"],
     )
     with running:
         driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER}}
@@ -60,20 +68,34 @@ def kubelets(plane: ControlPlane) -> Iterator[dict[str, Kubelet]]:
         yield {name: stack.enter_context(Kubelet(plane, name, zone=f"zone-{name}")) for name in (*LOST, "node-4")}
 
 
+@pytest.fixture(autouse=True)
+def as_before(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> Iterator[None]:
+    """Whatever a test did, all nodes answer and are empty before the next one."""
+    yield
+    for kubelet in kubelets.values():
+        take_back(plane, kubelet)
+    for workload in plane.api.list_items("apps/v1", "StatefulSet", "shop"):
+        plane.api.delete(workload)
+    for pod in plane.api.list_items("v1", "Pod", "shop"):
+        plane.api.delete(pod)
+    plane.wait_for(lambda: not plane.api.list_items("v1", "Pod", "shop"), "no pods are left")
+
+
 class Command:
     """``kubectl qos`` on this control plane."""
 
-    def __init__(self, plane: ControlPlane, runtime: Path) -> None:
-        self._plane, self._runtime = plane, runtime
+    def __init__(self, plane: ControlPlane, runtime: Path, kept: KeptConnection) -> None:
+        self._plane, self._here = plane, InProcess(plane, runtime, kept)
         # What still runs has its sockets elsewhere: a run that ended has to leave none.
         self._background = runtime.with_name(f"background-{runtime.name}")
         self._background.mkdir()
         self._started: list[subprocess.Popen[bytes]] = []
 
     def __call__(self, command: str, *arguments: str, **how: Any) -> Ran:
-        return Plugin(self._plane, self._runtime, command=command)(*arguments, **how)
+        return self._here.also(command)(*arguments, **how)
 
     def start(self, command: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """By the real kubectl, beside the test."""
         self._started.append(Plugin(self._plane, self._background, command=command).start(*arguments))
         return self._started[-1]
 
@@ -91,9 +113,16 @@ class Command:
         return {entry["reach"]["name"]: entry for entry in json.loads(ran.out)["nodes"]}
 
 
+@pytest.fixture(scope="module")
+def kept(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptConnection]:
+    """The connection of runs in this process."""
+    with KeptConnection(tmp_path_factory.mktemp("kept")) as connection:
+        yield connection
+
+
 @pytest.fixture
-def qos(plane: ControlPlane, runtime: Path) -> Iterator[Command]:
-    command = Command(plane, runtime)
+def qos(plane: ControlPlane, runtime: Path, kept: KeptConnection) -> Iterator[Command]:
+    command = Command(plane, runtime, kept)
     yield command
     command.end()
 
@@ -138,32 +167,32 @@ def taints(plane: ControlPlane, node: str) -> list[str]:
 
 
 def ready(plane: ControlPlane, node: str) -> str:
-    conditions = plane.api.get("v1", "Node", node)["status"]["conditions"]
-    return next(str(entry["status"]) for entry in conditions if entry["type"] == "Ready")
+    return str(ready_condition(plane.api.get("v1", "Node", node))["status"])
 
 
 def lose(plane: ControlPlane, kubelet: Kubelet) -> None:
-    """Cut a node off; returns when the node lifecycle controller has seen it."""
+    """Cut a node off; returns when it is tainted."""
     kubelet.fall_silent()
-    plane.wait_for(lambda: ready(plane, kubelet.name) == "Unknown", f"{kubelet.name} is Unknown")
-    plane.wait_for(lambda: "node.kubernetes.io/unreachable" in taints(plane, kubelet.name), "it is tainted")
+    give_up(plane, kubelet.name)
 
 
-@pytest.fixture(scope="module")
-def lost(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> str:
-    """A node that stays silent."""
-    lose(plane, kubelets["node-2"])
-    return "node-2"
+def take_back(plane: ControlPlane, kubelet: Kubelet) -> None:
+    """A node that answers, without taints."""
+    kubelet.let_go()
+    if kubelet.is_silent:
+        kubelet.answer_again()
+    if OUT_OF_SERVICE in taints(plane, kubelet.name):
+        node = plane.api.get("v1", "Node", kubelet.name)
+        left = [taint for taint in node["spec"]["taints"] if taint["key"] != OUT_OF_SERVICE]
+        plane.api.patch({"apiVersion": "v1", "kind": "Node", **node}, {"spec": {"taints": left}})
+    plane.wait_for(lambda: not taints(plane, kubelet.name), f"{kubelet.name} has no taints")
 
 
 @pytest.fixture
-def silent(plane: ControlPlane, lost: str) -> Iterator[str]:
-    """The same, and not fenced before or after the test."""
-    yield lost
-    if OUT_OF_SERVICE in taints(plane, lost):
-        node = plane.api.get("v1", "Node", lost)
-        left = [taint for taint in node["spec"]["taints"] if taint["key"] != OUT_OF_SERVICE]
-        plane.api.patch({"apiVersion": "v1", "kind": "Node", **node}, {"spec": {"taints": left}})
+def silent(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> str:
+    """A node that does not answer, and is not fenced."""
+    lose(plane, kubelets["node-2"])
+    return "node-2"
 
 
 class PostMortem:
@@ -352,12 +381,18 @@ def test_F8_api_server_cut_from_etcd_while_fencing(
     plane: ControlPlane, qos: Command, silent: str, tmp_path: Path
 ) -> None:
     """The fence command has run, and the API server answers no more: nothing half done, and it can be said again."""
-    pid = plane.pids["etcd"]
-    stop = _program(tmp_path, f"os.kill({pid}, signal.SIGSTOP)")
-    try:
-        cut = qos("fence", f"node/{silent}", f"--fence-command={stop}", "--confirm", "--request-timeout=2s")
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    pid, trace = plane.pids["etcd"], tmp_path / "ran"
+    stop = _program(tmp_path, f"open({str(trace)!r}, 'w').close(); os.kill({pid}, signal.SIGSTOP)")
+
+    def fence() -> Ran | None:
+        try:
+            ran = qos("fence", f"node/{silent}", f"--fence-command={stop}", "--confirm", "--request-timeout=2s")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        # A machine that stands still for 2 s before that is no answer either.
+        return ran if trace.exists() else None
+
+    cut = plane.wait_for(fence, "the fence command runs")
     assert cut.code == 5, cut
     assert cut.err.startswith("error: ")
     assert "The fence command has run; node/node-2 is not declared out of service." in cut.err
@@ -369,26 +404,27 @@ def test_F8_api_server_cut_from_etcd_while_deleting(
     plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
 ) -> None:
     """A deletion is under way when the API server loses its store: it is followed to its end, and none begins."""
-    # Whenever the store stands still for long, nodes are taken for lost.
-    plane.wait_for(lambda: ready(plane, "node-4") == "True", "node-4 is Ready")
     stuck = _bound(plane, "kept", "node-4", finalizers=["example.com/keeps"])
     kubelets["node-4"].hold()
-    run = qos.start("delete", "pod/kept", "-n", "shop", "--request-timeout=2s")
-    try:
-        plane.wait_for(lambda: is_terminating(plane, "kept"), "it is being deleted")
-        told = pods(plane, "kept")["metadata"]["deletionTimestamp"]
-        with _stopped(plane.pids["etcd"]):
-            # Longer than the one that follows waits: it is told, too.
-            cut = qos("delete", "pod/kept", "-n", "shop", "--grace-period=1", "--request-timeout=5s")
-        plane.wait_for(lambda: _answers(plane), "the API server answers")
-        assert pods(plane, "kept")["metadata"]["deletionTimestamp"] == told, "a second deletion would bring it forward"
-    finally:
-        kubelets["node-4"].let_go()
+
+    def followed() -> subprocess.Popen[bytes] | None:
+        run = qos.start("delete", "pod/kept", "-n", "shop", "--request-timeout=2s", "--timeout=10m")
+        # A machine that stands still for 2 s before that is no answer either.
+        return run if _has_told(run, b"pod/kept is deleted") else None
+
+    run = plane.wait_for(followed, "it is being deleted")
+    told = pods(plane, "kept")["metadata"]["deletionTimestamp"]
+    with _stopped(plane.pids["etcd"]):
+        cut = qos("delete", "pod/kept", "-n", "shop", "--grace-period=1", "--request-timeout=2s")
+        assert _has_told(run, b"no answer for the moment")
+    plane.wait_for(lambda: _answers(plane), "the API server answers")
+    assert pods(plane, "kept")["metadata"]["deletionTimestamp"] == told, "a second deletion would bring it forward"
     assert (cut.code, cut.out, cut.err.startswith("error: "), cut.err.count("\n")) == (5, "", True, 1), cut
+    kubelets["node-4"].let_go()
     plane.api.patch(stuck, {"metadata": {"finalizers": None}})
+    assert _has_told(run, b"pod/kept is gone")
     out, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0, (out, err)
-    assert out.index(b"no answer for the moment") < out.index(b"pod/kept is gone")
     assert b"Traceback" not in err
 
 
@@ -397,9 +433,7 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
     stuck = _bound(plane, "stuck", silent, finalizers=["example.com/keeps"])
     run = qos.start("fence", f"node/{silent}", "--confirm-powered-off")
     # Not by the node's taints: those are there before the answer to the patch.
-    assert run.stdout
-    while b"is declared out of service" not in (line := run.stdout.readline()):
-        assert line, run.communicate(timeout=PATIENCE)
+    assert _has_told(run, b"is declared out of service")
     assert OUT_OF_SERVICE in taints(plane, silent)
     plane.wait_for(lambda: is_terminating(plane, "stuck"), "its pod is told to end")
     os.killpg(run.pid, signal.SIGINT)
@@ -444,6 +478,38 @@ def test_F8_two_operators_fence_at_once(plane: ControlPlane, qos: Command, silen
     assert qos("unfence", f"node/{silent}", "--confirm").code == 0
 
 
+def test_F6_taints_that_became_fewer_are_looked_at_again(
+    plane: ControlPlane, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a node answers again, and its taints go one by one while it is taken back."""
+    node = plane.api.get("v1", "Node", silent)
+    own, fenced = ({"key": key, "effect": "NoExecute"} for key in ("example.com/own", OUT_OF_SERVICE))
+    plane.api.patch(node, {"spec": {"taints": [*node["spec"]["taints"], own, fenced]}})
+    writes = [lambda: plane.api.patch(node, {"spec": {"taints": [*node["spec"]["taints"], fenced]}})]
+
+    class Overtaken(LiveSource):
+        """Somebody writes to the node after it was read for the first time."""
+
+        def get(self, kind: Kind[Any], name: str, namespace: str | None = None) -> Any:
+            found = super().get(kind, name, namespace)
+            if kind is NODES and writes:
+                writes.pop()()
+            return found
+
+    for name, value in plane.kubectl_environment().items():
+        monkeypatch.setenv(name, value)
+    transport = ClientTransport(kubeconfig=str(plane.admin_kubeconfig), request_timeout=60)
+    streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    options = parse(["unfence", f"node/{silent}", "--confirm"]).options
+    assert isinstance(options, FenceOptions)
+    try:
+        assert unfence.run(options, Overtaken(transport, namespace=None), streams) == 0, streams
+    finally:
+        transport.close()
+    assert not writes
+    assert OUT_OF_SERVICE not in taints(plane, silent)
+
+
 def _program(folder: Path, body: str) -> str:
     """A fence command of its own."""
     script = folder / f"program-{len(list(folder.iterdir()))}.py"
@@ -460,6 +526,12 @@ def _stopped(pid: int) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def _has_told(run: subprocess.Popen[bytes], words: bytes) -> bool:
+    """Waits until a run has written a line with these words; False when it has ended without."""
+    assert run.stdout
+    return any(words in line for line in iter(run.stdout.readline, b""))
 
 
 def _answers(plane: ControlPlane) -> bool:
