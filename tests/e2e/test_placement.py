@@ -1,6 +1,6 @@
 """Where the real scheduler puts pods, one by one, is what the rules answer: among their best nodes, or nowhere.
 
-``PLACEMENT_PODS`` is how many pods are placed.
+A hundred pods try every rule. ``PLACEMENT_PODS`` is how many are placed where there is time for many.
 """
 
 from __future__ import annotations
@@ -28,9 +28,26 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.placement_objects import NAMESPACES, NODES, make_nodes, make_placed_pod, make_surroundings
 from tests.e2e.scheduling import ALL_NODES, create_nodes, make_framework, read_cluster, settled, why_not
 
-pytestmark = pytest.mark.controlplane
+MANY: Final = int(os.environ.get("PLACEMENT_PODS", "500"))
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.parametrize(
+        "run",
+        [
+            100,
+            pytest.param(
+                MANY,
+                marks=pytest.mark.long(
+                    "test_bound_pods_are_on_one_of_the_best_nodes[100], "
+                    "test_unschedulable_pods_have_the_same_message[100] and the others of test_placement with 100 pods"
+                ),
+            ),
+        ],
+        indirect=True,
+        scope="module",
+    ),
+]
 
-PODS: Final = int(os.environ.get("PLACEMENT_PODS", "500"))
 SEED: Final = 1
 REJECTING: Final = ("NodeResourcesFit", "TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")
 SCORING: Final = (
@@ -75,8 +92,8 @@ class Run(Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def run(control_plane_binaries: Binaries) -> Iterator[Run]:
-    """Places all pods."""
+def run(control_plane_binaries: Binaries, request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Places as many pods as the parameter says."""
     random = Random(SEED)  # noqa: S311  # the same cluster each time
     # No controllers: nothing moves but the scheduler.
     with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=ALL_NODES) as plane:
@@ -84,7 +101,7 @@ def run(control_plane_binaries: Binaries) -> Iterator[Run]:
             plane.create_namespace(namespace, labels)
         plane.apply(make_surroundings())
         create_nodes(plane, make_nodes(random), "shop")
-        pods = [make_placed_pod(random, number) for number in range(PODS)]
+        pods = [make_placed_pod(random, number) for number in range(request.param)]
         placer = Placer(plane, pods)
         answers = [placer.place(pod) for pod in pods]
         yield Run(answers, placer.snapshot, read_cluster(plane, pods)[0])
@@ -176,9 +193,9 @@ def test_pods_tried_every_rule(run: Run) -> None:
     rejecting = Counter(plugin for answer in run.answers for plugin in answer.rejected_by)
     scoring = Counter(plugin for answer in run.answers for plugin in answer.told_apart_by)
     unschedulable = sum(not answer.real_node for answer in run.answers)
-    told_apart = sum(answer.totals > 1 for answer in run.answers)
+    told_apart, pods = sum(answer.totals > 1 for answer in run.answers), len(run.answers)
 
-    assert min(unschedulable, told_apart) >= 0.12 * PODS, (unschedulable, told_apart)
-    assert min(rejecting[plugin] for plugin in REJECTING) >= 0.06 * PODS, rejecting
-    assert min(scoring[plugin] for plugin in SCORING) >= 0.06 * PODS, scoring
+    assert min(unschedulable, told_apart) >= 0.12 * pods, (unschedulable, told_apart)
+    assert min(rejecting[plugin] for plugin in REJECTING) >= 0.06 * pods, rejecting
+    assert min(scoring[plugin] for plugin in SCORING) >= 0.06 * pods, scoring
     assert {"NodePorts", "NodeUnschedulable"} <= set(rejecting)
