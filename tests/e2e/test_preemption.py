@@ -266,7 +266,7 @@ class Preempting:
 
         # Otherwise the test says which are missing.
         with suppress(TimeoutError):
-            self._plane.wait_for(lambda: expected <= preempted(), "the victims are going", timeout=30)
+            self._plane.wait_for(lambda: expected <= preempted(), "the victims are going")
         return frozenset(preempted())
 
     def _finish(self, pod: Object, answer: Answer, victims: Sequence[Object], meanwhile: Sequence[Pods] = ()) -> None:
