@@ -140,10 +140,12 @@ class Installation:
         return Replica(process, port, metrics_ports[port])
 
     def _program(self, name: str) -> Sequence[str | Path]:
-        if self._clock is None:
-            return (Path(sys.executable).parent / name,)
-        module = "tests.webhook.certificates.moved_replica"
-        return ("env", f"PYTHONPATH={_ROOT}", sys.executable, "-m", module, self._clock)
+        """The program of that name, but for its patience, and for its clock where it is given another."""
+        assert (Path(sys.executable).parent / name).is_file()
+        own: Sequence[str | Path] = ("tests.webhook.patient_replica",)
+        if self._clock is not None:
+            own = ("tests.webhook.certificates.moved_replica", self._clock)
+        return ("env", f"PYTHONPATH={_ROOT}", sys.executable, "-m", *own)
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
         file = self._folder / f"{self.release}-values.yaml"
