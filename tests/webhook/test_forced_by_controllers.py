@@ -21,7 +21,7 @@ from tests.webhook.forcing import Cluster, make_pod, serving
 
 pytestmark = pytest.mark.controlplane
 
-NAME = "strict"
+NAME = "by-controllers"
 _NUMBERS = itertools.count(1)
 
 
