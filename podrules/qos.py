@@ -91,7 +91,6 @@ class _Row(Struct, frozen=True):
     name: str
     field: str
     resources: ResourceRequirements
-    is_init: bool
 
 
 def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
@@ -137,8 +136,8 @@ def _pod_level(pod: Pod, features: Features) -> bool:
 
 def _rows(pod: Pod, features: Features) -> list[_Row]:
     if features.pod_level_resources and pod.spec.resources is not None:
-        return [_Row("", "spec", pod.spec.resources, is_init=False)]
-    return [_Row(ref.container.name, ref.field, ref.container.resources, ref.is_init) for ref in pod.containers()]
+        return [_Row("", "spec", pod.spec.resources)]
+    return [_Row(ref.container.name, ref.field, ref.container.resources) for ref in pod.containers()]
 
 
 def _class_of(rows: Iterable[_Row]) -> PodQOSClass:
@@ -172,10 +171,9 @@ def _blockers(row: _Row) -> Iterable[QOSBlocker]:
     for name in _COMPUTE:
         request = row.resources.requests.get(name)
         limit = row.resources.limits.get(name)
-        positive_request = request is not None and request.sign > 0
         if limit is None or limit.sign <= 0:
             problem, field = QOSProblem.LIMIT_MISSING, f"{path}.limits.{name}"
-        elif not positive_request or request != limit:
+        elif request != limit:
             problem, field = QOSProblem.REQUEST_DIFFERS, f"{path}.requests.{name}"
         else:
             continue
@@ -202,13 +200,7 @@ def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) 
     """
     blocked = {blocker.container for blocker in blockers}
     rest = [row for row in rows if row.name not in blocked]
-    if (
-        pod_level
-        or not rest
-        or rest[0] is not rows[0]
-        or rest[0].is_init
-        or _class_of(rest) is not PodQOSClass.GUARANTEED
-    ):
+    if pod_level or not rest or rest[0] is not rows[0] or _class_of(rest) is not PodQOSClass.GUARANTEED:
         return ()
     return tuple(row.name for row in rows if row.name in blocked)
 

@@ -355,7 +355,7 @@ def _container_stop(container: Container, field: str, seconds: int, *, waits: in
     """One container's stop; ``waits``: a sidecar's turn comes after so many seconds at the earliest."""
     hook, earliest, latest = _pre_stop(container, seconds)
     if waits is not None:
-        earliest, latest = min(max(earliest, waits), seconds), seconds
+        earliest, latest = max(earliest, waits), seconds
     return ContainerStop(
         name=container.name,
         field=field,

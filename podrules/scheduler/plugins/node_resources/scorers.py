@@ -216,10 +216,8 @@ def _standard_deviation(
 
 
 def _divided(left: Column, right: Column) -> Column:
-    """Division as Go's, towards zero; by 0: 0."""
-    divisor = np.where(right == 0, 1, right)
-    quotient = np.abs(left) // np.abs(divisor)
-    return np.where(right == 0, 0, np.where((left < 0) == (divisor < 0), quotient, -quotient))
+    """Whole division; by 0: 0. Where it counts nothing is below zero, so that it rounds down as Go's does."""
+    return np.where(right == 0, 0, left // np.where(right == 0, 1, right))
 
 
 def _zeros(found: Sequence[Allocation]) -> Column:
