@@ -76,6 +76,20 @@ def test_an_unhealthy_pod_goes_by_the_policy(policy: str | None, healthy: int, g
     assert (Evictions([budget]).refused(make_pod(ready=False)) is None) is goes
 
 
+def test_a_budget_that_desires_no_pod_is_no_healthy_one() -> None:
+    budget = make_budget(status={"currentHealthy": 0, "desiredHealthy": 0})
+    refused = Evictions([budget]).refused(make_pod(ready=False))
+    assert refused == "The disruption budget web needs 0 healthy pods and has 0 currently"
+
+
+@pytest.mark.parametrize(("unconfirmed", "goes"), [(2000, True), (2001, False)])
+def test_a_budget_bears_2000_evictions_that_its_controller_has_not_confirmed(unconfirmed: int, goes: bool) -> None:
+    disrupted = {f"web-{number}": "2026-01-01T00:00:00Z" for number in range(1, unconfirmed + 1)}
+    refused = Evictions([make_budget(allowed=1, status={"disruptedPods": disrupted})]).refused(make_pod())
+    too_many = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+    assert refused == (None if goes else too_many)
+
+
 def test_an_unhealthy_pod_takes_nothing_from_the_budget() -> None:
     evictions = Evictions([make_budget(allowed=1, unhealthyPodEvictionPolicy="AlwaysAllow")])
     assert evictions.refused(make_pod(ready=False)) is None

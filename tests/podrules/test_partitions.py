@@ -46,6 +46,8 @@ LOST = make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE])
 WELL = make_zone_node("well")
 RENEWED = {"lost": HEARTBEAT, "well": FRESH}
 TOLD = "2026-11-21T03:08:30Z"
+ALONE = make_lost_pod("etcd", owner="", claims=["data"])
+MIRROR = replace(ALONE, metadata=replace(ALONE.metadata, annotations={"kubernetes.io/config.mirror": "abc"}))
 
 
 def facts(*pods: Pod, nodes: Sequence[Node] = (LOST, WELL), **more: Any) -> PartitionFacts:
@@ -152,6 +154,7 @@ def test_F5_an_attachment_without_a_pod_is_held_by_nobody() -> None:
         (make_lost_pod("web-1", owner="ReplicaSet/web"), "csi", Risk.REPLACED),
         (make_lost_pod("job-1", owner="Job/job"), "csi", Risk.REPLACED),
         (make_lost_pod("agent", owner="DaemonSet/agent", claims=["data"]), "nfs", Risk.NODES_OWN),
+        (MIRROR, "nfs", Risk.NODES_OWN),
         (make_lost_pod("alone", owner=""), "csi", Risk.NOBODY_REPLACES),
     ],
 )

@@ -87,10 +87,14 @@ def _uses_claim() -> list[Object]:
     return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 
 
-def _rolling(**rolling: Any) -> Object:
-    workload = _workload(volumes=_uses_claim())
-    workload["spec"]["strategy"] = {"rollingUpdate": rolling} if rolling else {"type": "Recreate"}
+def _with_strategy(workload: Object, **strategy: Any) -> Object:
+    workload["spec"]["strategy"] = strategy
     return workload
+
+
+def _rolling(**rolling: Any) -> Object:
+    strategy: Object = {"rollingUpdate": rolling} if rolling else {"type": "Recreate"}
+    return _with_strategy(_workload(volumes=_uses_claim()), **strategy)
 
 
 def _container(**more: Any) -> list[Object]:
@@ -166,6 +170,10 @@ FINE: dict[str, list[Object]] = {
         _workload(topologySpreadConstraints=_spread(whenUnsatisfiable="ScheduleAnyway", matchLabelKeys=[]))
     ],
     "spread of a StatefulSet": [_workload("StatefulSet", topologySpreadConstraints=_spread(matchLabelKeys=[]))],
+    "spread of a Deployment that ends its old pods first": [
+        _with_strategy(_workload(topologySpreadConstraints=_spread(matchLabelKeys=[])), type="Recreate")
+    ],
+    "spread by label keys alone": [_workload(topologySpreadConstraints=_spread(labelSelector={}))],
     "spread by two keys": [_workload(topologySpreadConstraints=[*_spread(), *_spread(topologyKey="host")])],
     "anti-affinity by another key": [
         _workload(topologySpreadConstraints=_spread(), affinity=_apart(topologyKey="host"))

@@ -104,6 +104,8 @@ def test_P4_budgets_are_used_up_in_the_order_of_importance() -> None:
     budgets = [
         budget("both", 1, {"matchExpressions": [{"key": "app", "operator": "Exists"}]}, disrupted=["gone"]),
         budget("only-b", 0, {"matchLabels": {"app": "b"}}),
+        budget("not-b", 9, {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["b"]}]}),
+        budget("bare", 0, {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}),
         budget("everything", 0, {}),
         budget("nothing", 0, None),
         budget("unreadable", 0, {"matchExpressions": [{"key": "app", "operator": "Like"}]}),

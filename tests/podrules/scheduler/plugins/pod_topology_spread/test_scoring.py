@@ -401,3 +401,10 @@ def test_S6_pods_on_nodes_that_are_not_feasible_count_in_their_domain_but_not_fo
     assert state_of(by_zone, [0, 2]).spreads[0].counts[[0, 2]].tolist() == [2, 1]
     by_host = make_spread_cycle(BY_HOST, ABXY, pods)
     assert state_of(by_host, [0, 2]).spreads[0].counts[[0, 2]].tolist() == [0, 1]
+
+
+def test_S6_by_hostname_each_node_is_a_domain_whatever_its_label_says() -> None:
+    twin = node_of("node-b", {**spread_node("b").metadata.labels, HOSTNAME: "node-a"})
+    context = make_spread_cycle(BY_HOST, [spread_node("a"), twin], spread_pods(a="foo", b="foo foo"))
+    (spread,) = state_of(context, range(2)).spreads
+    assert (spread.counts.tolist(), spread.domains_num) == ([1, 2], 2)
