@@ -7,11 +7,10 @@ stopped when that is closed, also after failures and Ctrl-C.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, fi
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.custom_kinds import CustomKinds
+from tests.required import without
 
 __all__ = [
     "control_plane",
@@ -39,7 +39,7 @@ def require_binaries(names: Sequence[str]) -> Binaries:
     """Finds programs, or ends the test: skipped on a person's machine, failed in CI, where they must be."""
     found = find_binaries(names)
     if isinstance(found, Unavailable):
-        _end_without(found)
+        without(found.reason)
     return found
 
 
@@ -47,7 +47,7 @@ def require_kinds(control_plane: ControlPlane, kinds: CustomKinds) -> None:
     """Lets the API server know kinds of another project from then on, or ends the test as above."""
     found = kinds.find()
     if isinstance(found, Unavailable):
-        _end_without(found)
+        without(found.reason)
     names = control_plane.kubectl("apply", "--server-side", "-o", "name", *(f"--filename={file}" for file in found))
     for line in names.stdout.split():
         name = line.partition("/")[2]
@@ -64,12 +64,6 @@ def _is_served(control_plane: ControlPlane, name: str) -> bool:
     except (ApiError, LookupError):
         return False
     return True
-
-
-def _end_without(missing: Unavailable) -> NoReturn:
-    if os.environ.get("CI") == "true":
-        pytest.fail(missing.reason, pytrace=False)
-    pytest.skip(missing.reason)
 
 
 @pytest.fixture(scope="session")

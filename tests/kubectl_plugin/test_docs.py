@@ -28,13 +28,22 @@ def _printed(command: str, patch: pytest.MonkeyPatch) -> str:
     return ran.out
 
 
+def _without_layout(text: str) -> str:
+    """A help page in one line; where a flag has a short form, its value stands behind the long one alone."""
+    return " ".join(re.sub(r"^(  -\w) \S+, (?=--)", r"\1, ", text, flags=re.MULTILINE).split())
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = page.read_text(encoding="utf-8")
-    if "--help -->" in text and sys.version_info[:2] != (3, 11):
-        pytest.skip("help pages are laid out differently by each Python; the documentation shows that of 3.11")
-    generated = BLOCK.sub(lambda found: f"{found[1]}{_printed(found[2], monkeypatch)}{found[4]}", text)
-    check(page, generated)
+    def shown(found: re.Match[str]) -> str:
+        printed = _printed(found[2], monkeypatch)
+        # Each Python lays help out in its own way; the documentation shows that of 3.11.
+        other = found[2].endswith(" --help") and sys.version_info[:2] != (3, 11)
+        if other and _without_layout(printed) == _without_layout(found[3]):
+            printed = found[3]
+        return f"{found[1]}{printed}{found[4]}"
+
+    check(page, BLOCK.sub(shown, page.read_text(encoding="utf-8")))
 
 
 def test_five_demo_pods_are_shown() -> None:

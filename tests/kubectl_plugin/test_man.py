@@ -14,23 +14,27 @@ import pytest
 from kubectl_plugin.manual import main, pages
 from kubectl_plugin.parsing import COMMANDS, parse, words_of
 from kubectl_plugin.parsing.flags import groups_of
+from tests.required import without
 
-GROFF = shutil.which("groff")
+
+@pytest.fixture(scope="module")
+def groff() -> str:
+    """The program that lays pages out."""
+    return shutil.which("groff") or without("there is no groff: make ci-tools installs Debian's")
 
 
-def _rendered(text: str) -> str:
+def _rendered(groff: str, text: str) -> str:
     """What a reader sees, in one line: without hyphenation, colour and justification."""
-    command = [GROFF or "groff", "-man", "-Tutf8", "-P-cbou", "-ww", "-rHY=0", "-rLL=200n"]
+    command = [groff, "-man", "-Tutf8", "-P-cbou", "-ww", "-rHY=0", "-rLL=200n"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=True)
     assert done.stderr == ""
     # Distributions differ in how a dash that is to be typed is shown.
     return " ".join(done.stdout.replace("\N{MINUS SIGN}", "-").replace("\N{HYPHEN}", "-").split())
 
 
-@pytest.mark.skipif(GROFF is None, reason="there is no groff")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_K_every_flag_is_in_the_page_of_its_command(command: str) -> None:
-    page = _rendered(pages()[f"kubectl-qos-{command}.1"])
+def test_K_every_flag_is_in_the_page_of_its_command(groff: str, command: str) -> None:
+    page = _rendered(groff, pages()[f"kubectl-qos-{command}.1"])
     flags = [name for group in groups_of(command) for flag in group.flags for name in flag.names]
     assert "--help" in flags
     assert [name for name in flags if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page)] == []
@@ -39,9 +43,8 @@ def test_K_every_flag_is_in_the_page_of_its_command(command: str) -> None:
         assert f" {heading} " in page
 
 
-@pytest.mark.skipif(GROFF is None, reason="there is no groff")
-def test_K_the_first_page_leads_to_the_others() -> None:
-    page = _rendered(pages()["kubectl-qos.1"])
+def test_K_the_first_page_leads_to_the_others(groff: str) -> None:
+    page = _rendered(groff, pages()["kubectl-qos.1"])
     assert [command for command in COMMANDS if f"kubectl-qos-{command}(1)" not in page] == []
     assert "130 interrupted" in page
 
