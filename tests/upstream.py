@@ -1,27 +1,49 @@
-"""The source of Kubernetes, where Go has downloaded it: for the control plane of the tests, or for the oracle."""
+"""Upstream's source in Go's module cache, which need not hold it although the control plane was built once.
+
+``python -m tests.upstream`` has Go download it, as the control plane's ``go.sum`` pins it. Tests only look.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-import pytest
+from typing import Final
 
 from podrules.features import REFERENCE_VERSION
+from tests.controlplane.binaries import Unavailable, find_go, go_environment
+from tests.required import without
 
-__all__ = ["upstream_source"]
+__all__ = ["MODULES", "find_source", "upstream_source"]
+
+# What is published on its own has 0 for the major version.
+_ON_ITS_OWN: Final = f"v0.{REFERENCE_VERSION.partition('.')[2]}"
+MODULES: Final = {
+    "k8s.io/kubernetes": f"v{REFERENCE_VERSION}",
+    "k8s.io/api": _ON_ITS_OWN,
+    "k8s.io/apimachinery": _ON_ITS_OWN,
+}
+"""Those of which tests read files, with the version of the control plane that is tested."""
+_TOOLS: Final = Path(__file__).parent / "controlplane" / "tools" / "kubernetes"
 
 
-def upstream_source() -> Path:
-    """The folder of its module; the test is skipped where it is not."""
-    module = f"k8s.io/kubernetes@v{REFERENCE_VERSION}"
+def find_source(module: str) -> Path | Unavailable:
+    """The folder of a module."""
+    name = f"{module}@{MODULES[module]}"
     for folder in _module_caches(os.environ):
-        if (folder / module).is_dir():
-            return folder / module
-    return pytest.skip(
-        f"no {module} in Go's module cache: run `go mod download` in tests/controlplane/tools/kubernetes"
-    )
+        if (folder / name).is_dir():
+            return folder / name
+    return Unavailable(reason=f"no {name} in Go's module cache: `make ci-tools` has it downloaded")
+
+
+def upstream_source(module: str = "k8s.io/kubernetes") -> Path:
+    """The same; the test ends where there is none."""
+    found = find_source(module)
+    if isinstance(found, Unavailable):
+        without(found.reason)
+    return found
 
 
 def _module_caches(environment: Mapping[str, str]) -> Iterator[Path]:
@@ -29,3 +51,16 @@ def _module_caches(environment: Mapping[str, str]) -> Iterator[Path]:
         yield Path(cache)
     go_path = environment.get("GOPATH") or Path(environment.get("HOME", "~")).expanduser() / "go"
     yield Path(go_path) / "pkg" / "mod"
+
+
+def main() -> int:
+    """Have them downloaded; what is there already stays."""
+    go = find_go()
+    if isinstance(go, Unavailable):
+        print(go.reason, file=sys.stderr)
+        return 1
+    return subprocess.run([go, "mod", "download", *MODULES], cwd=_TOOLS, env=go_environment(), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

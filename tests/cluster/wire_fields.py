@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, get_args, get_origin
@@ -23,14 +21,14 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from podrules.cluster.kinds import ALL_KINDS, EVENTS
-from tests.controlplane.binaries import Unavailable, find_go, go_environment
+from tests.controlplane.binaries import Unavailable
+from tests.upstream import find_source
 
-__all__ = ["FILE", "generate"]
+__all__ = ["FILE", "MODULES", "generate"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = ROOT / "podrules" / "cluster" / "wire" / "fields.py"
-_MODULES: Final = ("k8s.io/api", "k8s.io/apimachinery")
-_TOOLS: Final = ROOT / "tests" / "controlplane" / "tools" / "kubernetes"
+MODULES: Final = ("k8s.io/api", "k8s.io/apimachinery")
 _HEAD: Final = '''\
 """Where fields of API objects are in protobuf: messages as far as our models hold them.
 
@@ -146,7 +144,7 @@ def _model_of(annotation: Any) -> type[Struct]:
 def _upstream() -> _Messages:
     """All messages by package and name, their fields by the names that JSON has."""
     found: dict[str, dict[str, _Field]] = {}
-    for folder in _folders():
+    for folder in map(_folder, MODULES):
         for proto in sorted(folder.rglob("generated.proto")):
             package = _short(str(proto.parent.relative_to(folder)).replace("/", "."))
             go = "".join(file.read_text() for file in sorted(proto.parent.glob("*.go")) if "generated" not in file.name)
@@ -184,33 +182,12 @@ def _short(path: str) -> str:
     return f"{parent}/{last}" if re.fullmatch(r"v\d\w*", last) else last
 
 
-def _go() -> str:
-    match find_go():
+def _folder(module: str) -> Path:
+    match find_source(module):
         case Unavailable(reason=reason):
             raise LookupError(reason)
-        case go:
-            return str(go)
-
-
-@cache
-def _folders() -> tuple[Path, ...]:
-    """Where the Go modules are; Go fetches what is not there."""
-    done = subprocess.run(
-        [_go(), "mod", "download", "-json", *_MODULES],
-        cwd=_TOOLS,
-        env=go_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise LookupError(f"Go modules {', '.join(_MODULES)} cannot be had: {done.stderr or done.stdout}")
-    decoder, text, folders = json.JSONDecoder(), done.stdout.strip(), []
-    while text:
-        entry, end = decoder.raw_decode(text)
-        folders.append(Path(entry["Dir"]))
-        text = text[end:].lstrip()
-    return tuple(folders)
+        case folder:
+            return folder
 
 
 def _quoted(text: str) -> str:

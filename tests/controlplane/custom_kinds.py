@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,8 +68,11 @@ class CustomKinds:
             return Unavailable(reason=f"{self.module}@{self.version} is {module['Sum']} and not {self.checksum}")
         target = cache_folder() / f"{self.name}-{self.version}"
         target.mkdir(parents=True, exist_ok=True)
-        for name in self.files:
-            shutil.copyfile(Path(module["Dir"]) / self.folder / name, target / name)
+        # A file is found whole or not at all: another checkout may look at the same time.
+        with tempfile.TemporaryDirectory(dir=target, prefix=".fetch-") as scratch:
+            for name in self.files:
+                shutil.copyfile(Path(module["Dir"]) / self.folder / name, Path(scratch, name))
+                Path(scratch, name).replace(target / name)
         return self.find()
 
 
