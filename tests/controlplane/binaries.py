@@ -25,7 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ __all__ = [
     "find_binaries",
     "find_go",
     "go_environment",
+    "locked",
 ]
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -48,6 +50,8 @@ ALL = (*CONTROL_PLANE, "helm")
 
 _TOOLS = Path(__file__).parent / "tools"
 _PREBUILD = "python -m tests.controlplane.binaries"
+# As much as the largest package or program needs at once: below that, a limit would cost more than it saves.
+_MUCH_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,10 @@ class _Module:
         for file in ("go.mod", "go.sum"):
             digest.update((self.source / file).read_bytes())
         return cache / f"{self.folder}-{self.version}-{digest.hexdigest()[:16]}"
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Those of the programs that are this module's."""
+        return [name for name in names if name in self.packages]
 
     def _search(self, pattern: str) -> str:
         found = re.search(pattern, (self.source / "go.mod").read_text(), re.MULTILINE)
@@ -205,14 +213,18 @@ def build_binaries(
     go = find_go(environment, beside)
     if isinstance(go, Unavailable):
         return go
-    with _locked(cache_folder(environment), progress):
-        for name in wanted:
-            # Looked up again under the lock: another process may just have built it.
-            if _find(name, environment) is not None:
-                continue
-            failure = _build(name, go, environment, progress)
-            if failure is not None:
-                return failure
+    with locked(cache_folder(environment), progress):
+        # Looked up again under the lock: another process may just have built some.
+        missing = [name for name in wanted if _find(name, environment) is None]
+        # At the same time: while one links, which takes one processor, the other compiles.
+        with ThreadPoolExecutor(max_workers=len(_MODULES)) as pool:
+            builds = [
+                pool.submit(_build, module, names, go, environment, progress)
+                for module in _MODULES
+                if (names := module.among(missing))
+            ]
+    for failure in filter(None, (build.result() for build in builds)):
+        return failure
     return find_binaries(wanted, environment=environment)
 
 
@@ -229,34 +241,48 @@ def _module_of(name: str) -> _Module:
 
 
 def _build(
-    name: str,
+    module: _Module,
+    names: Sequence[str],
     go: Path,
     environment: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Unavailable | None:
-    """Builds one program beside its place and renames it there: a half-written program is never found."""
-    module = _module_of(name)
+    """Builds programs beside their place and renames them there: a half-written program is never found."""
     folder = module.cached_in(cache_folder(environment))
     folder.mkdir(parents=True, exist_ok=True)
-    progress(f"{name}: building")
+    listed = ", ".join(names)
+    progress(f"{listed}: building")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
-        output = Path(scratch) / name
-        command = (str(go), "build", *module.build_flags, "-o", str(output), module.packages[name])
+        # All by one command: the last packages of one are compiled while another is linked.
+        packages = [module.packages[name] for name in names]
         done = subprocess.run(
-            command,
+            (str(go), "build", *module.build_flags, "-o", f"{scratch}/", *packages),
             cwd=module.source,
-            env=go_environment(environment),
+            env={**_room(), **go_environment(environment)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            return Unavailable(reason=f"go could not build {name}: {_last_lines(done.stderr)}")
-        output.replace(folder / name)
-    progress(f"{name}: built in {time.monotonic() - started:.0f} s")
+            return Unavailable(reason=f"go could not build {listed}: {_last_lines(done.stderr)}")
+        for name, package in zip(names, packages, strict=True):
+            Path(scratch, _program_of(package)).replace(folder / name)
+    progress(f"{listed}: built in {time.monotonic() - started:.0f} s")
     return None
+
+
+def _program_of(package: str) -> str:
+    """The name that Go gives a program: the last part of its package's path that is no major version."""
+    return re.sub(r"/v\d+$", "", package).rpartition("/")[2]
+
+
+def _room() -> dict[str, str]:
+    """Lets a compiler take its share of this machine's memory before it collects garbage, where that is much."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    share = total // (2 * len(_MODULES) * (os.cpu_count() or 1))
+    return {"GOGC": "off", "GOMEMLIMIT": str(share)} if share >= _MUCH_BYTES else {}
 
 
 def go_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -301,14 +327,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _locked(cache: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """Lets one process build at a time: two would halve each other's speed and do the same work."""
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
+def locked(folder: Path, progress: Callable[[str], None] = print) -> Iterator[None]:
+    """Lets one process at a time fill a folder, which is made if need be: two would do the same work twice."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress("waiting for another process that is building")
+            progress(f"waiting for another process that fills {folder.name}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -14,12 +14,17 @@ from tests.controlplane.fixtures import require_binaries
 
 Environment = dict[str, str]
 
+# As Go does, each package becomes a program in the folder; another word for that program stands before a major version.
 COMPILER = """\
 #!/bin/sh
 [ "$1" = env ] && { echo go1.99.0; exit; }
 while [ "$1" != -o ]; do shift; done
-printf '#!/bin/sh\\necho %s %s\\n' "$CGO_ENABLED" "$3" > "$2"
-chmod +x "$2"
+folder=$2; shift 2
+for package; do
+  program=$folder$(basename "${package%/v[0-9]}")
+  printf '#!/bin/sh\\necho %s %s\\n' "$CGO_ENABLED" "$package" > "$program"
+  chmod +x "$program"
+done
 """
 
 BROKEN_COMPILER = """\
@@ -80,23 +85,25 @@ def test_build_fills_the_cache_once(environment: Environment, tmp_path: Path) ->
     environment["PATH"] = f"{tmp_path / 'go'}:{environment['PATH']}"
     said: list[str] = []
 
-    first = build_binaries(("kube-scheduler", "helm"), environment=environment, progress=said.append)
-    second = build_binaries(("kube-scheduler", "helm"), environment=environment, progress=said.append)
+    wanted = ("etcd", "kube-scheduler", "helm")
+    first = build_binaries(wanted, environment=environment, progress=said.append)
+    second = build_binaries(wanted, environment=environment, progress=said.append)
 
     assert isinstance(first, Binaries)
     assert second == first
-    assert [line.split(" in ")[0] for line in said] == [
-        "kube-scheduler: building",
-        "kube-scheduler: built",
+    # One command for those of a module; modules at the same time.
+    assert sorted(line.split(" in ")[0] for line in said) == [
+        "etcd, kube-scheduler: building",
+        "etcd, kube-scheduler: built",
         "helm: building",
         "helm: built",
     ]
-    built = first["kube-scheduler"]
-    assert re.fullmatch(r"kubernetes-v1\.36\.3-[0-9a-f]{16}", built.parent.name)
-    assert [path.name for path in built.parent.iterdir()] == ["kube-scheduler"]
-    assert subprocess.run([built], capture_output=True, text=True, check=True).stdout == (
-        "0 k8s.io/kubernetes/cmd/kube-scheduler\n"
-    )
+    folder = first["kube-scheduler"].parent
+    assert re.fullmatch(r"kubernetes-v1\.36\.3-[0-9a-f]{16}", folder.name)
+    assert sorted(path.name for path in folder.iterdir()) == ["etcd", "kube-scheduler"]
+    packages = {"etcd": "go.etcd.io/etcd/server/v3", "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler"}
+    for name, package in packages.items():
+        assert subprocess.run([first[name]], capture_output=True, text=True, check=True).stdout == f"0 {package}\n"
 
 
 def test_go_beside_python_is_used_when_path_has_none(environment: Environment, tmp_path: Path) -> None:
