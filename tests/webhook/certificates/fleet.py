@@ -13,6 +13,7 @@ import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.moved_time import MovedTime
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
-__all__ = ["ADMISSION", "Fleet"]
+__all__ = ["ADMISSION", "Fleet", "patiently"]
 
 T = TypeVar("T")
 
@@ -40,7 +41,20 @@ _SETTLE_SECONDS = 60
 """For which clients are told of a certificate before it is served."""
 _END_SECONDS = 60
 """For what ends by itself; nothing takes so long."""
+_PATIENCE_SECONDS = 10
+"""For which the program bears a handshake."""
 _MARKS = itertools.count(1)
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Ask, and ask again where no good answer came for so long that one may have been cut off for standing still."""
+    while True:
+        asked = time.monotonic()
+        try:
+            return ask()
+        except (ApiError, OSError):
+            if time.monotonic() < asked + _PATIENCE_SECONDS:
+                raise
 
 
 class Fleet:
@@ -332,7 +346,7 @@ class Fleet:
         }
         path = self.api.path("v1", "Pod", self.namespace)
         try:
-            made = self.api.request("POST", path, pod, query={"dryRun": "All"})
+            made = patiently(lambda: self.api.request("POST", path, pod, query={"dryRun": "All"}))
         except ApiError as error:
             return error.message
         return "" if made["spec"].get("topologySpreadConstraints") else "it is not patched"
@@ -343,15 +357,7 @@ class Fleet:
         Raises:
             ssl.SSLError: It does not trust what is served.
         """
-        served = b""
-        for bundle in self.bundles():
-            context = ssl.create_default_context(cadata=bundle.decode())
-            with (
-                socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
-                context.wrap_socket(connection, server_hostname="127.0.0.1") as channel,
-            ):
-                served = channel.getpeercert(binary_form=True) or b""
-        return served
+        return patiently(lambda: [_served(port, bundle) for bundle in self.bundles()][-1])
 
     def connect_pem(self, port: int) -> bytes:
         """The same as PEM."""
@@ -401,8 +407,18 @@ class Fleet:
             self._clients = {}
         create()
         connect()
-        assert set(made) == {""}, f"of {len(made)} pods"
-        assert set(seen) <= {""}, f"of {len(seen)} connections"
+        assert set(made) == {""}
+        assert set(seen) <= {""}
+
+
+def _served(port: int, bundle: bytes) -> bytes:
+    """What a client is shown that trusts these authorities, DER."""
+    context = ssl.create_default_context(cadata=bundle.decode())
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
+        context.wrap_socket(connection, server_hostname="127.0.0.1") as channel,
+    ):
+        return channel.getpeercert(binary_form=True) or b""
 
 
 def _mark(name: str) -> Object:

@@ -23,7 +23,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
-from tests.webhook.certificates.fleet import ADMISSION, Fleet
+from tests.webhook.certificates.fleet import ADMISSION, Fleet, patiently
 from tests.webhook.certificates.keepers import Keeping
 from tests.webhook.installation import Replica
 from webhook.certificates.pair import authorities_in, make_pair
@@ -151,7 +151,7 @@ def test_A_hot_reload_cuts_no_connection(running: Fleet) -> None:
 def _asked(connection: http.client.HTTPSConnection) -> bytes:
     """The certificate of this connection, after a question on it; a broken one is not opened again."""
     if connection.sock is None:
-        connection.connect()
+        patiently(connection.connect)
     connection.auto_open = False
     connection.request("GET", "/readyz")
     answer = connection.getresponse()
@@ -290,7 +290,7 @@ def test_A_lease_that_cannot_be_had_leaves_the_service_as_it_is(running: Fleet) 
             running.let_lapse(lambda: not running.writes(writer), "nobody writes")
             for replica in running.replicas:
                 running.let_lapse(lambda: "is forbidden" in running.log(replica), "it is said")  # noqa: B023
-                assert _is_ready(running, replica.port)
+                assert patiently(lambda: _is_ready(running, replica.port))  # noqa: B023
         finally:
             running.api.patch(role, {"rules": role["rules"]})
         assert running.writer
