@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import yaml
 
 from tests.controlplane.client import Object
+from tests.controlplane.processes import run_client
 
 __all__ = ["CHART", "CLIENTS", "FULL_VALUES", "PRODUCTION", "Chart", "HelmError", "of_kind", "only_in"]
 
@@ -158,13 +158,10 @@ class Chart:
             HelmError: the exit code was not 0.
         """
         given: Sequence[str] = () if values is None else ("--values", "-")
-        done = subprocess.run(
+        done = run_client(
             [self._helm, *arguments, *given],
-            input=json.dumps(values) if values is not None else "",
+            input=json.dumps(values) if values is not None else None,
             env=self._env | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=120,
         )
         if done.returncode != 0:

@@ -25,7 +25,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority, Credential, new_signing_key
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.kubeconfigs import KubeconfigWriter
-from tests.controlplane.processes import Process, probe, start_on_free_port, stop_all
+from tests.controlplane.processes import Process, probe, run_client, start_on_free_port, stop_all
 from tests.objects import raw_condition, raw_node, raw_pod, raw_service_account
 from tests.waiting import wait_for
 
@@ -38,8 +38,6 @@ _STOP_SECONDS = 5.0
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 """What the API server makes by itself, some time after it says that it is ready."""
-_NOT_CONNECTED = "net/http: TLS handshake timeout"
-"""kubectl's words when everything stood still while it connected: it has sent nothing."""
 # etcd wants a host and a port also in a socket's address; the file has this name, in the folder that etcd runs in.
 _ETCD_SOCKET = "etcd:0"
 _PEER_SOCKET = "peer:0"
@@ -293,19 +291,12 @@ class ControlPlane:
             env: Environment variables set on top of the test's own.
             timeout: Seconds it may run.
         """
-        for _ in range(2):
-            done = subprocess.run(
-                [self._binaries["kubectl"], *arguments],
-                input=input,
-                stdin=subprocess.DEVNULL if input is None else None,
-                env={**self.kubectl_environment(kubeconfig), **(env or {})},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=timeout,
-            )
-            if _NOT_CONNECTED not in done.stderr:
-                break
+        done = run_client(
+            [self._binaries["kubectl"], *arguments],
+            env={**self.kubectl_environment(kubeconfig), **(env or {})},
+            input=input,
+            timeout=timeout,
+        )
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr}")
         return done

@@ -11,14 +11,14 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 
 from tests.waiting import wait_for
 
-__all__ = ["Process", "ProcessError", "free_port", "probe", "start_on_free_port", "stop_all"]
+__all__ = ["Process", "ProcessError", "free_port", "probe", "run_client", "start_on_free_port", "stop_all"]
 
 _PR_SET_PDEATHSIG = 1
 # Loaded before any fork: the child of a fork must not load libraries.
@@ -28,6 +28,7 @@ _PROBE_SECONDS = 20.0
 """A machine that stands still for a while answers then; a server that is not there refuses at once."""
 _PORT_TAKEN = "address already in use"
 """As Go says it; Python begins it with a capital."""
+_NOT_CONNECTED = "net/http: TLS handshake timeout"
 _HELD: list[socket.socket] = []
 """One for each port that was given away."""
 
@@ -122,6 +123,40 @@ def stop_all(processes: Iterable[Process], *, timeout: float) -> None:
     deadline = time.monotonic() + timeout
     for process in asked:
         process.wait_ended(timeout=deadline - time.monotonic())
+
+
+def run_client(
+    arguments: Sequence[str | Path],
+    *,
+    env: Mapping[str, str],
+    input: str | None = None,  # noqa: A002  # subprocess.run's own word
+    timeout: float,
+) -> subprocess.CompletedProcess[str]:
+    """Runs kubectl or helm to its end; once more if everything stood still while it connected: it has done nothing.
+
+    Args:
+        arguments: The program and its arguments.
+        env: All environment variables.
+        input: Text for its standard input.
+        timeout: Seconds it may run.
+    """
+    done = _run(arguments, env, input, timeout)
+    return _run(arguments, env, input, timeout) if _NOT_CONNECTED in done.stderr else done
+
+
+def _run(
+    arguments: Sequence[str | Path], env: Mapping[str, str], given: str | None, timeout: float
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arguments,
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
 
 
 def free_port() -> int:

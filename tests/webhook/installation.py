@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import Process, free_port, probe, start_on_free_port
+from tests.controlplane.processes import Process, free_port, probe, run_client, start_on_free_port
 
 __all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values", "port_beside"]
 
@@ -95,12 +94,9 @@ class Installation:
     def helm(self, *arguments: str | Path) -> str:
         """Run helm in the release's namespace."""
         homes = {f"HELM_{name}_HOME": str(self._folder / name) for name in ("CACHE", "CONFIG", "DATA")}
-        done = subprocess.run(
+        done = run_client(
             [self._helm, *arguments, "--namespace", self.namespace],
             env={**self._control_plane.kubectl_environment(), **homes},
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=120,
         )
         assert done.returncode == 0, f"helm {' '.join(map(str, arguments))}\n{done.stderr}"
