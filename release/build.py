@@ -49,12 +49,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER")
     parser.add_argument("--all-platforms", action="store_true", help="executables also for other systems")
     parser.add_argument("--url", default="", metavar="URL", help="where the archives will be found; for qos.yaml")
+    parser.add_argument(
+        "--wheels", type=Path, metavar="FOLDER", help="where all wheels of the lock are: the package index is not asked"
+    )
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
     environment = reproducible_environment(os.environ)
     wheel = build_packages(args.out, environment)
     platforms = PLATFORMS if args.all_platforms else (THIS,)
-    archives = [build_archive(args.out, platform, wheel, environment) for platform in platforms]
+    archives = [build_archive(args.out, platform, wheel, environment, args.wheels) for platform in platforms]
     url = args.url or args.out.resolve().as_uri()
     (args.out / "qos.yaml").write_text(manifest(__version__, url, archives), encoding="utf-8")
     helm = shutil.which("helm")
@@ -84,8 +87,18 @@ def build_packages(out: Path, environment: Mapping[str, str]) -> Path:
     return out / f"kubectl_qos-{__version__}-py3-none-any.whl"
 
 
-def build_archive(out: Path, platform: Platform, wheel: Path, environment: Mapping[str, str]) -> Archive:
-    """One executable file with all that the plugin needs, and its completion, manual and licence, in an archive."""
+def build_archive(
+    out: Path, platform: Platform, wheel: Path, environment: Mapping[str, str], wheels: Path | None = None
+) -> Archive:
+    """One executable file with all that the plugin needs, and its completion, manual and licence, in an archive.
+
+    Args:
+        out: The archive's folder.
+        platform: Where the executable is to run.
+        wheel: The plugin's own.
+        environment: For pex.
+        wheels: A folder with all wheels of the lock; without one they come from the package index.
+    """
     path = out / f"{_EXECUTABLE}-{__version__}-{platform.name}.tar.gz"
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         executable = Path(folder, _EXECUTABLE)
@@ -102,6 +115,7 @@ def build_archive(out: Path, platform: Platform, wheel: Path, environment: Mappi
                 *("--requirement", str(lock), "--console-script", _EXECUTABLE),
                 # Unpacked once into an environment of its own, and then entered by sh: as quick as an installed one.
                 *("--venv", "prepend", "--sh-boot", "--no-compile", "--no-use-system-time", "--no-build"),
+                *(("--no-pypi", "--find-links", str(wheels)) if wheels else ()),
                 *platform.pex_flags(),
             ],
             env=dict(environment),

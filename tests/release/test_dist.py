@@ -11,10 +11,11 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 import yaml
 
 from podrules import __version__
-from release.build import CHART, ROOT, build_archive, build_chart, build_packages
+from release.build import CHART, ROOT, build_chart, build_packages
 from release.krew import manifest
 from release.platforms import THIS
 from tests.controlplane.binaries import Binaries
@@ -39,20 +40,22 @@ def _files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
 
 
-def test_wheel_alone_is_installed_used_and_taken_away(built: Built, tmp_path: Path) -> None:
+def test_wheel_alone_is_installed_used_and_taken_away(
+    built: Built, wheels: Path, alone: dict[str, str], tmp_path: Path
+) -> None:
     venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    patient = ("--timeout=60", "--retries=10")
-    pip = (venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", *patient)
-    _run(*pip, "install", "--require-hashes", "-r", ROOT / "requirements" / "plugin.txt", environment=os.environ)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--python", venv / "bin" / "python")
+    pinned = ("--no-index", "--find-links", wheels, "--require-hashes", "-r", ROOT / "requirements" / "plugin.txt")
+    _run(*pip, "install", *pinned, environment=alone)
     before = _files(venv)
 
-    _run(*pip, "install", "--no-index", "--no-deps", built.wheel, environment=os.environ)
+    _run(*pip, "install", "--no-index", "--no-deps", built.wheel, environment=alone)
     user = _bare(tmp_path)
     assert _run(venv / "bin" / "kubectl-qos", *QUESTION, environment=user) == ANSWER
     assert _run(venv / "bin" / "kubectl-qos", "--version", environment=user) == f"kubectl-qos {__version__}\n"
 
-    _run(*pip, "uninstall", "--yes", "kubectl-qos", environment=os.environ)
+    _run(*pip, "uninstall", "--yes", "kubectl-qos", environment=alone)
     assert _files(venv) == before
 
 
@@ -85,14 +88,36 @@ def test_executable_is_installed_as_krew_does_it(
     assert (store / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_the_same_commit_gives_the_same_bytes(built: Built, tmp_path: Path) -> None:
-    wheel = build_packages(tmp_path, built.environment)
-    build_archive(tmp_path, THIS, wheel, built.environment)
+def _sums(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
-    def sums(folder: Path) -> dict[str, str]:
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
-    assert sums(tmp_path) == sums(built.folder)
+def test_the_same_commit_gives_the_same_packages(built: Built, tmp_path: Path) -> None:
+    build_packages(tmp_path, built.environment)
+    names = {f"kubectl_qos-{__version__}-py3-none-any.whl", f"kubectl_qos-{__version__}.tar.gz"}
+    assert _sums(tmp_path) == {name: digest for name, digest in _sums(built.folder).items() if name in names}
+    assert set(_sums(tmp_path)) == names
+
+
+@pytest.mark.long(
+    "test_the_same_commit_gives_the_same_packages, test_executable_is_installed_as_krew_does_it and "
+    "test_packaged_chart_renders_as_the_folder, each for its part"
+)
+def test_a_release_from_nothing_has_the_same_bytes(
+    built: Built, wheels: Path, alone: dict[str, str], helm: Path, tmp_path: Path
+) -> None:
+    """By the command line of `make dist`, with nothing kept from before, and with all that belongs to a release."""
+    out = tmp_path / "dist"
+    path = os.pathsep.join([str(helm.parent), alone["PATH"]])
+    command = (sys.executable, "-m", "release.build", "--out", out, "--wheels", wheels)
+    _run(*command, environment=alone | {"PATH": path, "PEX_ROOT": str(tmp_path / "pex"), "PYTHONPATH": str(ROOT)})
+
+    made = _sums(out)
+    assert made.items() > _sums(built.folder).items()
+    listed = (line.split() for line in (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines())
+    assert {name: digest for digest, name in listed} == {name: made[name] for name in made if name != "SHA256SUMS"}
+    assert set(made) - set(_sums(built.folder)) == {"SHA256SUMS", "qos.yaml", f"qos-webhook-{__version__}.tgz"}
+    assert (out / "qos.yaml").read_text(encoding="utf-8") == manifest(__version__, out.as_uri(), [built.archive])
 
 
 def test_packaged_chart_renders_as_the_folder(tmp_path: Path, helm: Path, built: Built) -> None:
