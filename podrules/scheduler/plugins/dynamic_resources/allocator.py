@@ -405,11 +405,9 @@ class _Search:
         return False
 
     def _candidates(self, start: tuple[int, int, int]) -> Iterator[tuple[tuple[int, int, int], _Candidate]]:
-        """Devices of usable pools from a place on, each with the place after it."""
+        """Devices from a place on, each with the place after it; a pool that may not be used has none."""
         for pool_index in range(start[0], len(self._pools)):
             pool = self._pools[pool_index]
-            if not pool.usable:
-                continue
             first_slice = start[1] if pool_index == start[0] else 0
             for slice_index in range(first_slice, len(pool.slices)):
                 item = pool.slices[slice_index]

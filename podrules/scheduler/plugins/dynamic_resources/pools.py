@@ -46,15 +46,10 @@ class Pool(Struct, frozen=True):
     incomplete: bool = False
     invalid_reason: str = ""
     slices: tuple[ResourceSlice, ...] = ()
-    """Slices with devices that reach the node."""
+    """Slices with devices that reach the node; none of a pool that is incomplete or invalid."""
     elsewhere: tuple[ResourceSlice, ...] = ()
     """The pool's other slices with devices: they share its counters."""
     counter_sets: Mapping[str, CounterSet] = {}
-
-    @property
-    def usable(self) -> bool:
-        """Whether devices may be taken from it."""
-        return not (self.incomplete or self.invalid_reason)
 
 
 class Slices:
