@@ -155,6 +155,12 @@ def test_Q1_limits_become_missing_requests(
             ({}, {}),
             id="huge pages of containers are left where the pod sets nothing",
         ),
+        pytest.param(
+            make_resources(requests={"hugepages-2Mi": "8Mi"}),
+            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            ({"hugepages-2Mi": "8Mi"}, {}),
+            id="and where the pod requests them itself",
+        ),
     ],
 )
 def test_Q1_pod_level_requests_come_from_containers_or_limits(

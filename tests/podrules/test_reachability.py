@@ -99,6 +99,12 @@ BY_CONDITION = "status.conditions[type=Ready]"
             NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
             id="declared out of service while it answers",
         ),
+        pytest.param(
+            make_node(conditions=[READY], taints=[OUT_OF_SERVICE | {"effect": "NoSchedule"}]),
+            FRESH,
+            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+            id="declared out of service, with whatever effect",
+        ),
         pytest.param(None, None, NodeReach("n", Reach.GONE, "metadata.name"), id="no Node object"),
         pytest.param(
             None, FRESH, NodeReach("n", Reach.GONE, "metadata.name"), id="no Node object, its Lease is there still"

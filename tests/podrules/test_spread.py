@@ -59,6 +59,11 @@ def test_skew_is_that_of_the_emptiest_domain() -> None:
     assert found.exceeded is constraint
 
 
+def test_a_skew_of_max_skew_is_allowed() -> None:
+    (found,) = workload_spreads(NODES, pods(2, "a1", zonal(2)))
+    assert (found.constraints[0].skew, found.exceeded) == (2, None)
+
+
 def test_too_few_domains_make_the_minimum_0() -> None:
     nodes = [node("a1", "a"), node("b1", "b")]
     even = [*pods(2, "a1", zonal(1, min_domains=3)), *pods(2, "b1", zonal(1, min_domains=3))]

@@ -293,6 +293,12 @@ def test_T5_finalizers_keep_the_object(
     assert _event(told, What.OBJECT_GONE).rule is rule
 
 
+def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back() -> None:
+    told = _way(Way.NODE_LOST, _pod(owner="StatefulSet", finalizers=["example.com/keep"]))
+    assert _event(told, What.OBJECT_GONE).rule is Rule.FINALIZERS
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
+
+
 def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
     told = _way(Way.DELETE, _pod(0, owner="StatefulSet"))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 0)

@@ -147,6 +147,10 @@ FINE: dict[str, list[Object]] = {
         | {"metadata": {"name": "all", "namespace": "elsewhere"}},
     ],
     "claim for many": [_workload(replicas=3, volumes=_uses_claim()), _claim("ReadWriteMany")],
+    "claim for many and for one": [
+        _workload(replicas=3, volumes=_uses_claim()),
+        _claim("ReadWriteOnce", "ReadWriteMany"),
+    ],
     "claim for one, one replica": [_workload(volumes=_uses_claim()), _claim("ReadWriteOnce")],
     "rollout that ends the old pod first": [_rolling(maxSurge=0, maxUnavailable=1), _claim("ReadWriteOncePod")],
     "rollout that may have none": [_rolling(maxUnavailable="100%"), _claim("ReadWriteOncePod")],
@@ -236,6 +240,10 @@ CASES: dict[str, tuple[str, list[Object]]] = {
     "init container without limits": (
         "almost-guaranteed",
         [_workload(initContainers=[{"name": "setup", "image": "registry.example/setup"}])],
+    ),
+    "sleep below zero": (
+        "prestop-over-grace",
+        [_workload(containers=_container(lifecycle={"preStop": {"sleep": {"seconds": -1}}}))],
     ),
     "no selector": (
         "spread-misses-own-pod",

@@ -63,6 +63,13 @@ def test_Q6_threshold_is_not_met_by_as_much_as_it_says() -> None:
     assert kubelet.state.conditions == ()
 
 
+def test_Q6_share_of_memory_is_of_what_is_used_and_what_is_left() -> None:
+    # 4Gi are used: a tenth of these and of 420Mi is 451Mi.
+    tenth = _config({"evictionHard": {"memory.available": "10%"}})
+    assert _Kubelet(tenth).pass_at(0, "420Mi").evicted
+    assert _Kubelet(tenth).pass_at(0, "456Mi") == Pass()
+
+
 def test_Q6_nobody_goes_where_all_are_critical() -> None:
     kubelet = _Kubelet(_config(HARD), [PODS[-1]])
     done = kubelet.pass_at(0, "1Mi")
@@ -93,6 +100,7 @@ def test_Q6_one_measurement_ends_no_second_pod() -> None:
 
 def test_Q6_minimum_reclaim_keeps_a_threshold_met() -> None:
     own = {"evictionHard": {"memory.available": "1Gi"}, "evictionMinimumReclaim": {"memory.available": "500Mi"}}
+    assert _Kubelet(_config(own)).pass_at(0, "1523Mi") == Pass()
     kubelet = _Kubelet(_config(own))
     assert kubelet.pass_at(0, "1Mi").evicted
     assert kubelet.pass_at(10, "1523Mi").evicted
@@ -131,6 +139,26 @@ def test_Q6_pods_over_a_storage_limit_of_their_own_go_without_pressure() -> None
     assert _evicted(done) == [("over", 1)]
     assert done.evicted[0].message == 'Usage of EmptyDir volume "scratch" exceeds the limit "100". '
     assert not done.evicted[0].by_pressure
+
+
+def test_Q6_volume_limit_of_zero_is_none() -> None:
+    unlimited = pod("one", volumes=[{"name": "scratch", "emptyDir": {"sizeLimit": "0"}}])
+    used = stats("one", volume=[{"name": "scratch", "usedBytes": 101}])
+    _, done = synchronize(ManagerState(), _config(), [unlimited], summary(used), START)
+    assert not done.evicted
+
+
+@pytest.mark.parametrize(("used", "evicted"), [(100, []), (101, ["one"])])
+def test_Q6_container_goes_when_it_is_over_its_storage_limit(used: int, evicted: list[str]) -> None:
+    # The pod as a whole is not over its limit: that of an init container is larger.
+    limited = pod(
+        "one",
+        containers=[make_container(limits={"ephemeral-storage": "100"})],
+        init_containers=[make_container("init", limits={"ephemeral-storage": "200"})],
+    )
+    measured = stats("one", containers=[{"name": "app", "logs": {"usedBytes": used}}])
+    _, done = synchronize(ManagerState(), _config(), [limited], summary(measured), START)
+    assert [name for name, _ in _evicted(done)] == evicted
 
 
 @pytest.mark.parametrize(("image_fs", "evicted"), [(False, ["one"]), (True, [])])

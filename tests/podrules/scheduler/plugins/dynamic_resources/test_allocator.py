@@ -437,6 +437,7 @@ def test_allocate(claims: list[JSON], slices: list[JSON], expected: list[str] | 
         pytest.param(
             "3Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, "4Gi", id="valid-values-policy-round-up"
         ),
+        pytest.param("2Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, "2Gi", id="a valid value"),
         pytest.param(
             "5Gi", {"default": "1Gi", "validValues": ["1Gi", "2Gi", "4Gi"]}, None, id="beyond the valid values"
         ),
