@@ -204,6 +204,9 @@ def test_pods_without_scheduler_and_controllers(control_plane_binaries: Binaries
     assert "taints" not in node["spec"]
 
 
+@pytest.mark.long(
+    "test_start_that_fails_shows_the_log_and_leaves_nothing, test_nothing_runs_on_when_the_test_run_is_killed"
+)
 def test_nothing_is_left_after_a_failure(control_plane_binaries: Binaries) -> None:
     control_plane = ControlPlane(control_plane_binaries)
     pids: list[int] = []
