@@ -104,26 +104,25 @@ def assert_resize(qos: Qos, pod: Object, resized: Object, spec: Object, *, chang
     answer = qos.json("-f", "-", stdin=json.dumps(manifest))["qos"]["resize"]
     assert answer == {"existingClass": pod["status"]["qosClass"], "rejected": predicted}
 
-    patch = ("patch", "pod", name, "-n", namespace, "--subresource=resize", "-p", json.dumps({"spec": spec}))
-    control_plane = qos.control_plane
-    path = control_plane.api.path("v1", "Pod", namespace, name, "resize")
+    api = qos.control_plane.api
+
+    def refusal(**query: str) -> str | None:
+        """What the API server says to the patch of the resize subresource; None: it takes it."""
+        path = api.path("v1", "Pod", namespace, name, "resize")
+        try:
+            api.request("PATCH", path, {"spec": spec}, content_type=STRATEGIC, query=query)
+        except ApiError as error:
+            return f"{error.reason}: {error.message}"
+        return None
 
     def knows_node() -> bool:
         """Whether admission has seen the pod's node, and what its kubelet can do."""
-        try:
-            control_plane.api.request("PATCH", path, {"spec": spec}, content_type=STRATEGIC, query={"dryRun": "All"})
-        except ApiError as error:
-            return error.reason != "Forbidden"
-        return True
+        return not (refusal(dryRun="All") or "").startswith("Forbidden")
 
-    control_plane.wait_for(knows_node, "admission knows the node")
-    done = control_plane.kubectl(*patch, check=False)
+    qos.control_plane.wait_for(knows_node, "admission knows the node")
+    said = refusal()
 
-    stored = control_plane.api.get("v1", "Pod", name, namespace)
+    stored = api.get("v1", "Pod", name, namespace)
     assert stored["status"]["qosClass"] == pod["status"]["qosClass"]
-    if predicted is None:
-        assert (done.returncode, done.stderr) == (0, "")
-        assert stored["spec"] == resized["spec"]
-    else:
-        assert (done.returncode, done.stderr) == (1, f'The Pod "{name}" is invalid: {predicted}\n')
-        assert stored["spec"] == pod["spec"]
+    assert said == (predicted and f'Invalid: Pod "{name}" is invalid: {predicted}')
+    assert stored["spec"] == (resized if predicted is None else pod)["spec"]
