@@ -7,6 +7,7 @@ which Go reads as absent: so one odd object costs a second look, and not its use
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +18,10 @@ from podrules.model.quantity import Quantity, QuantityError
 __all__ = ["DecodeError", "dec_hook", "from_json", "from_object"]
 
 T = TypeVar("T")
+
+_KNOWN: set[Any] = set()
+"""What msgspec has met."""
+_FIRST = threading.Lock()
 
 
 class DecodeError(ValueError):
@@ -29,6 +34,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     Raises:
         DecodeError: the text is not JSON, or a field has the wrong type.
     """
+    _meet(kind)
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError:
@@ -43,11 +49,20 @@ def from_object(value: Any, kind: type[T]) -> T:
     Raises:
         DecodeError: a field has the wrong type.
     """
+    _meet(kind)
     try:
         value = _without_nulls(value)
         return msgspec.convert(value, type=kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise DecodeError(_worded(error, value)) from error
+
+
+def _meet(kind: Any) -> None:
+    """Let one thread at a time show msgspec what is new to it: two at once that do are a segmentation fault."""
+    if kind not in _KNOWN:
+        with _FIRST:
+            msgspec.json.Decoder(kind, dec_hook=dec_hook)
+            _KNOWN.add(kind)
 
 
 def _plain(data: bytes | str) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -206,3 +208,28 @@ def test_ready_condition_of_a_node() -> None:
     assert ready is not None
     assert ready.status == "Unknown"
     assert make_node().ready is None
+
+
+_FIRST_MEETINGS = """
+import sys, threading
+from podrules.model.base import Model
+from podrules.model.decode import from_json
+
+sys.setswitchinterval(1e-6)
+SHAPES = "class Inner(Model, frozen=True): x: int = 0\\nclass Outer(Model, frozen=True): a: Inner = Inner()"
+for _ in range(200):
+    exec(SHAPES)
+    begin = threading.Barrier(4)
+    def meet():
+        begin.wait()
+        from_json(b'{"a":{"x":1}}', Outer)
+    threads = [threading.Thread(target=meet) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+
+
+def test_threads_may_meet_a_kind_first_together() -> None:
+    """Else msgspec crashes now and then, and Python with it."""
+    done = subprocess.run([sys.executable, "-c", _FIRST_MEETINGS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
