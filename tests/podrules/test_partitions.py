@@ -165,9 +165,15 @@ def test_F5_what_is_worst_about_a_pod(pod: Pod, source: str, risk: Risk) -> None
 def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
     locks = [
         the_node(partitions(facts(make_lost_pod(claims=["data"]), **more), NOW)).pods[0].volumes[0].lock
-        for more in (storage("csi"), storage("nfs"), {}, {**storage(), "attachments": []})
+        for more in (
+            storage("csi"),
+            storage("nfs"),
+            {},
+            {**storage(), "attachments": []},
+            {**storage(), "attachments": [make_attachment("data", "lost", attached=False)]},
+        )
     ]
-    assert locks == [WriterLock.ATTACHMENT, WriterLock.NONE, WriterLock.UNKNOWN, WriterLock.NONE]
+    assert locks == [WriterLock.ATTACHMENT, WriterLock.NONE, WriterLock.UNKNOWN, WriterLock.NONE, WriterLock.NONE]
 
 
 def test_F5_the_worst_pod_comes_first() -> None:

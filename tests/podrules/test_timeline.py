@@ -293,8 +293,9 @@ def test_T5_finalizers_keep_the_object(
     assert _event(told, What.OBJECT_GONE).rule is rule
 
 
-def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back() -> None:
-    told = _way(Way.NODE_LOST, _pod(owner="StatefulSet", finalizers=["example.com/keep"]))
+@pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
+def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back(way: Way) -> None:
+    told = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
     assert _event(told, What.OBJECT_GONE).rule is Rule.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
 
@@ -438,6 +439,14 @@ def _probed(name: str, **probe: int) -> Container:
             "spec.terminationGracePeriodSeconds",
             (20, 61),
             id="the API server's defaults",
+        ),
+        pytest.param(
+            _probed("livenessProbe", initialDelaySeconds=600),
+            (20, 31),
+            (50, 61),
+            "spec.terminationGracePeriodSeconds",
+            (20, 61),
+            id="liveness counts from when the container hangs: its delay is long over",
         ),
         pytest.param(
             _probed("livenessProbe", periodSeconds=5, failureThreshold=1, terminationGracePeriodSeconds=7),

@@ -103,6 +103,11 @@ def _parsed(**fields: Any) -> tuple[Threshold, ...]:
             (),
             id="disable via 100%",
         ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "0.0%", "nodefs.available": "100.0%"}},
+            (Threshold(MEMORY, share(0)), Threshold(NODE_FS, share(1))),
+            id="only these two spellings disable",
+        ),
     ],
 )
 def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Threshold, ...]) -> None:

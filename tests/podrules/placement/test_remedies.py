@@ -77,6 +77,14 @@ def test_a_label_of_ones_own_is_written_to_the_node() -> None:
     assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=ssd")
 
 
+def test_a_label_that_only_has_to_be_there_is_written_empty() -> None:
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    placement = place(make_pod(affinity={"nodeAffinity": required}), [make_node("a")])
+    change = only_change(placement, "NodeAffinity")
+    assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=")
+
+
 def test_a_label_of_the_machine_is_not() -> None:
     placement = place(make_pod(nodeSelector={"kubernetes.io/arch": "arm64"}), [make_node("a")])
     change = only_change(placement, "NodeAffinity")

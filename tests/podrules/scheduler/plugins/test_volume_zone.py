@@ -130,6 +130,13 @@ def test_pods_without_named_claims_are_skipped() -> None:
         assert statuses(VolumeZone(), make_context(pod, [node({ZONE: "z"})], snapshot=SNAPSHOT)) is SKIP
 
 
+def test_claims_behind_other_volumes_are_read() -> None:
+    pod = claiming_pod({"name": "scratch", "emptyDir": {}}, "zone")
+    context = make_context(pod, [node({ZONE: "no_us-west1-a"})], snapshot=SNAPSHOT)
+
+    assert statuses(VolumeZone(), context) == [CONFLICT]
+
+
 def test_explain_names_the_label() -> None:
     context = make_context(claiming_pod("zone", "beta-zones"), [node({ZONE: "us-west1-c"})], snapshot=SNAPSHOT)
     state = VolumeZone().pre_filter(context).state

@@ -211,6 +211,13 @@ def test_P5_the_victims_grace_periods_are_the_gap() -> None:
     assert candidates_of(preempted(PREEMPTOR, [make_node("node1")], pods))["node1"].grace_seconds == 30
 
 
+def test_P5_a_victim_that_is_going_has_the_period_that_it_was_told() -> None:
+    going = dict(make_pod("going", VERY_LARGE, MID, on="node1", deleted=True, terminationGracePeriodSeconds=600))
+    going["metadata"] = {**going["metadata"], "deletionGracePeriodSeconds": 7}
+    found = preempted(make_pod("p", VERY_LARGE, HIGH), [make_node("node1")], [going])
+    assert candidates_of(found)["node1"].grace_seconds == 7
+
+
 def test_when_pre_filter_ends_early_devices_are_an_error_and_preemption_never_runs() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]
     pod = make_pod("p", LARGE, HIGH, volumes=volumes)
