@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _IMAGE = "registry.example.com/app:1"
-_API_VERSIONS = {"Job": "batch/v1", "ReplicationController": "v1"}
+_API_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1"}
 """Of workloads that are not of ``apps/v1``."""
 
 

@@ -11,6 +11,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.model.workload import Workload
+from tests.objects import raw_condition, raw_node, raw_pod
 
 __all__ = [
     "HEARTBEAT",
@@ -63,15 +64,11 @@ def make_zone_node(
 ) -> Node:
     """A node; one that is not Ready has been so since `UNKNOWN`."""
     own = {"topology.kubernetes.io/zone": zone} if zone else {}
-    condition = {"type": "Ready", "status": ready, "lastTransitionTime": UNKNOWN.isoformat()}
-    return from_object(
-        {
-            "metadata": {"name": name, "uid": f"uid-{name}", "labels": {**own, **(labels or {})}},
-            "spec": {"taints": [dict(taint) for taint in taints]},
-            "status": {"conditions": [condition]},
-        },
-        Node,
+    condition = raw_condition("Ready", ready, lastTransitionTime=UNKNOWN.isoformat())
+    node = raw_node(
+        name, {**own, **(labels or {})}, metadata={"uid": f"uid-{name}"}, conditions=[condition], taints=taints
     )
+    return from_object(node, Node)
 
 
 def make_lost_pod(
@@ -91,36 +88,29 @@ def make_lost_pod(
     """A pod with one container; ``deleted`` is its deletionTimestamp, after a grace period of 30 s."""
     kind, _, owner_name = owner.partition("/")
     group = "batch/v1" if kind == "Job" else "apps/v1"
-    owners = (
-        [{"apiVersion": group, "kind": kind, "name": owner_name, "uid": owner, "controller": True}] if owner else []
-    )
+    controller = {"apiVersion": group, "kind": kind, "name": owner_name, "uid": owner, "controller": True}
     state = {"running": {"startedAt": "2026-11-20T00:00:00Z"}} if running else {}
-    return from_object(
-        {
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": f"uid-{name}-{node}",
-                "ownerReferences": owners,
-                "deletionTimestamp": deleted,
-                "deletionGracePeriodSeconds": 30 if deleted else None,
-            },
-            "spec": {
-                "nodeName": node,
-                "priority": priority,
-                "terminationGracePeriodSeconds": 30,
-                "tolerations": [dict(entry) for entry in tolerations],
-                "containers": [{"name": "app"}],
-                "volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims],
-            },
-            "status": {
-                "phase": phase,
-                "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-                "containerStatuses": [{"name": "app", "state": state}],
-            },
+    pod = raw_pod(
+        name,
+        namespace,
+        uid=f"uid-{name}-{node}",
+        metadata={
+            "ownerReferences": [controller] if owner else None,
+            "deletionTimestamp": deleted,
+            "deletionGracePeriodSeconds": 30 if deleted else None,
         },
-        Pod,
+        nodeName=node,
+        priority=priority,
+        terminationGracePeriodSeconds=30,
+        tolerations=tolerations,
+        volumes=[{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims],
+        status={
+            "phase": phase,
+            "conditions": [raw_condition("Ready", "True" if ready else "False")],
+            "containerStatuses": [{"name": "app", "state": state}],
+        },
     )
+    return from_object(pod, Pod)
 
 
 def make_claim(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from podrules.disruption import SEVERAL, Evictions
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
+from tests.objects import raw_condition, raw_pod
 
 
 def make_budget(name: str = "web", allowed: int = 0, **more: Any) -> PodDisruptionBudget:
@@ -24,15 +26,16 @@ def make_budget(name: str = "web", allowed: int = 0, **more: Any) -> PodDisrupti
     )
 
 
-def make_pod(name: str = "web-0", *, ready: bool = True, namespace: str = "shop", **more: Any) -> Pod:
-    condition = {"type": "Ready", "status": str(ready)}
-    return from_object(
-        {
-            "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}, **more.pop("metadata", {})},
-            "status": {"phase": "Running", "conditions": [condition], **more},
-        },
-        Pod,
-    )
+def make_pod(
+    name: str = "web-0",
+    *,
+    ready: bool = True,
+    namespace: str = "shop",
+    metadata: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Pod:
+    status = {"phase": "Running", "conditions": [raw_condition("Ready", str(ready))], **more}
+    return from_object(raw_pod(name, namespace, labels={"app": "web"}, metadata=metadata, status=status), Pod)
 
 
 NEEDS = "The disruption budget web needs 3 healthy pods and has 3 currently"

@@ -15,6 +15,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
+from tests.objects import raw_container, raw_node, raw_pod
 
 __all__ = ["NODES", "PODS", "SNAPSHOT", "said_of"]
 
@@ -30,12 +31,7 @@ NAMES: Final = ("a", "b", "c", "d")
 
 def _node(zone: str | None = "z1", *, cpu: str = "2", pods: str = "5", status: Json | None = None, **spec: Any) -> Json:
     allocatable = {"cpu": cpu, "memory": "4Gi", "ephemeral-storage": "10Gi", "pods": pods, "example.com/gpu": "1"}
-    labels = {} if zone is None else {ZONE: zone}
-    return {
-        "metadata": {"labels": labels},
-        "spec": spec,
-        "status": {"allocatable": allocatable, **(status or {})},
-    }
+    return raw_node("", {} if zone is None else {ZONE: zone}, allocatable=allocatable, status=status, **spec)
 
 
 _IMAGES: Final = {"images": [{"names": ["app:v1"], "sizeBytes": 900_000_000}]}
@@ -60,14 +56,9 @@ NODES: Final[Mapping[str, tuple[Node, ...]]] = {name: tuple(_named(shape, name) 
 
 
 def _app(app: str, spec: Json | None = None, *, requests: Json | None = None, **metadata: Any) -> Pod:
-    container = {"name": "app", "image": "app:v1", "resources": {"requests": requests or {}}}
-    return from_object(
-        {
-            "metadata": {"name": app, "namespace": "default", "labels": {"app": app}, **metadata},
-            "spec": {"containers": [container], **(spec or {})},
-        },
-        Pod,
-    )
+    named = {"namespace": "default", "labels": {"app": app}, **metadata}
+    container = raw_container(requests=requests, image="app:v1")
+    return from_object(raw_pod(app, metadata=named, **{"containers": [container], **(spec or {})}), Pod)
 
 
 def _term(app: str, key: str, **fields: Any) -> Json:

@@ -17,6 +17,7 @@ from podrules.checks.objects import Objects, read_manifest
 from podrules.checks.rules import RULES, Level
 from podrules.checks.run import check
 from podrules.checks.scaled import scaled
+from tests.objects import raw_workload
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
 REFUSED = list(yaml.safe_load_all((DATA / "refused.yaml").read_text(encoding="utf-8")))
@@ -39,13 +40,8 @@ def _rules(*objects: Mapping[str, Any]) -> set[str]:
 
 def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: Any) -> Object:
     """A workload that nothing is to be said of."""
-    labels = {"app": "web"}
-    container = {"name": "app", "image": "registry.example/web", "resources": LIMITED}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], **spec}}
-    body: Object = {"selector": {"matchLabels": labels}, "template": template}
-    if replicas is not None:
-        body["replicas"] = replicas
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": body}
+    # Nulls of a manifest stay.
+    return raw_workload(kind, pod_spec={"containers": _container(), **spec}, replicas=replicas)
 
 
 def _budget(name: str = "web", selector: Object | None = None, **spec: Any) -> Object:

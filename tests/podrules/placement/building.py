@@ -14,6 +14,7 @@ from podrules.placement.likely import likely_placement
 from podrules.placement.outcome import Change, Placement, RejectedGroup
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
+from tests.objects import raw_condition, raw_node, raw_pod
 
 __all__ = ["group_of", "make_node", "make_pod", "make_taint", "only_change", "place", "situation"]
 
@@ -22,8 +23,7 @@ Json = Mapping[str, Any]
 
 def make_node(name: str, *, cpu: str = "4", memory: str = "8Gi", labels: Json | None = None, **spec: Any) -> Json:
     """A node of the API; ``spec`` has ``unschedulable`` and ``taints``."""
-    allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
-    return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec, "status": {"allocatable": allocatable}}
+    return raw_node(name, labels, allocatable={"cpu": cpu, "memory": memory, "pods": "110"}, **spec)
 
 
 def make_taint(key: str, value: str = "", effect: str = "NoSchedule") -> Json:
@@ -42,13 +42,17 @@ def make_pod(
     **spec: Any,
 ) -> Json:
     """A pod of the API; with a message its PodScheduled condition is False."""
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    return {
-        "metadata": {"name": name, "namespace": "default", "uid": name, "labels": labels or {}},
-        "spec": {"containers": [container], "nodeName": on, **spec},
-        "status": {"conditions": [condition] if message else []},
-    }
+    condition = raw_condition("PodScheduled", "False", reason="Unschedulable", message=message)
+    return raw_pod(
+        name,
+        "default",
+        uid=name,
+        labels=labels,
+        requests={"cpu": cpu, "memory": memory},
+        status={"conditions": [condition]} if message else None,
+        nodeName=on,
+        **spec,
+    )
 
 
 def situation(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **lists: Any) -> Situation:

@@ -11,6 +11,7 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelectorRequirement
 from podrules.placement.replicas import replica
+from tests.objects import raw_pod
 
 SELECTOR = {"matchLabels": {"app": "web"}}
 OWN = LabelSelectorRequirement("app", "In", ("web",))
@@ -18,7 +19,7 @@ OTHERS = LabelSelectorRequirement("tier", "NotIn", ("front",))
 
 
 def make_pod(labels: Mapping[str, str], **spec: Any) -> Pod:
-    return from_object({"metadata": {"name": "web", "namespace": "shop", "labels": labels}, "spec": spec}, Pod)
+    return from_object(raw_pod("web", "shop", labels=labels, **spec), Pod)
 
 
 @pytest.mark.parametrize(

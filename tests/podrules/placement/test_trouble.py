@@ -11,24 +11,14 @@ from podrules.model.event import Event
 from podrules.model.pod import Pod
 from podrules.placement.displaced import PodReference, PreemptedFor
 from podrules.placement.trouble import is_preempted, preempted, preemption_event
+from tests.objects import raw_condition, raw_pod
 
-CONDITION = {
-    "type": "DisruptionTarget",
-    "status": "True",
-    "reason": "PreemptionByScheduler",
-    "lastTransitionTime": "2026-01-01T10:00:00Z",
-}
+CONDITION = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime="2026-01-01T10:00:00Z")
 
 
 def make_pod(name: str, on: str = "", *, priority: int = 0, nominated: str = "", **status: Any) -> Pod:
-    return from_object(
-        {
-            "metadata": {"name": name, "namespace": "shop", "uid": name},
-            "spec": {"nodeName": on, "priority": priority},
-            "status": {"nominatedNodeName": nominated, **status},
-        },
-        Pod,
-    )
+    reported = {"nominatedNodeName": nominated, **status}
+    return from_object(raw_pod(name, "shop", uid=name, status=reported, nodeName=on, priority=priority), Pod)
 
 
 def make_event(reason: str = "Preempted", name: str = "high", at: str = "10:00:01") -> Event:

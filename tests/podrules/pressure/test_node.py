@@ -17,17 +17,12 @@ from podrules.model.pod import Pod
 from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource, node_pressure
 from podrules.pressure.place import limited_usage, pod_standing, requested_usage, with_pod_using
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
-from tests.builders import make_container, make_pod, make_sidecar
+from tests.builders import make_container, make_node, make_pod, make_sidecar
+from tests.objects import raw_node
 from tests.podrules.eviction.building import amount, configuration, node_memory, stats, summary
 
 MI, GI = 1 << 20, 1 << 30
-NODE = from_object(
-    {
-        "metadata": {"name": "node-1"},
-        "status": {"capacity": {"memory": "8Gi"}, "allocatable": {"memory": "7Gi"}},
-    },
-    Node,
-)
+NODE = make_node("node-1", capacity={"memory": "8Gi"}, allocatable={"memory": "7Gi"})
 
 
 def _pod(name: str, *, request: str = "", limit: str = "", **fields: Any) -> Pod:
@@ -131,7 +126,7 @@ def test_Q3_containers_that_run_are_candidates() -> None:
 def test_Q3_swap_of_the_machine_is_part_of_the_total(
     status: dict[str, Any], measured: dict[str, Any], expected: int
 ) -> None:
-    node = from_object({"metadata": {"name": "n"}, "status": {"capacity": {"memory": "8Gi"}, **status}}, Node)
+    node = from_object(raw_node("n", capacity={"memory": "8Gi"}, status=status), Node)
     pressure = _pressure([_pod("one")], summary(**measured), node=node)
     assert _order(pressure, OOMScope.GLOBAL).swap == expected
 
@@ -266,7 +261,7 @@ def test_Q6_without_usage_there_is_no_order_of_evictions() -> None:
 
 
 def test_node_of_unknown_size_has_no_order() -> None:
-    nothing = from_object({"metadata": {"name": "n"}}, Node)
+    nothing = make_node("n")
     assert _pressure([_pod("one")], node=nothing).ooms == ()
 
 

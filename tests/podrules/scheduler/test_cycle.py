@@ -17,22 +17,18 @@ from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.plugin_set import Plugins
 from podrules.scheduler.profile import Profile
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK, Framework, new_framework
+from tests.objects import raw_node, raw_pod
 
 Json = Mapping[str, Any]
 
 
 def make_node(name: str, cpu: str = "4", *, labels: Json | None = None, **spec: Any) -> Json:
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec, "status": {"allocatable": allocatable}}
+    return raw_node(name, labels, allocatable={"cpu": cpu, "memory": "8Gi", "pods": "110"}, **spec)
 
 
 def make_pod(name: str, cpu: str = "1", *, nominated: str = "", **spec: Any) -> Json:
-    container = {"name": "app", "image": "x", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "metadata": {"name": name, "namespace": "default", "uid": name},
-        "spec": {"containers": [container], **spec},
-        "status": {"nominatedNodeName": nominated},
-    }
+    requests, status = {"cpu": cpu}, {"nominatedNodeName": nominated}
+    return raw_pod(name, "default", uid=name, requests=requests, status=status, **spec)
 
 
 def on_node(name: str) -> Json:

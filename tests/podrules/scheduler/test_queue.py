@@ -9,16 +9,13 @@ import pytest
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.scheduler.queue import QueuePosition, queue_position
+from tests.objects import raw_pod
 
 
 def make_pending(name: str, priority: int | None = None, created: str = "10:00:00", **spec: Any) -> Pod:
+    at = {"creationTimestamp": f"2026-01-01T{created}Z"}
     return from_object(
-        {
-            "metadata": {"name": name, "uid": name, "creationTimestamp": f"2026-01-01T{created}Z"},
-            "spec": {"priority": priority, "containers": [{"name": "app"}], **spec},
-            "status": {"phase": "Pending"},
-        },
-        Pod,
+        raw_pod(name, uid=name, metadata=at, status={"phase": "Pending"}, priority=priority, **spec), Pod
     )
 
 

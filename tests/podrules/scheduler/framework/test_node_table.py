@@ -12,6 +12,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nodes import ABSENT, Nodes
+from tests.objects import raw_node, raw_pod
 
 
 def make_table(nodes: dict[str, dict[str, str]], pods: dict[str, str]) -> NodeTable:
@@ -23,11 +24,11 @@ def make_table(nodes: dict[str, dict[str, str]], pods: dict[str, str]) -> NodeTa
 
 
 def make_node(name: str, labels: dict[str, str]) -> Node:
-    return from_object({"metadata": {"name": name, "labels": labels}}, Node)
+    return from_object(raw_node(name, labels), Node)
 
 
 def make_pod(name: str, node: str = "") -> Pod:
-    return from_object({"metadata": {"name": name, "uid": name}, "spec": {"nodeName": node}}, Pod)
+    return from_object(raw_pod(name, uid=name, nodeName=node), Pod)
 
 
 def placed(table: NodeTable) -> list[list[str]]:

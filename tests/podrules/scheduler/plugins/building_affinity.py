@@ -14,6 +14,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.interface import CycleContext, FilterPlugin
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
+from tests.objects import raw_node, raw_pod
 
 __all__ = ["affinity_pod", "labelled_node", "make_context", "make_namespace", "statuses", "term"]
 
@@ -46,18 +47,13 @@ def affinity_pod(
 ) -> Pod:
     """A pod with affinity and anti-affinity terms; those with a weight are preferred."""
     affinity = {"podAffinity": _terms(near), "podAntiAffinity": _terms(away)}
-    return from_object(
-        {
-            "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
-            "spec": {"nodeName": node, "affinity": {key: terms for key, terms in affinity.items() if terms}},
-        },
-        Pod,
-    )
+    named = {key: terms for key, terms in affinity.items() if terms}
+    return from_object(raw_pod(name, namespace, labels=labels, nodeName=node, affinity=named), Pod)
 
 
 def labelled_node(name: str, **labels: str) -> Node:
     """A node with labels."""
-    return from_object({"metadata": {"name": name, "labels": labels}}, Node)
+    return from_object(raw_node(name, labels), Node)
 
 
 def make_namespace(name: str, **labels: str) -> KubeObject:

@@ -13,6 +13,7 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
+from tests.objects import raw_node, raw_pod
 
 __all__ = [
     "DRIVER",
@@ -44,7 +45,7 @@ def make_context(
 ) -> CycleContext:
     """A cycle; a node may be a name; without classes there is one for the driver."""
     lists = {
-        "nodes": [{"metadata": {"name": node}} if isinstance(node, str) else node for node in nodes],
+        "nodes": [raw_node(node) if isinstance(node, str) else node for node in nodes],
         "resourceClaims": list(claims),
         "resourceSlices": list(slices),
         "deviceClasses": list(classes) if classes is not None else [make_class()],
@@ -69,14 +70,17 @@ def make_claiming_pod(
         {"name": name} | ({"resourceClaimName": claim} if claim is not None else {})
         for name, claim in (statuses or {}).items()
     ]
-    app = {"name": "app", "resources": {"requests": dict(requests or {})}}
-    spec = {
-        "resourceClaims": references,
-        "containers": list(containers) if containers is not None else [app],
-        "initContainers": list(init_containers),
-    }
-    metadata = {"name": "my-pod", "namespace": "default", "uid": "1234"}
-    return from_object({"metadata": metadata, "spec": spec, "status": {"resourceClaimStatuses": found}}, Pod)
+    pod = raw_pod(
+        "my-pod",
+        "default",
+        uid="1234",
+        requests=requests,
+        containers=containers,
+        initContainers=init_containers,
+        resourceClaims=references,
+        status={"resourceClaimStatuses": found},
+    )
+    return from_object(pod, Pod)
 
 
 def make_class(name: str = "gpu", *expressions: str, extended_resource: str | None = None) -> JSON:

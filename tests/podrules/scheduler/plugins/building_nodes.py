@@ -17,6 +17,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.interface import CycleContext, FilterPlugin, ScorePlugin
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
+from tests.objects import raw_node, raw_pod
 
 Json = dict[str, Any]
 
@@ -40,15 +41,14 @@ __all__ = [
 
 def pod_of(spec: Json | None = None, *, name: str = "pod", uid: str = "") -> Pod:
     """A pod with this spec."""
-    return from_object({"metadata": {"name": name, "namespace": "default", "uid": uid}, "spec": spec or {}}, Pod)
+    return from_object(raw_pod(name, "default", uid=uid, **(spec or {})), Pod)
 
 
 def node_of(
     name: str = "node", labels: Mapping[str, str] | None = None, *, spec: Json | None = None, status: Json | None = None
 ) -> Node:
     """A node with these labels, spec and status."""
-    metadata = {"name": name, "labels": dict(labels or {})}
-    return from_object({"metadata": metadata, "spec": spec or {}, "status": status or {}}, Node)
+    return from_object(raw_node(name, labels, status=status, **(spec or {})), Node)
 
 
 def make_requirement(key: str, operator: str, *values: str) -> Json:

@@ -15,6 +15,7 @@ from podrules.model.workload import Service, Workload
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from tests.builders import make_constraint, make_pod
+from tests.objects import raw_pod
 from tests.podrules.scheduler.plugins.building_nodes import Json, make_cycle, node_of
 
 __all__ = [
@@ -81,9 +82,7 @@ def spread_pods(**by_node: str) -> list[Pod]:
 
 def make_incoming(*constraints: TopologySpreadConstraint, labels: str = "foo", spec: Json | None = None) -> Pod:
     """The pod to be placed."""
-    pod = from_object(
-        {"metadata": {"name": "p", "namespace": "default", "labels": labelled(labels)}, "spec": spec or {}}, Pod
-    )
+    pod = from_object(raw_pod("p", "default", labels=labelled(labels), **(spec or {})), Pod)
     return replace(pod, spec=replace(pod.spec, topology_spread_constraints=constraints))
 
 

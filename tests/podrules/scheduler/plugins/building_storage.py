@@ -9,6 +9,7 @@ from podrules.model.decode import from_object
 from podrules.model.node import CSINode
 from podrules.model.pod import Pod
 from podrules.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from tests.objects import raw_pod
 
 __all__ = ["claim", "claiming_pod", "csi_node", "ephemeral", "mounted", "storage_capacity", "storage_class", "volume"]
 
@@ -30,8 +31,7 @@ def claiming_pod(
 ) -> Pod:
     """A pod with volumes: claims by name, or as manifests write them."""
     mounts = [mounted(entry) if isinstance(entry, str) else dict(entry) for entry in volumes]
-    metadata = {"name": name, "namespace": namespace, "uid": uid}
-    return from_object({"metadata": metadata, "spec": {"nodeName": node, "volumes": mounts}}, Pod)
+    return from_object(raw_pod(name, namespace, uid=uid, nodeName=node, volumes=mounts), Pod)
 
 
 def claim(

@@ -19,13 +19,13 @@ from podrules.scheduler.plugins.default_preemption import (
 )
 from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
+from tests.objects import raw_pod
 
 
 def pod(
     name: str, priority: int | None = None, start: str | None = None, *, labels: Mapping[str, str] | None = None
 ) -> Pod:
-    metadata = {"name": name, "namespace": "default", "labels": labels or {}}
-    return from_object({"metadata": metadata, "spec": {"priority": priority}, "status": {"startTime": start}}, Pod)
+    return from_object(raw_pod(name, "default", labels=labels, priority=priority, status={"startTime": start}), Pod)
 
 
 def budget(name: str, allowed: int, selector: Any, *, disrupted: Sequence[str] = ()) -> PodDisruptionBudget:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.plugins.taints import (
@@ -13,6 +12,7 @@ from podrules.scheduler.plugins.taints import (
     tolerates_taint,
     untolerated_taint_codes,
 )
+from tests.builders import make_node
 from tests.podrules.scheduler.plugins.building_nodes import make_taint, make_toleration
 
 
@@ -74,7 +74,7 @@ def test_tolerates_taint(toleration: str, taint: str, expected: bool) -> None:
 def make_table(*taints: list[str]) -> NodeTable:
     def node(index: int, texts: list[str]) -> Node:
         parts = [dict(zip(("key", "value", "effect"), text.split(), strict=True)) for text in texts]
-        return from_object({"metadata": {"name": f"n{index}"}, "spec": {"taints": parts}}, Node)
+        return make_node(f"n{index}", taints=parts)
 
     return NodeTable([node(index, texts) for index, texts in enumerate(taints)], ())
 

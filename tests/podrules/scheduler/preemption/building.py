@@ -16,6 +16,7 @@ from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.preemption import Candidate, PostFilter, Preemption, preempt
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK, Framework
+from tests.objects import raw_node, raw_pod
 
 __all__ = [
     "HIGH",
@@ -47,9 +48,8 @@ SMALL, MEDIUM, LARGE, VERY_LARGE = "100m", "200m", "300m", "500m"
 
 def make_node(name: str, cpu: str = VERY_LARGE, *, pods: int = 32, labels: Json | None = None, **spec: Any) -> Json:
     """A node that has room for a very large pod."""
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": str(pods)}
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
-    return {"metadata": metadata, "spec": spec, "status": {"allocatable": allocatable}}
+    own = {"kubernetes.io/hostname": name, **(labels or {})}
+    return raw_node(name, own, allocatable={"cpu": cpu, "memory": "8Gi", "pods": str(pods)}, **spec)
 
 
 def make_pod(
@@ -67,18 +67,19 @@ def make_pod(
     **spec: Any,
 ) -> Json:
     """A pod; ``start`` is a second of its start time."""
-    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": name, "labels": dict(labels or {})}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T01:00:00Z"
-    status: dict[str, Any] = {"nominatedNodeName": nominated, "conditions": list(conditions)}
-    if start is not None:
-        status["startTime"] = f"2026-01-01T00:00:{start:02}Z"
-    container = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "metadata": metadata,
-        "spec": {"containers": [container], "nodeName": on, "priority": priority, **spec},
-        "status": status,
-    }
+    started = None if start is None else f"2026-01-01T00:00:{start:02}Z"
+    return raw_pod(
+        name,
+        namespace,
+        uid=name,
+        labels=labels,
+        metadata={"deletionTimestamp": "2026-01-01T01:00:00Z"} if deleted else None,
+        requests={"cpu": cpu},
+        status={"nominatedNodeName": nominated, "conditions": conditions, "startTime": started},
+        nodeName=on,
+        priority=priority,
+        **spec,
+    )
 
 
 def make_budget(

@@ -16,6 +16,7 @@ from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState, is_unknown
 from podrules.scheduler.plugins.dynamic_resources.extended import claim_for, classes_by_resource, special_claim
+from tests.objects import raw_node
 from tests.podrules.scheduler.plugins.building_devices import (
     DRIVER,
     make_claim,
@@ -259,7 +260,7 @@ EXTENDED = [make_class("gpu", extended_resource="example.com/gpu")]
     ],
 )
 def test_extended_resources(allocatable: Mapping[str, str], slices: list[JSON], reason: str) -> None:
-    node = {"metadata": {"name": "node-1"}, "status": {"allocatable": dict(allocatable)}}
+    node = raw_node("node-1", allocatable=allocatable)
     pod = make_claiming_pod(requests={"example.com/gpu": "1"})
     assert judge(make_context(pod, nodes=[node], slices=slices, classes=EXTENDED))[1] == [reason]
 

@@ -330,10 +330,7 @@ def test_missing_claims(name: str, expected: str) -> None:
 
 ZONE_LABELS = {"failure-domain.beta.kubernetes.io/zone": "us-east-1"}
 GCE_VOLUME = volume("pv-bound", "wait", labels=ZONE_LABELS, gcePersistentDisk={"pdName": "disk"})
-ZONE1, ZONE2 = (
-    from_object({"metadata": {"name": "node1", "labels": {"topology.gke.io/zone": zone}}}, Node)
-    for zone in ("us-east-1", "us-east-2")
-)
+ZONE1, ZONE2 = (labelled_node("node1", **{"topology.gke.io/zone": zone}) for zone in ("us-east-1", "us-east-2"))
 MIGRATED, NOT_MIGRATED = csi_node("node1", migrated="kubernetes.io/gce-pd"), csi_node("node1")
 
 
