@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podrules.scheduler.plugins.volume_zone import REASON_CONFLICT, VolumeTopology, VolumeZone
-from tests.podrules.scheduler.plugins.building_affinity import make_context, statuses
+from tests.podrules.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduler.plugins.building_storage import claim, claiming_pod, ephemeral, storage_class, volume
 
 CONFLICT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_CONFLICT,))
@@ -46,8 +45,8 @@ SNAPSHOT = ClusterSnapshot(
 )
 
 
-def node(labels: Mapping[str, str]) -> Node:
-    return from_object({"metadata": {"name": "host1", "labels": dict(labels)}}, Node)
+def host(labels: Mapping[str, str]) -> Node:
+    return labelled_node("host1", **labels)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def node(labels: Mapping[str, str]) -> Node:
     ],
 )
 def test_zone(name: str, labels: Mapping[str, str], expected: Status) -> None:
-    context = make_context(claiming_pod(name), [node({**labels, "uselessLabel": "none"})], snapshot=SNAPSHOT)
+    context = make_context(claiming_pod(name), [host({**labels, "uselessLabel": "none"})], snapshot=SNAPSHOT)
 
     assert statuses(VolumeZone(), context) == [expected]
 
@@ -120,25 +119,25 @@ def rejected(text: str) -> Status:
     ],
 )
 def test_with_binding(name: str, expected: Status) -> None:
-    context = make_context(claiming_pod(name), [node({BETA_ZONE: "us-west1-a"})], snapshot=SNAPSHOT)
+    context = make_context(claiming_pod(name), [host({BETA_ZONE: "us-west1-a"})], snapshot=SNAPSHOT)
 
     assert statuses(VolumeZone(), context) == expected
 
 
 def test_pods_without_named_claims_are_skipped() -> None:
     for pod in (claiming_pod(), claiming_pod(ephemeral("missing"))):
-        assert statuses(VolumeZone(), make_context(pod, [node({ZONE: "z"})], snapshot=SNAPSHOT)) is SKIP
+        assert statuses(VolumeZone(), make_context(pod, [host({ZONE: "z"})], snapshot=SNAPSHOT)) is SKIP
 
 
 def test_claims_behind_other_volumes_are_read() -> None:
     pod = claiming_pod({"name": "scratch", "emptyDir": {}}, "zone")
-    context = make_context(pod, [node({ZONE: "no_us-west1-a"})], snapshot=SNAPSHOT)
+    context = make_context(pod, [host({ZONE: "no_us-west1-a"})], snapshot=SNAPSHOT)
 
     assert statuses(VolumeZone(), context) == [CONFLICT]
 
 
 def test_explain_names_the_label() -> None:
-    context = make_context(claiming_pod("zone", "beta-zones"), [node({ZONE: "us-west1-c"})], snapshot=SNAPSHOT)
+    context = make_context(claiming_pod("zone", "beta-zones"), [host({ZONE: "us-west1-c"})], snapshot=SNAPSHOT)
     state = VolumeZone().pre_filter(context).state
 
     assert VolumeZone().explain(context, state, 0) == (VolumeTopology("pv-zone", ZONE, ("us-west1-a",)),)
