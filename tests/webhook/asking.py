@@ -8,6 +8,8 @@ from typing import Any
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_pod
+from tests.waiting import wait_for
 
 __all__ = [
     "WORKLOADS",
@@ -71,7 +73,7 @@ class Asked:
 
     def pods_of(self, namespace: str, app: str = "web") -> list[Object]:
         """The pods that a controller made, once it has."""
-        return self.control_plane.wait_for(
+        return wait_for(
             lambda: self.control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={app}"), "pods"
         )
 
@@ -85,7 +87,7 @@ class Asked:
             "spec": {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}},
         }
         self.control_plane.api.create(quota)
-        self.control_plane.wait_for(lambda: self.used(namespace, class_name) == "0", "the quota counts")
+        wait_for(lambda: self.used(namespace, class_name) == "0", "the quota counts")
 
     def refuses_more(self, namespace: str, class_name: str) -> bool:
         """Whether a pod of a class would exceed its quota: admission hears of quotas by a watch of its own."""
@@ -95,11 +97,11 @@ class Asked:
 
     def raise_limit(self, namespace: str, class_name: str, pods: int) -> None:
         """Let more pods of a class be made where `limit` has let none, and wait until that holds."""
-        self.control_plane.wait_for(lambda: self.refuses_more(namespace, class_name), "the quota holds")
+        wait_for(lambda: self.refuses_more(namespace, class_name), "the quota holds")
         metadata = {"name": class_name, "namespace": namespace}
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
         self.control_plane.api.patch(quota, {"spec": {"hard": {"pods": str(pods)}}})
-        self.control_plane.wait_for(lambda: not self.refuses_more(namespace, class_name), "the limit is raised")
+        wait_for(lambda: not self.refuses_more(namespace, class_name), "the limit is raised")
 
     def _refusal(self, pod: Object) -> str:
         """Why a pod would be refused; nothing when it would not."""
@@ -119,17 +121,12 @@ class Asked:
 
 def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
     """A pod labelled app=web."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
-        "spec": {"schedulerName": "default-scheduler", "containers": [{"name": "app", "image": "x"}], **spec},
-    }
+    return raw_pod(name, namespace, labels={"app": "web"}, **{"schedulerName": "default-scheduler", **spec})
 
 
 def make_workload(kind: str, namespace: str, **pod_spec: Any) -> Object:
     """What makes pods labelled app=web, none yet where that can be said."""
-    spec: Object = {"containers": [{"name": "app", "image": "x"}], **pod_spec}
+    spec = raw_pod(**pod_spec)["spec"]
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     inside: Object = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
     match kind:

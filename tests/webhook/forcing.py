@@ -16,6 +16,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
@@ -45,13 +46,7 @@ _KUBECTLS_OWN = "Immediate deletion does not wait"
 
 def make_pod(name: str, namespace: str, node: str, **spec: Any) -> Object:
     """A bare pod, bound to a node unless that has no name."""
-    bound = {"nodeName": node} if node else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {"containers": [{"name": "app", "image": "x"}], **bound, **spec},
-    }
+    return raw_pod(name, namespace, labels={"app": name}, **{"nodeName": node, **spec})
 
 
 def thinned(*axes: Sequence[Any], held_by: str) -> list[Any]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tests.objects import raw_container, raw_pod
 from webhook.response import Answer, encode_answer
 
 __all__ = [
@@ -55,25 +56,20 @@ def pod_object(
         owner: The reference to its controller.
         spec: Fields of ``spec``; None leaves out one that is usually there.
     """
-    named = {"name": name} if name else {"generateName": "web-"}
-    metadata: Object = {
-        **named,
-        "namespace": namespace,
-        "labels": dict(labels or {}),
-        "annotations": dict(annotations or {}),
+    metadata = {
+        **({"name": name} if name else {"name": None, "generateName": "web-"}),
+        "annotations": annotations or {},
+        "ownerReferences": None if owner is None else [owner],
     }
-    if owner is not None:
-        metadata["ownerReferences"] = [dict(owner)]
-    defaults = {
-        "containers": [{"name": "app", "image": "registry.example.com/app:1", "resources": {}}],
+    defaults: Object = {
+        "containers": [raw_container(resources={})],
         "priority": 0,
         "preemptionPolicy": "PreemptLowerPriority",
         "schedulerName": "default-scheduler",
         "terminationGracePeriodSeconds": 30,
     }
-    set_fields = {field: value for field, value in {**defaults, **spec}.items() if value is not None}
     status = {"phase": "Pending", "qosClass": "BestEffort"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": set_fields, "status": status}
+    return raw_pod(namespace=namespace, labels=labels or {}, metadata=metadata, status=status, **{**defaults, **spec})
 
 
 def controlled_by(owner: Mapping[str, Any]) -> Object:

@@ -15,6 +15,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority, Credential
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.reviews import create_review, pod_object
@@ -166,7 +167,7 @@ def wait_until_asked(control_plane: ControlPlane, namespace: str, server: DemoSe
         create_pod(control_plane, namespace, f"try-{next(numbers)}")
         return server.metric(reviews) > before
 
-    control_plane.wait_for(asked, "the server is asked")
+    wait_for(asked, "the server is asked")
 
 
 @pytest.mark.controlplane
@@ -194,7 +195,7 @@ def test_the_api_server_shows_a_certificate_of_another_name(
                 return error.message
             return ""
 
-        message = control_plane.wait_for(refused, "a pod is refused")
+        message = wait_for(refused, "a pod is refused")
     assert f"common name {NAME} is not one of --client-name" in message
 
 

@@ -13,6 +13,7 @@ import yaml
 from podrules.cluster.client import ClientTransport
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_node, raw_pod
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.installation import ZONE, chart_values
 from webhook.audit import Audit, Unpatched
@@ -65,13 +66,12 @@ def audited(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
     control_plane.api.create(configuration)
     yield namespace
     control_plane.api.delete(configuration)
-    control_plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "audit-node"}})
+    control_plane.api.delete(raw_node("audit-node"))
 
 
 def _pod(namespace: str, name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
-    metadata: Object = {"name": name, "namespace": namespace, "labels": {"app": "web"} | (labels or {})}
-    wanted = {"containers": [{"name": "app", "image": "x"}], "schedulerName": "nobody"} | spec
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": wanted}
+    own = {"app": "web"} | (labels or {})
+    return raw_pod(name, namespace, labels=own, **{"schedulerName": "nobody", **spec})
 
 
 def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:

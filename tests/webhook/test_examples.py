@@ -14,8 +14,9 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.e2e.objects import make_class
 from tests.golden import check
+from tests.objects import raw_pod, raw_priority_class
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import Installation
 from tests.webhook.pages import typed
@@ -27,19 +28,15 @@ VALUES: Final = re.compile(r"<!-- webhook values -->\n```yaml\n(.*?)```\n", re.D
 NAMESPACE: Final = re.compile(r"<!-- webhook namespace -->\n```yaml\n(.*?)```\n", re.DOTALL)
 COMMANDS: Final = re.compile(r"(<!-- webhook rules -->\n```\n)(.*?)(```\n)", re.DOTALL)
 NAMESPACES: Final = ("shop", "team-a", "data")
-SPEC: Final[Object] = {"containers": [{"name": "app", "image": "registry.example.com/web:1"}]}
-
-
 BOUND: Final[Object] = {"nodeName": "node-1", "priorityClassName": "shop-low"}
 
 
 def _pod(name: str, **spec: Any) -> Object:
-    metadata = {"name": name, "labels": {"app": "web"}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**SPEC, **spec}}
+    return raw_pod(name, labels={"app": "web"}, **spec)
 
 
 def _deployment(name: str, **spec: Any) -> Object:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {**SPEC, **spec}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": raw_pod(**spec)["spec"]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -82,7 +79,7 @@ def cluster(
         named = (*NAMESPACES, *(entry["metadata"]["name"] for entry in namespaces))
         for name in (*named, "qos-system"):
             running.create_namespace(name)
-        running.apply([make_class("shop-low", 10), make_class("shop-high", 1000)])
+        running.apply([raw_priority_class("shop-low", 10), raw_priority_class("shop-high", 1000)])
         running.create_node("node-1", labels={"topology.kubernetes.io/zone": "a"})
         running.apply(namespaces)
         running.apply([_service(name) for name in named])
@@ -94,7 +91,7 @@ def cluster(
             replica = installation.start_replica()
             balancer.add(replica.port)
             try:
-                running.wait_for(lambda: _is_asked(running), "the webhook is asked")
+                wait_for(lambda: _is_asked(running), "the webhook is asked")
                 yield running
             finally:
                 stop_all([replica.process], timeout=2)

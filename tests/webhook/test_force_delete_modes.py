@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import delete_review, eviction_review, pod_object
 from webhook.handlers import validate
@@ -17,14 +18,12 @@ from webhook.settings import ForceDeletion, ForceDeletionMode
 Object = dict[str, Any]
 UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
 CONFIRM = "kubectl-qos.io/confirm-force-delete"
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "node-1"},
-    "status": {"conditions": [{"type": "Ready", "status": "True"}]},
-}
-SILENT = NODE | {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-OUT_OF_SERVICE = NODE | {"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]}}
+READY = [raw_condition("Ready")]
+NODE = raw_node("node-1", conditions=READY)
+SILENT = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")])
+OUT_OF_SERVICE = raw_node(
+    "node-1", conditions=READY, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+)
 RISK = "db on node-1: its processes may run on, and nobody replaces it"
 COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
 EXEMPT = [

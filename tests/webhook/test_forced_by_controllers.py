@@ -16,6 +16,7 @@ import pytest
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_condition, raw_node
 from tests.waiting import wait_for
 from tests.webhook.forcing import Cluster, make_pod, serving
 
@@ -90,9 +91,8 @@ def pod(cluster: Cluster, namespace: str) -> Object:
 def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cluster: Cluster, pod: Object) -> None:
     """It looks every 20 s."""
     api = cluster.control_plane.api
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": pod["spec"]["nodeName"]}}
-    ready = [{"type": "Ready", "status": "Unknown"}]
-    api.patch(node, {"status": {"conditions": ready}}, subresource="status")
+    node = raw_node(pod["spec"]["nodeName"], conditions=[raw_condition("Ready", "Unknown")])
+    api.patch(node, {"status": node["status"]}, subresource="status")
     api.delete(pod)
     cluster.kubectl(
         "taint", "nodes", pod["spec"]["nodeName"], "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"

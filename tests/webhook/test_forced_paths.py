@@ -11,6 +11,7 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
 from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, PATHS, Cluster, make_pod, serving, thinned, warnings
 
 pytestmark = pytest.mark.controlplane
@@ -258,9 +259,9 @@ def test_F2_label_comes_before_the_configuration_and_its_change_is_seen(
 
     assert not refused()
     cluster.kubectl("label", "namespace", LABELLED, f"{MODE}=confirm", "--overwrite")
-    cluster.control_plane.wait_for(refused, "it is to be confirmed")
+    wait_for(refused, "it is to be confirmed")
     cluster.kubectl("label", "namespace", LABELLED, f"{MODE}=warn", "--overwrite")
-    cluster.control_plane.wait_for(lambda: not refused(), "it is only warned of")
+    wait_for(lambda: not refused(), "it is only warned of")
 
 
 def test_F2_label_that_is_no_mode_warns_and_says_so(cluster: Cluster, make: Callable[..., Object]) -> None:
@@ -335,7 +336,7 @@ def test_F2_kubelets_last_delete_is_neither_hindered_nor_warned(
         assert warnings(done) == []
         return done.returncode == 0
 
-    cluster.control_plane.wait_for(deleted, "the authorizer knows that the pod is the node's")
+    wait_for(deleted, "the authorizer knows that the pod is the node's")
     assert cluster.pod(pod) is None
 
 

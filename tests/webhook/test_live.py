@@ -14,6 +14,8 @@ import pytest
 from tests.controlplane.certificates import Authority
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import probe, start_on_free_port, stop_all
+from tests.objects import raw_pod
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -73,12 +75,7 @@ def warned(control_plane: ControlPlane, webhook: dict[str, Any], namespace: str)
 def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Any], warned: None) -> dict[str, Any]:
     """A bare pod on a node, in a namespace that the webhook watches."""
     node = make_node(capacity={"cpu": "4", "memory": "8Gi", "pods": "110"})["metadata"]["name"]
-    made = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "db", "namespace": namespace},
-        "spec": {"nodeName": node, "containers": [{"name": "db", "image": "x"}]},
-    }
+    made = raw_pod("db", namespace, nodeName=node)
     control_plane.apply([made])
     api = control_plane.api
 
@@ -87,7 +84,7 @@ def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., An
         api.request("DELETE", api.path("v1", "Pod", namespace, "db"), options)
         return bool(api.warnings)
 
-    control_plane.wait_for(asked, "the webhook is asked")
+    wait_for(asked, "the webhook is asked")
     return made
 
 

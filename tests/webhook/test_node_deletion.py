@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import controlled_by, node_deletion_review, pod_object
 from webhook.handlers import validate
@@ -26,12 +27,11 @@ OFF = (
 def make_node(
     *, ready: str = "True", annotations: Mapping[str, str] | None = None, finalizers: Iterable[str] = ()
 ) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "node-1", "uid": UID, "annotations": annotations or {}, "finalizers": list(finalizers)},
-        "status": {"conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-21T03:02:56Z"}]},
-    }
+    return raw_node(
+        "node-1",
+        metadata={"uid": UID, "annotations": annotations, "finalizers": list(finalizers)},
+        conditions=[raw_condition("Ready", ready, lastTransitionTime="2026-11-21T03:02:56Z")],
+    )
 
 
 def make_pod(name: str, kind: str = "", *, namespace: str = "shop", phase: str = "Running", **spec: Any) -> Object:

@@ -27,8 +27,10 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.demo import as_written, service_account
+from tests.controlplane.demo import as_written
 from tests.golden import check
+from tests.objects import raw_pod, raw_service_account
+from tests.waiting import wait_for
 from webhook.app import create_app
 from webhook.backend import Backend
 from webhook.demo.__main__ import main
@@ -122,7 +124,7 @@ def demo_api_server(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
             else:
                 running.api.create(as_written(entry))
             if entry["kind"] == "Namespace":
-                running.apply([service_account(entry["metadata"]["name"])])
+                running.apply([raw_service_account(entry["metadata"]["name"])])
         yield running
 
 
@@ -169,13 +171,13 @@ def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Pat
     ]
     demo_api_server.apply(configurations)
     api = demo_api_server.api
-    probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "app", "image": "x"}]}}
+    probe = raw_pod("probe")
 
     def asked() -> bool:
         api.request("POST", api.path("v1", "Pod", "shop"), probe, query={"dryRun": "All"})
         return {path for path, _ in recorder.calls} == {"/mutate", "/validate"}
 
-    demo_api_server.wait_for(asked, "the recorder is asked")
+    wait_for(asked, "the recorder is asked")
     yield recorder
     for entry in configurations:
         demo_api_server.api.delete(entry)

@@ -12,7 +12,8 @@ import pytest
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.e2e.objects import make_class
+from tests.objects import raw_priority_class
+from tests.waiting import wait_for
 from tests.webhook.asking import (
     WORKLOADS,
     Asked,
@@ -52,9 +53,9 @@ LENIENT_VALUES = {
 def classes(control_plane: ControlPlane) -> Iterator[None]:
     """Three classes."""
     made = (
-        make_class("rules-low", 10),
-        make_class("rules-never", 20, preemptionPolicy="Never"),
-        make_class("rules-high", 1000),
+        raw_priority_class("rules-low", 10),
+        raw_priority_class("rules-never", 20, preemptionPolicy="Never"),
+        raw_priority_class("rules-high", 1000),
     )
     with control_plane.holding(made):
         yield
@@ -88,7 +89,7 @@ def _installed(
             return bool(made["spec"]["priority"] == 10) and warned
 
         try:
-            control_plane.wait_for(answers, "the webhook is asked")
+            wait_for(answers, "the webhook is asked")
             yield asked
         finally:
             installation.uninstall()
@@ -161,7 +162,7 @@ def test_P1_configuration_gives_the_default_class_and_a_label_another(usual: Ask
         made = usual.control_plane.api.request("POST", path, make_pod(namespace, "next"), query={"dryRun": "All"})
         return priority_of(made["spec"]) == ("rules-never", 20, "Never")
 
-    usual.control_plane.wait_for(follows_the_label, "the label is seen")
+    wait_for(follows_the_label, "the label is seen")
 
 
 def test_P1_default_class_of_a_controllers_pods(usual: Asked) -> None:
@@ -175,7 +176,7 @@ def test_P1_default_class_of_a_controllers_pods(usual: Asked) -> None:
 @pytest.fixture
 def global_default(control_plane: ControlPlane) -> Iterator[str]:
     """A global default, for as short as possible: it is everybody's."""
-    made = make_class("rules-global", 5, globalDefault=True)
+    made = raw_priority_class("rules-global", 5, globalDefault=True)
     control_plane.apply([made])
     path = control_plane.api.path("v1", "Pod", "default")
 
@@ -184,10 +185,10 @@ def global_default(control_plane: ControlPlane) -> Iterator[str]:
         found: int = control_plane.api.request("POST", path, pod, query={"dryRun": "All"})["spec"]["priority"]
         return found
 
-    control_plane.wait_for(lambda: priority() == 5, "the API server goes by the global default")
+    wait_for(lambda: priority() == 5, "the API server goes by the global default")
     yield "rules-global"
     control_plane.api.delete(made)
-    control_plane.wait_for(lambda: priority() == 0, "the global default is forgotten")
+    wait_for(lambda: priority() == 0, "the global default is forgotten")
 
 
 def test_P1_default_of_the_namespace_comes_before_the_global_one(usual: Asked, global_default: str) -> None:
@@ -205,7 +206,7 @@ def test_P1_default_of_the_namespace_comes_before_the_global_one(usual: Asked, g
         return priority_of(made["spec"])[0] == "rules-low"
 
     # Until the webhook has heard of the new global default, it takes it for the author's choice.
-    usual.control_plane.wait_for(known, "the webhook knows the global default")
+    wait_for(known, "the webhook knows the global default")
     usual.create(*pods)
     assert [priority_of(usual.stored(pod))[:2] for pod in pods] == [
         ("rules-low", 10),
@@ -225,7 +226,7 @@ def test_P1_default_class_that_does_not_exist_is_told_and_hinders_nobody(usual: 
 
 def test_P1_class_made_a_moment_ago_is_given(usual: Asked) -> None:
     for number in range(5):
-        made = make_class(f"rules-new-{number}", 30 + number)
+        made = raw_priority_class(f"rules-new-{number}", 30 + number)
         usual.control_plane.apply([made])
         namespace = usual.namespace(
             f"new-{number}", labels={"kubectl-qos.io/default-priority-class": f"rules-new-{number}"}
@@ -291,7 +292,7 @@ def test_P1_pods_of_a_template_that_is_warned_of_are_refused(usual: Asked) -> No
         reasons = [event["message"] for event in events if event["reason"] == "FailedCreate"]
         return any("PriorityClass rules-high is not allowed" in reason for reason in reasons)
 
-    usual.control_plane.wait_for(told, "the event of the ReplicaSet")
+    wait_for(told, "the event of the ReplicaSet")
     assert usual.control_plane.api.list_items("v1", "Pod", namespace) == []
 
 
@@ -303,7 +304,7 @@ def test_P1_quota_counts_the_class_that_was_filled_in(usual: Asked) -> None:
     for name in ("rules-low", "rules-high"):
         usual.limit(namespace, name, 0)
     usual.raise_limit(namespace, "rules-low", 1)
-    usual.control_plane.wait_for(lambda: usual.refuses_more(namespace, "rules-high"), "the other quota holds")
+    wait_for(lambda: usual.refuses_more(namespace, "rules-high"), "the other quota holds")
     usual.create(make_pod(namespace))
     assert usual.used(namespace, "rules-low") == "1"
     assert "exceeded quota: rules-low" in usual.create(make_pod(namespace, "second"), check=False)
@@ -367,7 +368,7 @@ def test_P1_template_that_was_stored_before_can_be_scaled_changed_and_deleted(st
     """The class goes away later: nobody may be kept from cleaning up, finalizers least of all."""
     control_plane = strict.control_plane
     namespace = strict.namespace("stored")
-    made = make_class("rules-passing", 40)
+    made = raw_priority_class("rules-passing", 40)
     control_plane.apply([made])
     workload = make_workload("Deployment", namespace, priorityClassName="rules-passing")
     workload["metadata"]["finalizers"] = ["example.com/keep"]
@@ -378,7 +379,7 @@ def test_P1_template_that_was_stored_before_can_be_scaled_changed_and_deleted(st
     def said() -> str:
         return strict.apply(workload)
 
-    assert "no PriorityClass with name rules-passing" in control_plane.wait_for(said, "the class is forgotten")
+    assert "no PriorityClass with name rules-passing" in wait_for(said, "the class is forgotten")
     control_plane.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=1")
     control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--wait=false")
     control_plane.kubectl(
@@ -389,9 +390,7 @@ def test_P1_template_that_was_stored_before_can_be_scaled_changed_and_deleted(st
 def test_P1_template_without_a_class_is_judged_by_its_default(strict: Asked, global_default: str) -> None:
     workload = make_workload("Deployment", strict.namespace("limited"))
 
-    said = strict.control_plane.wait_for(
-        lambda: _dry_run(strict, workload, check=False), "the webhook knows the global default"
-    )
+    said = wait_for(lambda: _dry_run(strict, workload, check=False), "the webhook knows the global default")
     assert f"PriorityClass {global_default} is not allowed in namespace strict-limited (allowed: rules-low)" in said
 
 
@@ -422,7 +421,7 @@ def test_S4_system_defaults_are_written_when_asked_for_and_revisions_count_toget
     strict.pods_of(namespace)
     template_of(workload)["spec"]["containers"][0]["image"] = "y"
     strict.apply(workload)
-    strict.control_plane.wait_for(lambda: len(strict.pods_of(namespace)) == 2, "a pod of the next revision")
+    wait_for(lambda: len(strict.pods_of(namespace)) == 2, "a pod of the next revision")
     pods = strict.pods_of(namespace)
     assert len({pod["metadata"]["labels"]["pod-template-hash"] for pod in pods}) == 2
     for pod in pods:
@@ -436,7 +435,7 @@ def test_S4_configuration_gives_a_namespace_its_own_constraints_or_none(usual: A
     racks, plain = usual.namespace("racks"), usual.namespace("plain-old")
     usual.create(make_service(plain), make_service(racks))
     # The last one that was made: then it knows of both.
-    usual.control_plane.wait_for(lambda: _eventually(usual, racks, RACK), "the Services are known")
+    wait_for(lambda: _eventually(usual, racks, RACK), "the Services are known")
     usual.create(make_pod(racks), make_pod(plain))
     assert usual.stored(make_pod(racks))["topologySpreadConstraints"] == [with_labels(RACK, {"app": "web"})]
     assert "topologySpreadConstraints" not in usual.stored(make_pod(plain))
@@ -455,15 +454,16 @@ def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usu
     annotation = "kubectl-qos.io/default-topology-spread-constraints"
     namespace = usual.namespace("annotated", annotations={annotation: json.dumps([HOST])})
     usual.create(make_service(namespace))
-    wait = usual.control_plane.wait_for
-    wait(lambda: _eventually(usual, namespace, HOST), "the annotation is seen")
+    wait_for(lambda: _eventually(usual, namespace, HOST), "the annotation is seen")
 
     usual.control_plane.kubectl("annotate", "namespace", namespace, "--overwrite", f'{annotation}=[{{"maxSkew": 0}}]')
     warning = f"namespace {namespace}: annotation {annotation} is ignored: defaultConstraints[0].maxSkew"
-    wait(lambda: _eventually(usual, namespace, ZONE, warning), "the mistake is told, and the cluster's defaults count")
+    wait_for(
+        lambda: _eventually(usual, namespace, ZONE, warning), "the mistake is told, and the cluster's defaults count"
+    )
 
     usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
-    wait(lambda: _eventually(usual, namespace, None), "the label is seen")
+    wait_for(lambda: _eventually(usual, namespace, None), "the label is seen")
 
 
 # What people are told
@@ -485,7 +485,7 @@ def _dry_run(asked: Asked, entry: Object, *, check: bool = True) -> str:
 
 def _said(asked: Asked, entry: Object, expected: str) -> None:
     """Waits until exactly this is said of an object: what the webhook knows comes by watches."""
-    asked.control_plane.wait_for(lambda: _dry_run(asked, entry) == expected, f"{asked.name}: {expected}")
+    wait_for(lambda: _dry_run(asked, entry) == expected, f"{asked.name}: {expected}")
 
 
 def test_A_defaults_are_told_only_when_asked_for(usual: Asked, strict: Asked) -> None:
@@ -538,6 +538,6 @@ def test_A_constraint_of_a_key_that_no_node_has_is_warned_of(
         def told(pod: Object = pod, words: str = words) -> bool:
             return _dry_run(usual, pod).startswith(words)
 
-        usual.control_plane.wait_for(told, "the node is seen, and that none has the label")
+        wait_for(told, "the node is seen, and that none has the label")
         said = _dry_run(strict, make_pod("strict-probe", priorityClassName="rules-low", topologySpreadConstraints=own))
         assert said == ""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import controlled_by, create_review, pod_object, update_review, workload_object
 from webhook.handlers import validate
@@ -30,7 +31,7 @@ def labels(**matched: str) -> Object:
 
 
 def node(name: str, *keys: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": dict.fromkeys(keys, "x")}}
+    return raw_node(name, dict.fromkeys(keys, "x"))
 
 
 def told(*constraints: Object, nodes: tuple[Object, ...] = (), options: Options | None = None) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import Response
 from podrules.reachability import Reach
 from podrules.volumes import WriterLock
+from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import controlled_by, delete_review, pod_object
 from webhook.cluster import live_sources
@@ -33,15 +34,8 @@ ATTACHMENT = "csi-e4efef6e0a2e65fab2d508c20ed34b7cd5bfba299a3c1a03823dd0795de11c
 
 
 def make_node(*, ready: str = "True", since: str = "2026-11-21T03:02:56Z", taint: str = "") -> Object:
-    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": since}]
-    spec = {"taints": [{"key": taint, "effect": "NoExecute"}]} if taint else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": NODE},
-        "spec": spec,
-        "status": {"conditions": conditions},
-    }
+    conditions = [raw_condition("Ready", ready, lastTransitionTime=since)]
+    return raw_node(NODE, conditions=conditions, taints=[{"key": taint, "effect": "NoExecute"}] if taint else None)
 
 
 def make_lease(renewed: str | None) -> Object:

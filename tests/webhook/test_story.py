@@ -16,7 +16,8 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.e2e.objects import make_class
+from tests.objects import raw_node, raw_pod, raw_priority_class, raw_workload
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
@@ -29,12 +30,7 @@ HOW = "check first: kubectl qos explain pod/{name} -n {namespace}"
 
 
 def _pod(name: str, namespace: str, **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {"containers": [{"name": "app", "image": "x"}], **spec},
-    }
+    return raw_pod(name, namespace, labels={"app": name}, **spec)
 
 
 def _service(name: str, namespace: str) -> Object:
@@ -46,21 +42,10 @@ def _service(name: str, namespace: str) -> Object:
     }
 
 
-def _workload(kind: str, name: str, namespace: str, *, api_version: str = "apps/v1", **pod_spec: Any) -> Object:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": {"app": name}},
-            **({"serviceName": name} if kind == "StatefulSet" else {}),
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "app", "image": "x"}], **pod_spec},
-            },
-        },
-    }
+def _workload(kind: str, name: str, namespace: str, **pod_spec: Any) -> Object:
+    pod_spec = raw_pod(**pod_spec)["spec"]
+    service = name if kind == "StatefulSet" else None
+    return raw_workload(kind, name, namespace, pod_spec=pod_spec, replicas=1, serviceName=service)
 
 
 class Story:
@@ -93,7 +78,7 @@ def yaml_of(*objects: Object) -> str:
 @pytest.fixture(scope="module")
 def classes(control_plane: ControlPlane) -> Iterator[None]:
     """Two classes of the shop, which the replica finds there when it starts."""
-    made = [make_class("shop-high", 1000, preemptionPolicy="Never"), make_class("shop-low", 10)]
+    made = [raw_priority_class("shop-high", 1000, preemptionPolicy="Never"), raw_priority_class("shop-low", 10)]
     with control_plane.holding(made):
         yield
 
@@ -115,7 +100,7 @@ def story(
             replicas.append(installation.start_replica())
             balancer.add(replicas[0].port)
             told = Story(control_plane, installation, balancer)
-            control_plane.wait_for(told.answers, "the webhook is asked")
+            wait_for(told.answers, "the webhook is asked")
             yield told
         finally:
             installation.uninstall()
@@ -136,7 +121,7 @@ def create(control_plane: ControlPlane) -> Callable[..., str]:
 def service(control_plane: ControlPlane, namespace: str, create: Callable[..., str]) -> None:
     """A Service of pods labelled app=web, of which the webhook has heard."""
     create(_service("web", namespace))
-    control_plane.wait_for(lambda: _tried(control_plane, _pod("web", namespace)), "the Service is known")
+    wait_for(lambda: _tried(control_plane, _pod("web", namespace)), "the Service is known")
 
 
 def _stored(control_plane: ControlPlane, pod: Object) -> Object:
@@ -151,7 +136,7 @@ def _pod_of(control_plane: ControlPlane, namespace: str, app: str) -> Object:
         pods = control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={app}")
         return pods[0] if pods else None
 
-    return control_plane.wait_for(found, f"a pod of {app}")
+    return wait_for(found, f"a pod of {app}")
 
 
 def _with(constraint: Object, labels: dict[str, str]) -> Object:
@@ -208,7 +193,7 @@ def test_S4_pod_of_a_deployment_is_spread_with_its_revision(
 
 def test_S4_namespace_can_opt_out(control_plane: ControlPlane, namespace: str, service: None) -> None:
     control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
-    control_plane.wait_for(lambda: not _tried(control_plane, _pod("web", namespace)), "the label is seen")
+    wait_for(lambda: not _tried(control_plane, _pod("web", namespace)), "the label is seen")
 
 
 def test_mirror_pods_are_never_touched(
@@ -231,17 +216,17 @@ def test_P1_unknown_class_of_a_pod_is_refused(namespace: str, create: Callable[.
 
 
 @pytest.mark.parametrize(
-    ("kind", "api_version", "path"),
+    ("kind", "path"),
     [
-        pytest.param("Deployment", "apps/v1", "spec.template.spec", id="Deployment"),
-        pytest.param("StatefulSet", "apps/v1", "spec.template.spec", id="StatefulSet"),
-        pytest.param("CronJob", "batch/v1", "spec.jobTemplate.spec.template.spec", id="CronJob"),
+        pytest.param("Deployment", "spec.template.spec", id="Deployment"),
+        pytest.param("StatefulSet", "spec.template.spec", id="StatefulSet"),
+        pytest.param("CronJob", "spec.jobTemplate.spec.template.spec", id="CronJob"),
     ],
 )
 def test_P1_unknown_class_of_a_workload_is_warned_of(
-    namespace: str, create: Callable[..., str], classes: None, kind: str, api_version: str, path: str
+    namespace: str, create: Callable[..., str], classes: None, kind: str, path: str
 ) -> None:
-    workload = _workload(kind, "web", namespace, api_version=api_version, priorityClassName="shop-hihg")
+    workload = _workload(kind, "web", namespace, priorityClassName="shop-hihg")
     if kind == "CronJob":
         template = workload["spec"]["template"]
         template["spec"]["restartPolicy"] = "Never"
@@ -281,7 +266,7 @@ def bound(control_plane: ControlPlane, make_node: Callable[..., Object]) -> Call
             pods = control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={name}")
             return pods[0] if pods and pods[0]["spec"].get("nodeName") else None
 
-        return control_plane.wait_for(found, f"a bound pod of {name}")
+        return wait_for(found, f"a bound pod of {name}")
 
     return bound
 
@@ -366,8 +351,7 @@ def silence(control_plane: ControlPlane, own_node: str) -> Callable[[], None]:
             "message": "Kubelet stopped posting",
         }
         conditions = [{**ready, "lastTransitionTime": SILENT_SINCE, "lastHeartbeatTime": SILENT_SINCE}]
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": own_node}}
-        control_plane.api.patch(node, {"status": {"conditions": conditions}}, subresource="status")
+        control_plane.api.patch(raw_node(own_node), {"status": {"conditions": conditions}}, subresource="status")
 
     return silence
 
@@ -386,7 +370,7 @@ def test_F5_silent_node(
         f"db-0 on {own_node}, silent since 2026-01-01 03:02:56 UTC: "
         "StatefulSet db promises at most one, but a second may start while it still runs"
     )
-    control_plane.wait_for(lambda: force("db-0", namespace, "--dry-run=server")[0] == line, "the silence is seen")
+    wait_for(lambda: force("db-0", namespace, "--dry-run=server")[0] == line, "the silence is seen")
     assert force("db-0", namespace)[0] == line
 
 
@@ -443,9 +427,9 @@ def test_upgrade_takes_effect_and_keeps_the_webhook_trusted(
         assert found
         return found
 
-    control_plane.wait_for(lambda: constraints() == [_with(ZONE, {"app": "web"})], "the new defaults are written")
+    wait_for(lambda: constraints() == [_with(ZONE, {"app": "web"})], "the new defaults are written")
     story.installation.upgrade(chart_values(story.balancer.port, ZONE, HOST))
-    control_plane.wait_for(lambda: len(constraints()) == 2, "the old defaults are written again")
+    wait_for(lambda: len(constraints()) == 2, "the old defaults are written again")
 
 
 def test_uninstall_leaves_the_cluster_working(

@@ -13,7 +13,8 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.e2e.objects import make_class
+from tests.objects import raw_pod, raw_priority_class
+from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, chart_values
 
@@ -31,9 +32,9 @@ def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
         for namespace in (NAMESPACE, RELEASE_NAMESPACE):
             running.create_namespace(namespace)
         classes = (
-            make_class("shop-high", 1000, preemptionPolicy="Never"),
-            make_class("shop-low", 10),
-            make_class("shop-default", 100, globalDefault=True),
+            raw_priority_class("shop-high", 1000, preemptionPolicy="Never"),
+            raw_priority_class("shop-low", 10),
+            raw_priority_class("shop-default", 100, globalDefault=True),
         )
         # No plugin has to hear of them.
         running.api.apply(classes)
@@ -49,19 +50,14 @@ def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.
         replica = installation.start_replica()
         balancer.add(replica.port)
         try:
-            control_plane.wait_for(lambda: _is_asked(control_plane), "the webhook is asked")
+            wait_for(lambda: _is_asked(control_plane), "the webhook is asked")
             yield
         finally:
             stop_all([replica.process], timeout=2)
 
 
 def _pod(name: str, **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"containers": [{"name": "app", "image": "x"}], **spec},
-    }
+    return raw_pod(name, NAMESPACE, **spec)
 
 
 def _is_asked(control_plane: ControlPlane) -> bool:
@@ -113,5 +109,5 @@ def test_P1_another_priority_than_the_class_says_is_refused(control_plane: Contr
 def test_P1_class_made_a_moment_ago_is_resolved_and_not_refused(control_plane: ControlPlane) -> None:
     # The cache may or may not have it yet: either way the pod gets its priority.
     for number in range(1, 21):
-        control_plane.api.apply([make_class(f"new-{number}", number)])
+        control_plane.api.apply([raw_priority_class(f"new-{number}", number)])
         assert _dry_run(control_plane, _pod("web", priorityClassName=f"new-{number}"))["spec"]["priority"] == number

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.moved_time import MovedTime
@@ -338,12 +339,7 @@ class Fleet:
 
     def refusal(self) -> str:
         """Why a pod is refused now, or that it is not patched; empty when all is well."""
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "web", "namespace": self.namespace, "labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "app", "image": "x"}]},
-        }
+        pod = raw_pod("web", self.namespace, labels={"app": "web"})
         path = self.api.path("v1", "Pod", self.namespace)
         try:
             made = patiently(lambda: self.api.request("POST", path, pod, query={"dryRun": "All"}))

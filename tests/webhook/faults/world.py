@@ -20,6 +20,7 @@ from typing import Self
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
@@ -302,12 +303,7 @@ class Load:
 
 
 def _pod(name: str, namespace: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "app", "image": "x"}]},
-    }
+    return raw_pod(name, namespace, labels={"app": "web"})
 
 
 def _service(namespace: str) -> Object:
