@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
 from tests.webhook.installation import Installation
 
 __all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "scoped", "told"]
@@ -99,7 +100,7 @@ def in_effect(control_plane: ControlPlane) -> None:
     try:
         for prefix in ("Mutating", "Validating"):
             name = f"{prefix.lower()}-sentinel-{number}"
-            control_plane.wait_for(partial(_is_seen, control_plane, name), f"{name} is in effect")
+            wait_for(partial(_is_seen, control_plane, name), f"{name} is in effect")
     finally:
         for entry in sentinels:
             control_plane.api.delete(entry)

@@ -17,6 +17,8 @@ from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, PRODUCTION, Chart, o
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
+from tests.objects import raw_pod, raw_workload
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -25,25 +27,11 @@ CANNOT_BE_CALLED = "failed calling webhook"
 
 
 def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {"containers": [{"name": "app", "image": "app"}], **spec},
-    }
+    return raw_pod(name, namespace, labels={"app": name}, **spec)
 
 
 def make_deployment(namespace: str, **spec: Any) -> Object:
-    pod = make_pod(namespace, **spec)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod["spec"]},
-        },
-    }
+    return raw_workload("Deployment", "web", namespace, pod_spec=raw_pod(**spec)["spec"])
 
 
 def creation_refusal(control_plane: ControlPlane, obj: Object) -> str:
@@ -80,7 +68,7 @@ def applied(control_plane: ControlPlane, objects: Sequence[Object], watched: str
         for entry in reversed(objects):
             control_plane.api.delete(entry)
         pod = make_pod(watched, "probe")
-        control_plane.wait_for(lambda: not creation_refusal(control_plane, pod), "the webhooks are forgotten")
+        wait_for(lambda: not creation_refusal(control_plane, pod), "the webhooks are forgotten")
 
 
 # What is stored
@@ -117,12 +105,7 @@ def test_pods_are_admitted_where_only_restricted_ones_are(
     (deployment,), (account,) = of_kind("Deployment", objects), of_kind("ServiceAccount", objects)
     control_plane.apply([account])
     template = deployment["spec"]["template"]
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "one", "namespace": release_namespace, **template["metadata"]},
-        "spec": template["spec"],
-    }
+    pod = raw_pod("one", release_namespace, metadata=template["metadata"], **template["spec"])
     assert creation_refusal(control_plane, pod) == ""
     assert "violates PodSecurity" in creation_refusal(control_plane, make_pod(release_namespace))
 
@@ -208,12 +191,8 @@ def unanswered(
     validating = of_kind("ValidatingWebhookConfiguration", objects)
     pod = make_pod(namespace, "probe")
     with applied(control_plane, [*validating, *mutating], namespace):
-        control_plane.wait_for(
-            lambda: "pods.mutate.kubectl-qos.io" in creation_refusal(control_plane, pod), "pods are asked about"
-        )
-        control_plane.wait_for(
-            lambda: deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0), "deletions are asked about"
-        )
+        wait_for(lambda: "pods.mutate.kubectl-qos.io" in creation_refusal(control_plane, pod), "pods are asked about")
+        wait_for(lambda: deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0), "deletions are asked about")
         yield
 
 
@@ -251,7 +230,7 @@ def test_last_deletion_by_a_kubelet_is_not(control_plane: ControlPlane, unanswer
         assert CANNOT_BE_CALLED not in done.stderr
         return done.returncode == 0
 
-    control_plane.wait_for(deleted, "the authorizer knows that the pod is the node's")
+    wait_for(deleted, "the authorizer knows that the pod is the node's")
     assert not control_plane.api.list_items("v1", "Pod", namespace)
 
 
@@ -387,7 +366,7 @@ def running(
         control_plane.apply(rendered)
         # Nobody answers yet, so it can be seen that the API server asks.
         for entry, webhook in asked_about:
-            control_plane.wait_for(partial(is_refused, entry, by=webhook), f"{webhook} is asked")
+            wait_for(partial(is_refused, entry, by=webhook), f"{webhook} is asked")
         (deployment,) = of_kind("Deployment", chart.objects(values, namespace=release_namespace))
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
@@ -401,7 +380,7 @@ def running(
         process, _ = start_on_free_port(arguments, probe("/readyz"), log=log, timeout=120)
         try:
             for entry, webhook in asked_about:
-                control_plane.wait_for(partial(is_admitted, entry), f"the answers of {webhook} are trusted")
+                wait_for(partial(is_admitted, entry), f"the answers of {webhook} are trusted")
             yield Running(rendered, log)
         finally:
             stop_all([process], timeout=2)
@@ -431,8 +410,8 @@ def test_program_does_its_work_with_these_permissions(
         ]
         return bool(found) and found[0]["metadata"]["uid"] != secret["metadata"]["uid"]
 
-    control_plane.wait_for(made_again, "the Secret is made again")
-    control_plane.wait_for(
+    wait_for(made_again, "the Secret is made again")
+    wait_for(
         lambda: not creation_refusal(control_plane, make_pod(namespace)), "the API server trusts the new certificate"
     )
     assert "forbidden" not in running.log.read_text(encoding="utf-8").lower()
@@ -440,7 +419,7 @@ def test_program_does_its_work_with_these_permissions(
 
 def _new_pods_get_default_constraints(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.apply([make_deployment(namespace)])
-    (pod,) = control_plane.wait_for(
+    (pod,) = wait_for(
         lambda: control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web"), "there is a pod"
     )
     (constraint,) = pod["spec"]["topologySpreadConstraints"]

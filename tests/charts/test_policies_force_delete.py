@@ -12,6 +12,8 @@ import pytest
 from tests.charts.policies import installed, scoped, told
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_node
+from tests.waiting import wait_for
 from tests.webhook.asking import make_workload, path_of
 from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod
 
@@ -123,7 +125,7 @@ def test_F3_policy_says_what_the_owner_promises(
         workload["spec"]["replicas"] = 1
     api = people.control_plane.api
     api.create(workload)
-    (pod,) = people.control_plane.wait_for(lambda: api.list_items("v1", "Pod", namespace), "its pod")
+    (pod,) = wait_for(lambda: api.list_items("v1", "Pod", namespace), "its pod")
     name = pod["metadata"]["name"]
     (said,) = told(people.force("delete", pod, dry_run=True).stderr)
     promise = f"{kind} web {PROMISES[kind]} while it still runs"
@@ -274,7 +276,7 @@ def test_F2_policy_goes_by_the_mode_of_the_values_where_no_label_is(
     def warned() -> bool:
         return told(people.force("delete", pod, dry_run=True).stderr) == [warning("delete", pod)]
 
-    people.control_plane.wait_for(warned, "the label comes first")
+    wait_for(warned, "the label comes first")
 
 
 @pytest.mark.parametrize("path", ["delete", "eviction"])
@@ -328,7 +330,7 @@ def test_F2_policy_neither_hinders_nor_warns_kubelets(people: People, make: Call
         assert "AdmissionPolicy" not in done.stderr
         return done.returncode == 0
 
-    people.control_plane.wait_for(deleted, "the authorizer has learnt that the pod is the node's")
+    wait_for(deleted, "the authorizer has learnt that the pod is the node's")
     assert people.pod(pod) is None
 
 
@@ -394,7 +396,7 @@ def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People,
     def gone() -> bool:
         return not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
 
-    people.control_plane.wait_for(gone, "the namespace is gone")
+    wait_for(gone, "the namespace is gone")
 
 
 # Nodes, of which the pods cannot be told
@@ -412,7 +414,7 @@ def test_F1_policy_warns_of_a_node_that_was_not_drained_and_never_refuses(
     assert told(done.stderr) == [f"{node} is not cordoned, so it was not drained: {consequence}; {remedy}"]
     cloud = people.kubectl("delete", "node", node, "--dry-run=server", user="system:cloud-controller-manager")
     assert told(cloud.stderr) == []
-    finalized = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
+    finalized = raw_node(node)
     people.control_plane.api.patch(finalized, {"metadata": {"finalizers": ["example.com/drain"]}})
     assert told(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []
     people.control_plane.api.patch(finalized, {"metadata": {"finalizers": None}})

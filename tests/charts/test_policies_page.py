@@ -14,6 +14,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class
 from tests.golden import check
+from tests.objects import raw_pod
 from tests.webhook.installation import ZONE
 from tests.webhook.pages import typed
 
@@ -23,12 +24,10 @@ PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "policies.md"
 VALUES: Final = re.compile(r"<!-- policy values -->\n```yaml\n(.*?)```\n", re.DOTALL)
 COMMANDS: Final = re.compile(r"(<!-- policy rules -->\n```\n)(.*?)(```\n)", re.DOTALL)
 NAME: Final = "qos-webhook"
-SPEC: Final[Object] = {"containers": [{"name": "app", "image": "registry.example.com/web:1"}]}
 
 
 def _pod(name: str, **spec: Any) -> Object:
-    metadata = {"name": name, "labels": {"app": "web"}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**SPEC, **spec}}
+    return raw_pod(name, labels={"app": "web"}, **spec)
 
 
 MISTYPED: Final = {
@@ -40,7 +39,7 @@ MISTYPED: Final = {
         "template": {
             "metadata": {"labels": {"app": "web"}},
             "spec": {
-                **SPEC,
+                **raw_pod()["spec"],
                 "topologySpreadConstraints": [{**ZONE, "labelSelector": {"matchLabels": {"app": "wbe"}}}],
             },
         },

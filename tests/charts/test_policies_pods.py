@@ -15,6 +15,7 @@ from tests.charts.policies import GROUP, KINDS, dry_run, installed, scoped, told
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class
+from tests.waiting import wait_for
 from tests.webhook.asking import (
     WORKLOADS,
     Asked,
@@ -129,7 +130,7 @@ def test_A_type_checker_has_nothing_to_say(usual: Asked, strict: Asked, release:
         done = [entry for entry in found if "typeChecking" in entry.get("status", {})]
         return found if len(done) == len(found) else []
 
-    policies = usual.control_plane.wait_for(checked, "the policies are checked")
+    policies = wait_for(checked, "the policies are checked")
     assert len(policies) >= 8
     assert [entry["status"]["typeChecking"] for entry in policies] == [{}] * len(policies)
 
@@ -157,7 +158,7 @@ def test_P1_policy_gives_the_class_of_the_values_and_a_label_another(usual: Aske
     assert priority_of(admitted(usual, pod))[0] == "policy-high"
     del pod["spec"]["priorityClassName"]
     usual.control_plane.kubectl("label", "namespace", namespace, f"{DEFAULT_CLASS}=policy-never")
-    usual.control_plane.wait_for(lambda: priority_of(admitted(usual, pod))[0] == "policy-never", "the label is seen")
+    wait_for(lambda: priority_of(admitted(usual, pod))[0] == "policy-never", "the label is seen")
 
 
 def test_P1_policy_gives_a_controllers_pods_their_class(usual: Asked) -> None:
@@ -175,7 +176,7 @@ def test_P1_policy_puts_the_namespaces_default_before_the_global_one(usual: Aske
     made = make_class("policy-global", 5, globalDefault=True)
     control_plane.apply([made])
     try:
-        control_plane.wait_for(
+        wait_for(
             lambda: priority_of(admitted(usual, make_pod(other)))[0] == "policy-global", "it is the global default"
         )
         assert priority_of(admitted(usual, make_pod(labelled)))[:2] == ("policy-low", 10)
@@ -185,9 +186,7 @@ def test_P1_policy_puts_the_namespaces_default_before_the_global_one(usual: Aske
         )
     finally:
         control_plane.api.delete(made)
-        control_plane.wait_for(
-            lambda: priority_of(admitted(usual, make_pod(other)))[0] is None, "the global default is forgotten"
-        )
+        wait_for(lambda: priority_of(admitted(usual, make_pod(other)))[0] is None, "the global default is forgotten")
 
 
 def test_P1_policy_tells_of_a_default_class_that_does_not_exist_and_hinders_nobody(usual: Asked) -> None:
@@ -202,9 +201,7 @@ def test_P1_policy_gives_a_class_that_was_made_a_moment_ago(usual: Asked) -> Non
     namespace = usual.namespace("new", labels={DEFAULT_CLASS: "policy-new"})
     made = make_class("policy-new", 30)
     usual.control_plane.apply([made])
-    usual.control_plane.wait_for(
-        lambda: priority_of(admitted(usual, make_pod(namespace)))[:2] == ("policy-new", 30), "the class is given"
-    )
+    wait_for(lambda: priority_of(admitted(usual, make_pod(namespace)))[:2] == ("policy-new", 30), "the class is given")
     usual.control_plane.api.delete(made)
 
 
@@ -331,11 +328,11 @@ def test_P1_policy_lets_what_was_stored_before_be_changed_scaled_and_deleted(str
     workload = make_workload("Deployment", limited, priorityClassName="policy-high")
     workload["metadata"] |= {"name": "stored", "finalizers": ["example.com/keep"]}
     control_plane.kubectl("label", "namespace", limited, "asked-")
-    control_plane.wait_for(lambda: dry_run(strict.control_plane, workload) == [], "the rule is off")
+    wait_for(lambda: dry_run(strict.control_plane, workload) == [], "the rule is off")
     strict.create(workload)
     control_plane.kubectl("label", "namespace", limited, f"asked={STRICT}")
     workload["metadata"]["name"] = "probe"
-    control_plane.wait_for(lambda: dry_run(strict.control_plane, workload), "the rule is on")
+    wait_for(lambda: dry_run(strict.control_plane, workload), "the rule is on")
 
     workload["metadata"]["name"] = "stored"
     template_of(workload)["spec"]["containers"][0]["image"] = "y"
@@ -356,9 +353,7 @@ def _running(asked: Asked, namespace: str, kind: str) -> list[Object]:
     workload["spec"]["replicas"] = 2
     workload["spec"] |= {"podManagementPolicy": "Parallel"} if kind == "StatefulSet" else {}
     asked.create(workload)
-    return asked.control_plane.wait_for(
-        lambda: pods if len(pods := asked.pods_of(namespace)) == 2 else [], f"two pods of the {kind}"
-    )
+    return wait_for(lambda: pods if len(pods := asked.pods_of(namespace)) == 2 else [], f"two pods of the {kind}")
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"])
@@ -427,9 +422,7 @@ def test_S4_policy_tells_of_an_annotation_that_it_cannot_read(usual: Asked) -> N
         f"namespace {namespace}: annotation {ANNOTATION} is ignored: a policy cannot read it; "
         "use clusterDefaultConstraints.namespaces"
     )
-    usual.control_plane.wait_for(
-        lambda: dry_run(usual.control_plane, _owned(namespace)) == [words], "the annotation is told of"
-    )
+    wait_for(lambda: dry_run(usual.control_plane, _owned(namespace)) == [words], "the annotation is told of")
     own = _owned(namespace, topologySpreadConstraints=[with_labels(ZONE, {"app": "web"})])
     assert dry_run(usual.control_plane, own) == []
 
