@@ -24,6 +24,7 @@ from tests.bench.webhook_caches import measure_caches
 from tests.bench.webhook_pods import measure_creation
 from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, find_binaries
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_container, raw_pod
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RUNS: Final = 21
@@ -96,19 +97,8 @@ def _webhook(binaries: Binaries, folder: Path) -> bool:
 def _fill(control_plane: ControlPlane) -> None:
     control_plane.create_namespace(NAMESPACE)
     control_plane.create_node("bench-node", {"cpu": "4", "memory": "16Gi", "pods": "110"})
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "web", "namespace": NAMESPACE},
-        "spec": {
-            "nodeName": "bench-node",
-            "containers": [
-                {"name": "app", "image": "x", "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}}},
-                {"name": "helper", "image": "x"},
-            ],
-        },
-    }
-    control_plane.apply([pod])
+    containers = [raw_container(requests={"cpu": "250m", "memory": "256Mi"}), raw_container("helper")]
+    control_plane.apply([raw_pod("web", NAMESPACE, containers=containers, nodeName="bench-node")])
 
 
 def _installed(folder: Path) -> Path:

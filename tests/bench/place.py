@@ -35,6 +35,7 @@ from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.bench.placement import HOST, PODS_PER_NODE, ZONE, make_cluster
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_container, raw_pod
 
 __all__ = ["measure_place"]
 
@@ -112,13 +113,13 @@ def _pod(*, spread: bool) -> dict[str, Any]:
     requests = {"cpu": "100m", "memory": "128Mi"}
     selector = {"matchLabels": {"app": "wanted"}}
     hard = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
-    container = {"name": "app", "image": "registry/app-1:v1", "resources": {"requests": requests}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "wanted", "namespace": "default", "labels": {"app": "wanted"}},
-        "spec": {"containers": [container], "topologySpreadConstraints": [hard] if spread else []},
-    }
+    return raw_pod(
+        "wanted",
+        "default",
+        labels={"app": "wanted"},
+        containers=[raw_container(requests=requests, image="registry/app-1:v1")],
+        topologySpreadConstraints=[hard] if spread else None,
+    )
 
 
 def _beside(binaries: Binaries, scripts: Path) -> bool:

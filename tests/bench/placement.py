@@ -25,6 +25,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import filter_nodes, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
+from tests.objects import raw_container, raw_pod
 
 __all__ = ["HOST", "PODS_PER_NODE", "ZONE", "make_cluster", "measure_placement"]
 
@@ -132,14 +133,16 @@ def _pod(app: str) -> Pod:
     selector = {"matchLabels": {"app": app}}
     hard = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
     soft = {"maxSkew": 2, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
-    requests = {"requests": {"cpu": "500m", "memory": "1Gi"}}
-    spec = {
-        "containers": [{"name": "app", "image": "registry/app-1:v1", "resources": requests}],
-        "topologySpreadConstraints": [hard, soft],
-        "affinity": _apart(app),
-    }
-    metadata = {"name": "new", "namespace": "default", "uid": "new", "labels": {"app": app}}
-    return from_object({"metadata": metadata, "spec": spec}, Pod)
+    pod = raw_pod(
+        "new",
+        "default",
+        uid="new",
+        labels={"app": app},
+        containers=[raw_container(requests={"cpu": "500m", "memory": "1Gi"}, image="registry/app-1:v1")],
+        topologySpreadConstraints=[hard, soft],
+        affinity=_apart(app),
+    )
+    return from_object(pod, Pod)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tests.bench.webhook_servers import Server, build_peer, kept, ours, peer, pr
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
 
 __all__ = ["measure_creation"]
 
@@ -84,14 +85,14 @@ def _round(control_plane: ControlPlane, folder: Path, server: Server | None) -> 
     configuration = _configuration(folder, server) if server else None
     if configuration is not None:
         control_plane.apply([configuration])
-        control_plane.wait_for(lambda: _is_asked(control_plane, folder), "the webhook is asked")
+        wait_for(lambda: _is_asked(control_plane, folder), "the webhook is asked")
     try:
         _create(control_plane, folder, WARM_UP, constraints=server is not None)
         result = _create(control_plane, folder, PODS, constraints=server is not None)
     finally:
         if configuration is not None:
             control_plane.api.delete(configuration)
-            control_plane.wait_for(lambda: not _is_asked(control_plane, folder), "the webhook is forgotten")
+            wait_for(lambda: not _is_asked(control_plane, folder), "the webhook is forgotten")
         path = control_plane.api.path("v1", "Pod", _NAMESPACE)
         control_plane.api.request("DELETE", path, query={"gracePeriodSeconds": "0"})
     return Created(result["rate"], result["p50"], result["p99"])

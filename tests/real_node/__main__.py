@@ -21,6 +21,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.real_node.node import RealNode, what_is_missing
 from tests.real_node.static_facts import PODS, Compared, compare, compare_qos_level
 from tests.real_node.terminations import run_cases
+from tests.waiting import wait_for
 
 __all__ = ["main"]
 
@@ -49,7 +50,7 @@ def _static_facts(control_plane: ControlPlane, node: RealNode) -> Iterator[Compa
     stored = []
     for pod in PODS:
         name = pod["metadata"]["name"]
-        running = control_plane.wait_for(partial(_running, control_plane, name), name, timeout=_SECONDS)
+        running = wait_for(partial(_running, control_plane, name), name, timeout=_SECONDS)
         stored.append(running)
         yield from compare(node, running, _explained(control_plane, name))
     yield from compare_qos_level(stored)

@@ -13,8 +13,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -25,6 +25,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, free_port, stop_all
 from tests.real_node.images import PAUSE, write_image
+from tests.waiting import wait_for
 
 __all__ = ["CGROUPS", "RealNode", "Unusable", "what_is_missing"]
 
@@ -259,15 +260,16 @@ def _remove_cgroup(top: Path) -> None:
         for pid in (Path(folder) / "cgroup.procs").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        deadline = time.monotonic() + _STOP_SECONDS
-        while True:
-            try:
-                Path(folder).rmdir()
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+        wait_for(partial(_is_removed, Path(folder)), f"{folder} is removed", timeout=_STOP_SECONDS)
+
+
+def _is_removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:
+        # The processes that were killed have not all ended.
+        return False
+    return True
 
 
 def _unmount_below(folder: Path) -> None:

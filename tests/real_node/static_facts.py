@@ -16,6 +16,7 @@ from podrules.cgroup import cpu_weight, qos_cgroup_name, qos_resource_configs
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.controlplane.client import Object
+from tests.objects import raw_pod
 from tests.real_node.images import IMAGE
 from tests.real_node.node import CGROUPS, RealNode
 
@@ -58,12 +59,8 @@ def _container(name: str, cpu: str = "", memory: str = "", **more: Any) -> dict[
 
 def make_pod(name: str, *containers: Mapping[str, Any], namespace: str = "default", **spec: Any) -> Object:
     """A pod on the node, in its network."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 1, "containers": list(containers), **spec},
-    }
+    own = {"hostNetwork": True, "terminationGracePeriodSeconds": 1, **spec}
+    return raw_pod(name, namespace, containers=containers, **own)
 
 
 _ALWAYS: Final = {"restartPolicy": "Always"}

@@ -21,6 +21,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.real_node.images import IMAGE
 from tests.real_node.node import RealNode
 from tests.real_node.static_facts import Compared, make_pod
+from tests.waiting import wait_for
 
 __all__ = ["CASES", "Case", "run_cases"]
 
@@ -105,9 +106,9 @@ def run_cases(control_plane: ControlPlane, node: RealNode, cases: Sequence[Case]
 def _run(control_plane: ControlPlane, node: RealNode, case: Case) -> tuple[Pod, _Seen]:
     api = control_plane.api
     path = api.path("v1", "Pod", "default", case.name)
-    log = control_plane.wait_for(lambda: _log_of(node, case.name), f"{case.name} prints", timeout=60)
-    control_plane.wait_for(lambda: "UP" in log.read_text(), f"{case.name} runs", timeout=60)
-    stored = control_plane.wait_for(lambda: _running(api.request("GET", path)), f"{case.name} is Running", timeout=60)
+    log = wait_for(lambda: _log_of(node, case.name), f"{case.name} prints", timeout=60)
+    wait_for(lambda: "UP" in log.read_text(), f"{case.name} runs", timeout=60)
+    stored = wait_for(lambda: _running(api.request("GET", path)), f"{case.name} is Running", timeout=60)
     process = _process(node, node.containers(stored)["main"])
     # Held open: the file goes with the pod.
     with log.open() as printed:

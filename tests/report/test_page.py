@@ -16,6 +16,7 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.reports.cluster import cluster_report
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.report.browser import axe_violations
 from tests.report.large import large_facts
 from tests.scale.cluster import Size
@@ -209,36 +210,28 @@ HOSTILE = "</script><script>window.pwned=1</script><!--<img src=x onerror=alert(
 def hostile_cluster(path: Path) -> Path:
     """Names that no API server would take, as a file that was tampered with may hold them."""
     long = f"{HOSTILE}{'x' * 300}"
-    resources = {"requests": {"memory": "1Gi"}}
-    meta = {"labels": {"topology.kubernetes.io/zone": HOSTILE}}
     capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": HOSTILE, **meta},
-        "spec": {"taints": [{"key": HOSTILE, "effect": HOSTILE}]},
-        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
+    node = raw_node(
+        HOSTILE,
+        {"topology.kubernetes.io/zone": HOSTILE},
+        taints=[{"key": HOSTILE, "effect": HOSTILE}],
+        capacity=capacity,
+        allocatable=capacity,
+        conditions=[raw_condition("Ready")],
+    )
+    owner = {"apiVersion": "apps/v1", "kind": HOSTILE, "name": HOSTILE, "uid": "u", "controller": True}
     pods = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": name,
-                "namespace": HOSTILE,
-                "uid": str(number),
-                "ownerReferences": [
-                    {"apiVersion": "apps/v1", "kind": HOSTILE, "name": HOSTILE, "uid": "u", "controller": True}
-                ],
-            },
-            "spec": {
-                "nodeName": HOSTILE,
-                "priority": 5,
-                "priorityClassName": HOSTILE,
-                "containers": [{"name": HOSTILE, "resources": resources}],
-            },
-            "status": {"phase": "Failed" if number else "Running", "reason": HOSTILE, "message": HOSTILE},
-        }
+        raw_pod(
+            name,
+            HOSTILE,
+            uid=str(number),
+            metadata={"ownerReferences": [owner]},
+            containers=[raw_container(HOSTILE, {"memory": "1Gi"})],
+            nodeName=HOSTILE,
+            priority=5,
+            priorityClassName=HOSTILE,
+            status={"phase": "Failed" if number else "Running", "reason": HOSTILE, "message": HOSTILE},
+        )
         for number, name in enumerate((HOSTILE, long))
     ]
     budget = {

@@ -28,6 +28,7 @@ from tests.scale import cluster
 from tests.scale.cluster import Size
 from tests.scale.measure import measured
 from tests.scale.seed import fill
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.controlplane,
@@ -120,12 +121,12 @@ def test_ctrl_c_while_lists_come_leaves_nothing(large: ControlPlane, qos: Plugin
     with large.paused("kube-apiserver"):
         command = Plugin(large, qos.runtime, command="snapshot")
         with command.start("-o", tmp_path / "cluster.qos", "--request-timeout=120s") as plugin:
-            large.wait_for(lambda: _connections(qos) >= 3, "three lists were asked for", timeout=120)
+            wait_for(lambda: _connections(qos) >= 3, "three lists were asked for", timeout=120)
             os.killpg(plugin.pid, signal.SIGINT)
             out, err = plugin.communicate(timeout=60)
     assert (plugin.returncode, out) == (130, b"")
     assert b"Traceback" not in err
-    large.wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs", timeout=30)
+    wait_for(lambda: not proxies_of(qos.runtime), "no proxy runs", timeout=30)
     assert not list(qos.runtime.iterdir())
     assert not list(tmp_path.iterdir())
 
@@ -145,4 +146,4 @@ def test_what_is_measured_has_all_that_runs(large: ControlPlane, qos: Plugin) ->
         assert cost.cpu > alone.cpu
         return cost.memory > 2 * alone.memory
 
-    large.wait_for(has_all, "kubectl, the plugin and its proxy were seen")
+    wait_for(has_all, "kubectl, the plugin and its proxy were seen")
