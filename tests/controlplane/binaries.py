@@ -52,6 +52,8 @@ _TOOLS = Path(__file__).parent / "tools"
 _PREBUILD = "python -m tests.controlplane.binaries"
 # As much as the largest package or program needs at once: below that, a limit would cost more than it saves.
 _MUCH_BYTES = 1 << 30
+# Upstream's own tags: the second leaves code for its tests out, the third lets the linker drop what is never called.
+_TAGS = "selinux,notest,grpcnotrace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,14 @@ class _Module:
     @property
     def build_flags(self) -> tuple[str, ...]:
         stamped = " ".join(f"-X {variable}={value}" for variable, value in self.stamp(self.version).items())
-        return ("-trimpath", "-buildvcs=false", f"-ldflags=-s -w {stamped}")
+        # What a debugger would read is not compiled: the linker would drop it.
+        return (
+            "-trimpath",
+            "-buildvcs=false",
+            f"-tags={_TAGS}",
+            "-gcflags=all=-dwarf=false",
+            f"-ldflags=-s -w {stamped}",
+        )
 
     def cached_in(self, cache: Path) -> Path:
         """The folder of exactly this build: another go.sum, flag or processor is another folder."""
