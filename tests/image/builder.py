@@ -1,14 +1,17 @@
 """The image as buildah makes it, from a base that no registry is needed for.
 
-``python -m tests.image.builder`` prepares, once, as root: a Debian with Python by debootstrap, and the wheels that
-``requirements/image*.txt`` pin, fetched as pip is set up on this machine. Both are kept in
-``$XDG_CACHE_HOME/kubectl-qos/image``, beside the images and their layers. Tests only look.
+``python -m tests.image.builder`` prepares, as root: a Debian with Python by debootstrap, and the wheels that
+``requirements/image*.txt`` pin. Both are made once on a machine, and all checkouts only read them. Each checkout has a
+storage of its own, for its images and their layers; it is removed when its tree is gone. All is kept in
+``$XDG_CACHE_HOME/kubectl-qos``. Tests only look.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -17,36 +20,48 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
 
-from tests.controlplane.binaries import Unavailable, cache_folder
+from tests.controlplane.binaries import Unavailable, cache_folder, locked
+from tests.wheelhouse import Wheelhouse
 
-__all__ = ["ROOT", "Builder", "find_builder", "prepare"]
+__all__ = ["ROOT", "Builder", "Image", "find_builder", "prepare"]
 
-ROOT = Path(__file__).resolve().parents[2]
-_SUITE = "bookworm"
-_INCLUDED = "python3,python3-venv"
-_BASE = f"localhost/kubectl-qos-base:{_SUITE}"
-_IMAGE = "localhost/kubectl-qos/qos-webhook:test"
-_KEPT = ("dependencies", "stripped")
+ROOT: Final = Path(__file__).resolve().parents[2]
+_SUITE: Final = "bookworm"
+_INCLUDED: Final = "python3,python3-venv"
+_BASE: Final = f"localhost/kubectl-qos-base:{_SUITE}"
+_IMAGE: Final = "localhost/kubectl-qos/qos-webhook:test"
+_KEPT: Final = ("dependencies", "stripped")
 """Stages that do not change with the program."""
-_LOCKS = ("image-build.txt", "image.txt")
-_SECONDS = 580
-_PREPARE = "python -m tests.image.builder"
+_WHEELS: Final = Wheelhouse(("image-build.txt", "image.txt"))
+_SECONDS: Final = 580
+_PREPARE: Final = "python -m tests.image.builder"
+
+
+class Image(NamedTuple):
+    """An image that was built, as long as it is mounted."""
+
+    root: Path
+    """Where its files are."""
+    config: dict[str, Any]
+    """User, environment, entry point, labels, layers: as OCI has them."""
 
 
 class Builder:
-    """buildah with images of its own: nobody's are touched."""
+    """buildah with the images of one checkout: nobody's else are touched, nor seen but for the base."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, tree: Path = ROOT) -> None:
+        """Where checkouts and bases have their folders, and the checkout."""
+        self._shared = folder
+        self._tree = tree.resolve()
+        self._base = folder / f"base-{_digest(_SUITE, _INCLUDED)}"
+        # Its layers lie upon those of this base.
+        self.folder = folder / "checkouts" / _digest(str(self._tree), self._base.name)
 
-    @property
-    def wheels(self) -> Path:
-        """The folder for exactly these locks."""
-        digest = hashlib.sha256()
-        for name in _LOCKS:
-            digest.update((ROOT / "requirements" / name).read_bytes())
-        return self.folder / f"wheels-{digest.hexdigest()[:16]}"
+    def of(self, tree: Path) -> Builder:
+        """That of another checkout on the same machine."""
+        return Builder(self._shared, tree)
 
     def buildah(self, *arguments: str | Path, check: bool = True) -> str:
         """What it prints.
@@ -54,33 +69,83 @@ class Builder:
         Raises:
             RuntimeError: it failed; the message is what it said.
         """
-        store = ("--root", self.folder / "storage", "--runroot", self.folder / "run")
-        done = subprocess.run(
-            ["buildah", *store, *arguments],
-            # No daemon, no namespaces that a container would be refused.
-            env={**os.environ, "BUILDAH_ISOLATION": "chroot"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_SECONDS,
-        )
-        if check and done.returncode != 0:
-            raise RuntimeError(f"buildah {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr[-3000:]}")
-        return done.stdout.strip()
+        # The base is made with the driver that fits this machine.
+        driver = next(self._base.glob("storage/*-images")).name.removesuffix("-images")
+        shared = ("--storage-driver", driver, "--storage-opt", f"{driver}.imagestore={self._base / 'storage'}")
+        return _buildah(self.folder, *shared, *arguments, check=check)
 
     def has_base(self) -> bool:
         """Whether debootstrap has done its work."""
-        return bool(self.buildah("images", "--quiet", _BASE, check=False))
+        return (self._base / "made").exists()
 
-    def build(self) -> str:
-        """Build the image of this tree; returns its name."""
+    def base_id(self) -> str:
+        """What buildah knows the base by."""
+        return self.buildah("images", "--quiet", "--no-trunc", _BASE)
+
+    def make_base(self) -> None:
+        """Import what debootstrap makes."""
+        if self._base.exists():
+            # It was not finished.
+            _remove(self._base)
+        self._base.mkdir()
+        with tempfile.TemporaryDirectory(dir=self._base) as scratch:
+            root = f"{scratch}/root"
+            _run(["debootstrap", "--variant=minbase", f"--include={_INCLUDED}", _SUITE, root])
+            container = _buildah(self._base, "from", "scratch")
+            try:
+                _buildah(self._base, "add", "--quiet", container, root, "/")
+                _buildah(self._base, "commit", "--quiet", container, _BASE)
+            finally:
+                _buildah(self._base, "rm", container)
+        (self._base / "made").touch()
+
+    def build_first_layers(self) -> None:
+        """Those that do not change with the program: the image is then built in less time."""
+        with self._alone():
+            self._build_first_layers()
+
+    @contextmanager
+    def image(self) -> Iterator[Image]:
+        """Build the image of the tree; it is mounted to the block's end, whatever is built by others meanwhile."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "used").open("w") as used:
+            with self._alone():
+                self._remove_abandoned(used)
+                self._build_first_layers()
+                self._build("--tag", _IMAGE)
+                container = self.buildah("from", "--pull-never", _IMAGE)
+                # What earlier trees left, but for what has a name or a container.
+                self.buildah("rmi", "--prune", check=False)
+            try:
+                config = json.loads(self.buildah("inspect", container))["OCIv1"]
+                yield Image(Path(self.buildah("mount", container)), config)
+            finally:
+                self.buildah("rm", container)
+
+    def remove_gone(self) -> None:
+        """Remove the storage of checkouts whose tree is no more, unless a run of theirs goes on."""
+        for tree in self._shared.glob("checkouts/*/tree"):
+            if not Path(tree.read_text(encoding="utf-8")).exists():
+                with tree.with_name("used").open("w") as used:
+                    if _is_free(used):
+                        _remove(tree.parent)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One run of this checkout builds at a time."""
+        with locked(self.folder):
+            (self.folder / "tree").write_text(str(self._tree), encoding="utf-8")
+            yield
+
+    def _remove_abandoned(self, used: IO[str]) -> None:
+        """Remove containers of runs that were killed, unless another run has one now; then have one of our own."""
+        if _is_free(used):
+            self.buildah("rm", "--all")
+        fcntl.flock(used, fcntl.LOCK_SH)
+
+    def _build_first_layers(self) -> None:
         for stage in _KEPT:
             self._build("--target", stage, "--tag", f"{_IMAGE}-{stage}")
-        self._build("--tag", _IMAGE)
-        # What earlier trees left, but for what has a name.
-        self.buildah("rmi", "--prune", check=False)
-        return _IMAGE
 
     def _build(self, *arguments: str) -> None:
         given = {
@@ -91,44 +156,20 @@ class Builder:
             "PIP_INDEX_URL": "",
         }
         options = [f"--build-arg={name}={value}" for name, value in given.items()]
-        self.buildah("build", "--quiet", "--layers", f"--volume={self.wheels}:/wheels:ro", *options, *arguments, ROOT)
-
-    @contextmanager
-    def mounted(self, image: str) -> Iterator[Path]:
-        """The file system of an image."""
-        container = self.buildah("from", image)
-        try:
-            yield Path(self.buildah("mount", container))
-        finally:
-            self.buildah("rm", container)
-
-    def make_base(self) -> None:
-        """Import what debootstrap makes."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            _run(["debootstrap", "--variant=minbase", f"--include={_INCLUDED}", _SUITE, f"{scratch}/root"])
-            container = self.buildah("from", "scratch")
-            try:
-                self.buildah("add", "--quiet", container, f"{scratch}/root", "/")
-                self.buildah("commit", "--quiet", container, _BASE)
-            finally:
-                self.buildah("rm", container)
-
-    def fetch_wheels(self) -> None:
-        """Bring what is pinned, each held to its hash."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            pip = (sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes", "--only-binary=:all:")
-            for lock in _LOCKS:
-                _run([*pip, "--dest", f"{scratch}/wheels", "-r", str(ROOT / "requirements" / lock)])
-            Path(scratch, "wheels").replace(self.wheels)
+        wheels = f"--volume={_WHEELS.folder}:/wheels:ro"
+        self.buildah("build", "--quiet", "--layers", "--pull-never", wheels, *options, *arguments, self._tree)
 
 
 def find_builder() -> Builder | Unavailable:
     """What can build the image here and now."""
     if missing := _missing_programs():
         return missing
+    wheels = _WHEELS.find()
+    if isinstance(wheels, Unavailable):
+        return wheels
     builder = Builder(_folder())
-    if not builder.wheels.is_dir() or not builder.has_base():
-        return Unavailable(reason=f"the base of the image, or its wheels, are missing: {_PREPARE} makes them")
+    if not builder.has_base():
+        return Unavailable(reason=f"the base of the image is missing: {_PREPARE} makes it")
     return builder
 
 
@@ -136,17 +177,13 @@ def prepare() -> Builder | Unavailable:
     """Make what is missing; what is there already stays."""
     if missing := _missing_programs():
         return missing
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    builder = Builder(folder)
-    if not builder.wheels.is_dir():
-        for old in folder.glob("wheels-*"):
-            shutil.rmtree(old)
-        builder.fetch_wheels()
-    if not builder.has_base():
-        builder.make_base()
-    # Its first layers then need no second time.
-    builder.build()
+    _WHEELS.fetch()
+    builder = Builder(_folder())
+    with locked(_folder()):
+        builder.remove_gone()
+        if not builder.has_base():
+            builder.make_base()
+    builder.build_first_layers()
     return builder
 
 
@@ -161,6 +198,46 @@ def _missing_programs() -> Unavailable | None:
     if os.geteuid() != 0:
         return Unavailable(reason="the image is built and run as root here: its root file system is mounted")
     return None
+
+
+def _buildah(folder: Path, *arguments: str | Path, check: bool = True) -> str:
+    """Run buildah with its storage in a folder; what it prints."""
+    done = subprocess.run(
+        ["buildah", "--root", folder / "storage", "--runroot", folder / "run", *arguments],
+        # No daemon, no namespaces that a container would be refused.
+        env={**os.environ, "BUILDAH_ISOLATION": "chroot"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_SECONDS,
+    )
+    if check and done.returncode != 0:
+        raise RuntimeError(f"buildah {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr[-3000:]}")
+    return done.stdout.strip()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a storage, also one in which a process that was killed has left something mounted."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    # The last is on top.
+    for mount in reversed(mounts):
+        if Path(mount).is_relative_to(folder.resolve()):
+            _run(["umount", mount])
+    shutil.rmtree(folder)
+
+
+def _is_free(used: IO[str]) -> bool:
+    """Whether nobody else holds the file; nobody can then, until it is closed or shared."""
+    try:
+        fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def _run(command: Sequence[str]) -> None:

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.controlplane.binaries import Unavailable
-from tests.image.builder import Builder, find_builder
+from tests.image.builder import Builder, Image, find_builder
+from tests.required import without
 
 __all__ = ["builder", "image", "root"]
 
 
 @pytest.fixture(scope="session")
 def builder() -> Builder:
-    """The tool, and what it builds from: skipped where they are missing, and failed in CI, where they must be."""
+    """The tool, and what it builds from."""
     found = find_builder()
     if isinstance(found, Unavailable):
-        if os.environ.get("CI") == "true":
-            pytest.fail(found.reason, pytrace=False)
-        pytest.skip(found.reason)
+        without(found.reason)
     return found
 
 
 @pytest.fixture(scope="session")
-def image(builder: Builder) -> str:
-    """Its name."""
-    return builder.build()
+def image(builder: Builder) -> Iterator[Image]:
+    """What was built."""
+    with builder.image() as built:
+        yield built
 
 
 @pytest.fixture(scope="session")
-def root(builder: Builder, image: str) -> Iterator[Path]:
+def root(image: Image) -> Path:
     """Where its files are."""
-    with builder.mounted(image) as path:
-        yield path
+    return image.root

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from podrules import __version__
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
-from tests.image.builder import ROOT, Builder
+from tests.image.builder import ROOT, Image
 
 # The first build of a tree takes a minute on a free machine.
 pytestmark = pytest.mark.timeout(600)
@@ -58,11 +58,10 @@ def confined(root: Path, secret: Path, command: Sequence[str], environment: Sequ
 
 
 @pytest.fixture(scope="session")
-def config(builder: Builder, image: str) -> dict[str, Any]:
+def config(image: Image) -> dict[str, Any]:
     """The image's configuration: user, environment, entry point, labels."""
-    found: dict[str, Any] = json.loads(builder.buildah("inspect", "--type=image", image))["OCIv1"]
-    assert found["config"]
-    return found
+    assert image.config["config"]
+    return image.config
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,69 @@
+"""Checkouts on one machine share the base of their images, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.image.builder import Builder
+
+DOCKERFILE = """\
+ARG BASE
+FROM ${BASE} AS dependencies
+FROM dependencies AS stripped
+RUN python3 -c 'print(1 + 1)' > /mark
+FROM scratch
+COPY --from=stripped /mark /
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Another checkout, of another image."""
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(DOCKERFILE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def other(builder: Builder, tree: Path) -> Builder:
+    """Its builder."""
+    return builder.of(tree)
+
+
+def test_checkouts_do_not_meet(builder: Builder, other: Builder, tree: Path) -> None:
+    # Two runs of the same checkout at the same time, as well.
+    with other.image() as first, other.image() as second:
+        assert first.root != second.root
+        ours, theirs = (set(one.buildah("images", "--quiet", "--no-trunc").split()) for one in (builder, other))
+        assert ours & theirs == {builder.base_id()}
+        for image in (first, second):
+            assert [(file.name, file.read_text(encoding="utf-8")) for file in image.root.iterdir()] == [("mark", "2\n")]
+        # While they go on, what they use stays, although the tree is gone.
+        shutil.rmtree(tree)
+        builder.remove_gone()
+        assert (second.root / "mark").exists()
+    builder.remove_gone()
+    assert not other.folder.exists()
+    assert builder.base_id()
+
+
+def _containers(builder: Builder) -> list[str]:
+    return builder.buildah("containers", "--format", "{{.ContainerName}}").split()
+
+
+def test_what_a_killed_run_left_is_removed(builder: Builder, other: Builder, tree: Path) -> None:
+    with other.image():
+        other.buildah("from", "--name", "left", "scratch")
+        other.buildah("mount", "left")
+        # A run beside another one knows not whose it is.
+        with other.image():
+            assert "left" in _containers(other)
+    with other.image():
+        assert "left" not in _containers(other)
+    shutil.rmtree(tree)
+    builder.remove_gone()
+    assert not other.folder.exists()
