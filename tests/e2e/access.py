@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import wait_for
 
 __all__ = ["allow", "robot"]
 
@@ -48,9 +49,7 @@ def _bind(control_plane: ControlPlane, namespace: str, subject: Mapping[str, str
         "subjects": [{**subject, **({"apiGroup": _RBAC} if subject["kind"] != "ServiceAccount" else {})}],
     }
     control_plane.apply([role, binding] if "rules" in role else [binding])
-    control_plane.wait_for(
-        lambda: _allowed(control_plane, namespace, subject), f"{subject['name']} may get pods in {namespace}"
-    )
+    wait_for(lambda: _allowed(control_plane, namespace, subject), f"{subject['name']} may get pods in {namespace}")
 
 
 def _allowed(control_plane: ControlPlane, namespace: str, subject: Mapping[str, str]) -> bool:

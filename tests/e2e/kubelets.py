@@ -17,6 +17,8 @@ from typing import Any, Self
 
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_node
+from tests.waiting import wait_for
 
 __all__ = ["DRIVER", "UNREACHABLE", "Kubelet", "claimed_volume", "give_up", "is_gone", "ready_condition", "uid_of"]
 
@@ -128,8 +130,7 @@ class Kubelet:
         self._api.apply([{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}])
 
     def _report(self, status: Mapping[str, Any]) -> None:
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name}}
-        self._api.patch(node, {"status": dict(status)}, subresource="status")
+        self._api.patch(raw_node(self.name), {"status": dict(status)}, subresource="status")
 
     def _confirm_end(self, pod: Object) -> None:
         ended = {"exitCode": 0, "reason": "Completed", "finishedAt": _now(), "startedAt": _now()}
@@ -168,7 +169,7 @@ def give_up(control_plane: ControlPlane, node: str) -> None:
         taints = api.get("v1", "Node", node)["spec"].get("taints", ())
         return (UNREACHABLE, "NoExecute") in {(taint["key"], taint["effect"]) for taint in taints}
 
-    control_plane.wait_for(tainted, f"{node} is tainted")
+    wait_for(tainted, f"{node} is tainted")
 
 
 def ready_condition(node: Object) -> Object:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tests.controlplane.client import Object
 from tests.e2e.objects import container, make_class
+from tests.objects import raw_pod
 
 __all__ = ["NAMESPACES", "NODES", "make_nodes", "make_placed_pod", "make_surroundings"]
 
@@ -171,8 +172,7 @@ def make_placed_pod(random: Random, number: int) -> Object:
         _crowd(random, app, spec)
     if _chance(random, 0.14):
         _ask_too_much(random, spec)
-    metadata = {"name": f"{app}-{number}", "namespace": random.choice(sorted(NAMESPACES)), "labels": labels}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return raw_pod(f"{app}-{number}", random.choice(sorted(NAMESPACES)), labels=labels, **spec)
 
 
 def _containers(random: Random) -> list[Object]:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from tests.controlplane.client import Object
 from tests.e2e.objects import container, make_class
+from tests.objects import raw_pod
 
 __all__ = ["NAMESPACES", "Filler", "make_classes", "make_fillers", "make_guards", "make_nodes", "make_preemptor"]
 
@@ -294,8 +295,7 @@ def _host_port(port: int) -> Object:
 
 
 def _pod(namespace: str, app: str, number: int, spec: Object) -> Object:
-    metadata = {"name": f"{app}-{number}", "namespace": namespace, "labels": {"app": app}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return raw_pod(f"{app}-{number}", namespace, labels={"app": app}, **spec)
 
 
 def _at(minute: int, second: int = 0) -> str:

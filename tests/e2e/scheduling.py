@@ -19,7 +19,8 @@ from podrules.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduler.runtime import Framework, new_framework
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_pod, on
+from tests.e2e.objects import make_pod, on
+from tests.objects import raw_pod
 from tests.waiting import wait_for
 
 __all__ = ["ALL_NODES", "await_node", "create_nodes", "make_framework", "read_cluster", "settled", "why_not"]
@@ -73,10 +74,8 @@ def create_nodes(plane: ControlPlane, nodes: Sequence[Mapping[str, Any]], namesp
         list(pool.map(create, (most[first::_THREADS] for first in range(_THREADS))))
     plane.create_node(**{**last, "labels": last["labels"] | _LAST, "unschedulable": False, "taints": []})
     # Nodes come to the scheduler in their order: where the last one is known, all are.
-    metadata = {"name": "first", "namespace": namespace}
-    spec = {"nodeSelector": _LAST, "containers": [container()]}
-    first = plane.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    plane.wait_for(
+    first = plane.api.create(raw_pod("first", namespace, nodeSelector=_LAST))
+    wait_for(
         lambda: plane.api.get("v1", "Pod", first["metadata"]["name"], namespace)["spec"].get("nodeName"),
         "the scheduler knows all nodes",
     )
@@ -93,7 +92,7 @@ def await_node(plane: ControlPlane, node: Mapping[str, Any], namespace: str) -> 
     tolerations = [{"key": key, "operator": "Exists"} for key in keys]
     spec: Object = {"nodeSelector": on(node), "tolerations": tolerations, "schedulerName": "default-scheduler"}
     probe = plane.api.create(make_pod(namespace, "probe", **spec))
-    plane.wait_for(
+    wait_for(
         lambda: plane.api.get("v1", "Pod", "probe", namespace)["spec"].get("nodeName"), "the scheduler knows the node"
     )
     plane.api.delete(probe, grace_period_seconds=0)

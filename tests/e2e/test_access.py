@@ -21,6 +21,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
 from tests.e2e.objects import container, make_class, make_pod, make_workload, node_name
 from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -144,7 +145,7 @@ def test_user_who_may_not_read_node_and_owner(
     spec = {"nodeName": node_name(make_node()), "containers": [container(requests={"memory": "1Gi"})]}
     control_plane.apply([make_workload("ReplicaSet", namespace, spec)])
     kubeconfig = robot(control_plane, namespace, {"pods": ["get", "list"]})
-    [name] = control_plane.wait_for(
+    [name] = wait_for(
         lambda: [pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", namespace)],
         "the controller made a pod",
     )

@@ -24,6 +24,8 @@ from tests.e2e.access import robot
 from tests.e2e.kubelets import Kubelet, uid_of
 from tests.e2e.objects import make_pod
 from tests.e2e.plugin import InProcess, Plugin, Qos, flat
+from tests.objects import raw_node
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -36,7 +38,7 @@ def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
     """A node whose pods start and stop."""
     with Kubelet(control_plane, "node-of-deletions", cordoned=True) as running:
         yield running
-    control_plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": running.name}})
+    control_plane.api.delete(raw_node(running.name))
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def run_pod(control_plane: ControlPlane, kubelet: Kubelet, namespace: str, name:
     pod = make_pod(namespace, name, nodeName=kubelet.name, terminationGracePeriodSeconds=5)
     pod["metadata"] |= more
     made = control_plane.api.create(pod)
-    control_plane.wait_for(
+    wait_for(
         lambda: control_plane.api.get("v1", "Pod", name, namespace)["status"]["phase"] == "Running", f"{name} runs"
     )
     return {"apiVersion": "v1", "kind": "Pod", **made}
@@ -159,7 +161,7 @@ def test_F2_not_gone_in_time_and_interrupted(
         assert b"Traceback" not in err
     finally:
         kubelet.let_go()
-    control_plane.wait_for(lambda: not uid_of(control_plane, namespace, "web"), "it goes")
+    wait_for(lambda: not uid_of(control_plane, namespace, "web"), "it goes")
 
 
 def test_F2_finalizers_are_told(

@@ -16,6 +16,7 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Qos
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -68,7 +69,7 @@ def test_T1_shorter_delete_after_its_time_counts_from_now(
     pod = assert_predicted(control_plane, pod, PLAIN)
     told = deletion_time(pod)
     assert told is not None
-    control_plane.wait_for(lambda: time.time() > told - 30 + 3, "the shorter period is over")
+    wait_for(lambda: time.time() > told - 30 + 3, "the shorter period is over")
 
     # Two seconds after the first delete were over a second ago.
     pod = assert_predicted(control_plane, pod, 2)

@@ -16,8 +16,9 @@ from podrules.priority import admit_pod_create, admit_priority_class
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.demo import as_written, service_account
+from tests.controlplane.demo import as_written
 from tests.e2e.objects import make_class, make_pod
+from tests.objects import raw_service_account
 
 pytestmark = pytest.mark.controlplane
 
@@ -48,7 +49,7 @@ def created(control_plane_binaries: Binaries) -> Iterator[Created]:
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as alone:
         # Pods are refused in a namespace without its service account, which no controller makes here.
         for namespace in ("kube-system", "kube-public", "kube-node-lease"):
-            alone.apply([service_account(namespace)])
+            alone.apply([raw_service_account(namespace)])
         pods: list[tuple[Object, Object]] = []
         refused: list[tuple[Object, ApiError]] = []
         objects = demo_objects()
@@ -59,7 +60,7 @@ def created(control_plane_binaries: Binaries) -> Iterator[Created]:
                 refused.append((shown, error))
                 continue
             if shown["kind"] == "Namespace":
-                alone.apply([service_account(shown["metadata"]["name"])])
+                alone.apply([raw_service_account(shown["metadata"]["name"])])
             if shown["kind"] == "PriorityClass":
                 # That returns when admission has seen it.
                 alone.apply([as_written(shown)])

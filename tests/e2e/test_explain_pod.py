@@ -14,6 +14,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_class, make_pod, node_name, on
 from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -195,7 +196,7 @@ def test_placed_pod_with_topology_spread(
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
     spec: Object = {"nodeSelector": on(node), "topologySpreadConstraints": [constraint]}
     control_plane.apply([make_pod(namespace, schedulerName="default-scheduler", **spec)])
-    control_plane.wait_for(
+    wait_for(
         lambda: control_plane.api.get("v1", "Pod", "web", namespace)["spec"].get("nodeName"), "the pod is scheduled"
     )
 
@@ -250,7 +251,7 @@ def test_T1_overdue_because_no_kubelet_confirms(
         text = qos.text("pod/web", "-n", namespace)
         return text if "overdue since" in text else None
 
-    text = control_plane.wait_for(overdue, "a second is over")
+    text = wait_for(overdue, "a second is over")
     assert "The kubelet has not confirmed yet that its processes are gone." in text
 
 
@@ -356,7 +357,7 @@ def scheduler_says(control_plane: ControlPlane, namespace: str) -> str:
         conditions = control_plane.api.get("v1", "Pod", "web", namespace)["status"].get("conditions", ())
         return next((entry["message"] for entry in conditions if entry["type"] == "PodScheduled"), None)
 
-    return control_plane.wait_for(message, "the scheduler has judged the pod")
+    return wait_for(message, "the scheduler has judged the pod")
 
 
 def silence(control_plane: ControlPlane, node: Object) -> None:

@@ -15,6 +15,7 @@ from tests.e2e.access import robot
 from tests.e2e.objects import make_class, make_pod, make_workload, node_name
 from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -43,7 +44,7 @@ def refusal(control_plane: ControlPlane, namespace: str, name: str = "web") -> s
         conditions = pod.get("status", {}).get("conditions", [])
         return next((entry["message"] for entry in conditions if entry.get("reason") == "Unschedulable"), None)
 
-    return control_plane.wait_for(told, f"kube-scheduler refuses {name}")
+    return wait_for(told, f"kube-scheduler refuses {name}")
 
 
 def chosen(control_plane: ControlPlane, namespace: str, name: str = "web") -> str:
@@ -53,7 +54,7 @@ def chosen(control_plane: ControlPlane, namespace: str, name: str = "web") -> st
         node: str | None = control_plane.api.get("v1", "Pod", name, namespace)["spec"].get("nodeName")
         return node
 
-    return control_plane.wait_for(bound, f"kube-scheduler binds {name}")
+    return wait_for(bound, f"kube-scheduler binds {name}")
 
 
 def is_going(control_plane: ControlPlane, namespace: str, name: str) -> bool:
@@ -241,12 +242,12 @@ def test_P4_P5_P6_preemption_is_foretold_and_followed(
     assert foretold["nodes"] == [node]
     assert [victim["pod"]["name"] for victim in foretold["victims"]] == ["low"]
     control_plane.apply([high])
-    control_plane.wait_for(
+    wait_for(
         lambda: control_plane.api.get("v1", "Pod", "high", namespace)["status"].get("nominatedNodeName"),
         "kube-scheduler nominates the node",
     )
     # That is told at once, and the victims are deleted beside it.
-    control_plane.wait_for(lambda: is_going(control_plane, namespace, "low"), "the victim goes")
+    wait_for(lambda: is_going(control_plane, namespace, "low"), "the victim goes")
     waiting = qos.text("pod/high", "-n", namespace)
     assert f"preemption made room on {node}: it is tried first" in waiting
     assert f"waits for {namespace}/low (by " in waiting
@@ -268,7 +269,7 @@ def test_P6_preempted_for_nothing_is_said(
     chosen(control_plane, namespace, "low")
     high = make_pod(namespace, "high", requests={"cpu": "2"}, priorityClassName=f"{namespace}-high", **SCHEDULED)
     control_plane.apply([high])
-    control_plane.wait_for(lambda: is_going(control_plane, namespace, "low"), "the victim goes")
+    wait_for(lambda: is_going(control_plane, namespace, "low"), "the victim goes")
     # Another node comes while the victim is still on its way out.
     better = node_name(make_node(capacity={"cpu": "8"}))
     assert chosen(control_plane, namespace, "high") == better

@@ -16,6 +16,7 @@ from tests.e2e.kubelet_answers import KubeletAnswers, own_address
 from tests.e2e.objects import container, make_pod, node_name
 from tests.e2e.plugin import InProcess, Qos, flat
 from tests.required import without
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -153,7 +154,7 @@ def _user(control_plane: ControlPlane, who: str, node_rules: dict[str, list[str]
         answer = control_plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         return bool(answer["status"]["allowed"])
 
-    control_plane.wait_for(allowed, f"{who} may list pods")
+    wait_for(allowed, f"{who} may list pods")
     return control_plane.kubeconfig_for_client_certificate(who)
 
 
@@ -263,7 +264,7 @@ def metrics(control_plane: ControlPlane) -> Iterator[Callable[[str, str, dict[st
             api.request("POST", f"{root}/namespaces/{namespace}/pods", one)
 
     control_plane.apply(definitions)
-    control_plane.wait_for(served, "the metrics API is served")
+    wait_for(served, "the metrics API is served")
     yield report
     for definition in definitions:
         api.delete(definition)

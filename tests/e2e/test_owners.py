@@ -12,6 +12,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name, on
 from tests.e2e.plugin import Qos
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -29,7 +30,7 @@ def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
             pods = control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web")
             return pods[0] if pods else None
 
-        pod = control_plane.wait_for(made, "the controllers made a pod")
+        pod = wait_for(made, "the controllers made a pod")
         if not pod["spec"].get("nodeName"):
             control_plane.bind(pod, node_name(node or make_node()))
         name: str = pod["metadata"]["name"]
@@ -104,7 +105,7 @@ def test_owner_that_is_gone(control_plane: ControlPlane, qos: Qos, namespace: st
         text = qos.text(f"pod/{name}", "-n", namespace)
         return text if "Owner" not in text else None
 
-    text = control_plane.wait_for(alone, "the garbage collector has orphaned the pod")
+    text = wait_for(alone, "the garbage collector has orphaned the pod")
     assert "nobody replaces it" in text
 
 
@@ -127,7 +128,7 @@ def test_workload_with_its_pods(
         pods = control_plane.api.list_items("v1", "Pod", namespace)
         return sorted(pod["metadata"]["name"] for pod in pods) if len(pods) == 2 else None
 
-    names = control_plane.wait_for(made, "there are two pods")
+    names = wait_for(made, "there are two pods")
     answer = qos.json(f"{kind.lower()}/web", "-n", namespace)
     text = qos.text(f"{kind.lower()}/web", "-n", namespace)
 

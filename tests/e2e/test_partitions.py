@@ -34,6 +34,7 @@ from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, ready_c
 from tests.e2e.objects import container, make_pod, make_workload
 from tests.e2e.plugin import InProcess, KeptConnection, Plugin, Ran, flat
 from tests.golden import check
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -78,7 +79,7 @@ def as_before(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> Iterator[Non
         plane.api.delete(workload)
     for pod in plane.api.list_items("v1", "Pod", "shop"):
         plane.api.delete(pod)
-    plane.wait_for(lambda: not plane.api.list_items("v1", "Pod", "shop"), "no pods are left")
+    wait_for(lambda: not plane.api.list_items("v1", "Pod", "shop"), "no pods are left")
 
 
 class Command:
@@ -139,7 +140,7 @@ def stateful_set(plane: ControlPlane, name: str, node: str, *, volume: bool = Fa
         plane.apply(claimed_volume(f"{name}-disk", "shop"))
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"{name}-disk"}}]
     plane.apply([make_workload("StatefulSet", "shop", spec, name=name, replicas=1, serviceName=name)])
-    plane.wait_for(lambda: runs_on(plane, f"{name}-0") == node, f"{name}-0 runs on {node}")
+    wait_for(lambda: runs_on(plane, f"{name}-0") == node, f"{name}-0 runs on {node}")
 
 
 def _preferred(node: str, weight: int) -> Object:
@@ -185,7 +186,7 @@ def take_back(plane: ControlPlane, kubelet: Kubelet) -> None:
         node = plane.api.get("v1", "Node", kubelet.name)
         left = [taint for taint in node["spec"]["taints"] if taint["key"] != OUT_OF_SERVICE]
         plane.api.patch({"apiVersion": "v1", "kind": "Node", **node}, {"spec": {"taints": left}})
-    plane.wait_for(lambda: not taints(plane, kubelet.name), f"{kubelet.name} has no taints")
+    wait_for(lambda: not taints(plane, kubelet.name), f"{kubelet.name} has no taints")
 
 
 @pytest.fixture
@@ -235,7 +236,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
 
     # The network goes. Half a minute later, in a real cluster, people look.
     lose(plane, kubelets["node-1"])
-    plane.wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is told to end")
+    wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is told to end")
     seen = told("partitions", 0, "partitions")
     assert "node/node-1 Silent since" in seen
     assert "StatefulSet db makes no other db-0 before it is gone" in seen
@@ -280,7 +281,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
     assert vouched < declared < min(gone, detached) < max(gone, detached) < nothing_left
 
     # The database is back, elsewhere, with its disk: 20 seconds later and not never.
-    plane.wait_for(lambda: runs_on(plane, "db-0") not in {"", "node-1"}, "db-0 runs elsewhere")
+    wait_for(lambda: runs_on(plane, "db-0") not in {"", "node-1"}, "db-0 runs elsewhere")
     assert uid_of(plane, "shop", "db-0") != first
     attached = [entry["spec"]["nodeName"] for entry in plane.api.list_items("storage.k8s.io/v1", "VolumeAttachment")]
     assert attached == [runs_on(plane, "db-0")]
@@ -288,12 +289,12 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
 
     # The machine is repaired and boots. It is kept empty until somebody takes it back.
     kubelets["node-1"].answer_again()
-    plane.wait_for(lambda: ready(plane, "node-1") == "True", "node-1 is Ready")
+    wait_for(lambda: ready(plane, "node-1") == "True", "node-1 is Ready")
     assert "It answers again" in flat(qos("partitions").out)
     assert told("unfence", 3, "unfence", "node/node-1").startswith("node/node-1 Not taken back")
     assert OUT_OF_SERVICE in taints(plane, "node-1")
     told("unfenced", 0, "unfence", "node/node-1", "--confirm")
-    plane.wait_for(lambda: not taints(plane, "node-1"), "node-1 has no taints")
+    wait_for(lambda: not taints(plane, "node-1"), "node-1 has no taints")
     assert "All nodes answer." in qos("partitions").out
     _write_down(told.scenes)
 
@@ -320,7 +321,7 @@ def test_F8_plain_force_starts_a_second_ours_does_not(
     assert uid_of(plane, "shop", "cache-0") == first
 
     plane.kubectl("delete", "pod", "cache-0", "-n", "shop", "--grace-period=0", "--force")
-    plane.wait_for(lambda: runs_on(plane, "cache-0") not in {"", "node-3"}, "a second cache-0 runs")
+    wait_for(lambda: runs_on(plane, "cache-0") not in {"", "node-3"}, "a second cache-0 runs")
     assert uid_of(plane, "shop", "cache-0") != first
     assert ready(plane, "node-3") == "Unknown", "and nobody knows whether the first has stopped"
 
@@ -368,7 +369,7 @@ def test_F6_interrupted_before_the_taint(plane: ControlPlane, qos: Command, sile
     started = tmp_path / "started"
     command = _program(tmp_path, f"open({str(started)!r}, 'w').close(); time.sleep(600)")
     run = qos.start("fence", f"node/{silent}", f"--fence-command={command}", "--confirm")
-    plane.wait_for(started.exists, "the fence command runs")
+    wait_for(started.exists, "the fence command runs")
     os.killpg(run.pid, signal.SIGINT)
     _, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130, err
@@ -392,11 +393,11 @@ def test_F8_api_server_cut_from_etcd_while_fencing(
         # A machine that stands still for 2 s before that is no answer either.
         return ran if trace.exists() else None
 
-    cut = plane.wait_for(fence, "the fence command runs")
+    cut = wait_for(fence, "the fence command runs")
     assert cut.code == 5, cut
     assert cut.err.startswith("error: ")
     assert "The fence command has run; node/node-2 is not declared out of service." in cut.err
-    plane.wait_for(lambda: _answers(plane), "the API server answers")
+    wait_for(lambda: _answers(plane), "the API server answers")
     assert OUT_OF_SERVICE not in taints(plane, silent)
 
 
@@ -412,12 +413,12 @@ def test_F8_api_server_cut_from_etcd_while_deleting(
         # A machine that stands still for 2 s before that is no answer either.
         return run if _has_told(run, b"pod/kept is deleted") else None
 
-    run = plane.wait_for(followed, "it is being deleted")
+    run = wait_for(followed, "it is being deleted")
     told = pods(plane, "kept")["metadata"]["deletionTimestamp"]
     with _stopped(plane.pids["etcd"]):
         cut = qos("delete", "pod/kept", "-n", "shop", "--grace-period=1", "--request-timeout=2s")
         assert _has_told(run, b"no answer for the moment")
-    plane.wait_for(lambda: _answers(plane), "the API server answers")
+    wait_for(lambda: _answers(plane), "the API server answers")
     assert pods(plane, "kept")["metadata"]["deletionTimestamp"] == told, "a second deletion would bring it forward"
     assert (cut.code, cut.out, cut.err.startswith("error: "), cut.err.count("\n")) == (5, "", True, 1), cut
     kubelets["node-4"].let_go()
@@ -435,7 +436,7 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
     # Not by the node's taints: those are there before the answer to the patch.
     assert _has_told(run, b"is declared out of service")
     assert OUT_OF_SERVICE in taints(plane, silent)
-    plane.wait_for(lambda: is_terminating(plane, "stuck"), "its pod is told to end")
+    wait_for(lambda: is_terminating(plane, "stuck"), "its pod is told to end")
     os.killpg(run.pid, signal.SIGINT)
     out, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130, (out, err)
@@ -571,7 +572,7 @@ def _viewer(plane: ControlPlane) -> Path:
         "subjects": [{"apiGroup": rbac, "kind": "User", "name": "viewer"}],
     }
     plane.apply([{**role, "rules": rules}, binding])
-    plane.wait_for(
+    wait_for(
         lambda: plane.kubectl("auth", "can-i", "list", "nodes", kubeconfig=kubeconfig, check=False).returncode == 0,
         "the viewer may look",
     )

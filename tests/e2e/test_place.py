@@ -20,6 +20,8 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_class, make_workload, node_name
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
+from tests.objects import raw_pod
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -102,7 +104,7 @@ def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
     there: Object = {"tolerations": [GPU], "nodeSelector": {HOST: node_name(nodes[-1])}}
     known = _pod("known", {}, _spec(**there))
     plane.api.create(known)
-    plane.wait_for(
+    wait_for(
         lambda: plane.api.get("v1", "Pod", "known", NAMESPACE)["spec"].get("nodeName"),
         "the scheduler knows all nodes",
     )
@@ -141,7 +143,7 @@ def _settled(plane: ControlPlane, names: Sequence[str]) -> Mapping[str, Sequence
         waiting = [pod for pod in pods if not pod["spec"].get("nodeName") and (_is_nominated(pod) or not _why_not(pod))]
         return pods if not going and not waiting else None
 
-    pods = plane.wait_for(settled, "the scheduler has looked at all pods")
+    pods = wait_for(settled, "the scheduler has looked at all pods")
     return {name: [pod for pod in pods if pod["metadata"]["labels"]["app"] == name] for name in names}
 
 
@@ -219,8 +221,7 @@ def _spec(requests: Mapping[str, str] | None = None, **more: Any) -> Object:
 
 
 def _pod(name: str, labels: Mapping[str, str], spec: Object) -> Object:
-    metadata = {"name": name, "namespace": NAMESPACE, "labels": dict(labels)}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return raw_pod(name, NAMESPACE, labels=labels, **spec)
 
 
 # Tests

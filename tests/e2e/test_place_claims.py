@@ -17,6 +17,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_workload, node_name
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -87,11 +88,11 @@ def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., 
         "spec": {**_claim_spec(namespace), "volumeName": f"{namespace}-3"},
     }
     api.create(claim)
-    control_plane.wait_for(
+    wait_for(
         lambda: api.get("v1", "PersistentVolumeClaim", f"data-db-{FIRST}", namespace)["status"]["phase"] == "Bound",
         "the claim of an earlier pod is bound",
     )
-    control_plane.wait_for(
+    wait_for(
         lambda: (
             [api.get("v1", "PersistentVolume", f"{namespace}-{number}")["status"]["phase"] for number in range(3)]
             == ["Available"] * 3
@@ -132,7 +133,7 @@ def test_claims_of_a_stateful_set(
         # Of a pod that was tried before the last volume was taken, the scheduler speaks anew.
         return message.startswith(said["stopped"]["message"])
 
-    there, _ = control_plane.wait_for(settled, "all pods are placed, or it is told why not")
+    there, _ = wait_for(settled, "all pods are placed, or it is told why not")
     assert there == said["nodes"]
     first = control_plane.api.get("v1", "Pod", f"db-{FIRST}", namespace)
     assert first["spec"]["nodeName"] == nodes[2]

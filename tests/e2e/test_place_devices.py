@@ -18,6 +18,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_workload, node_name
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -112,5 +113,5 @@ def test_devices_are_taken(
         ]
         return Counter(there) if len(there) + len(told) == REPLICAS and len(there) >= said["placed"] else None
 
-    there = control_plane.wait_for(settled, "all pods are placed, or it is told why not")
+    there = wait_for(settled, "all pods are placed, or it is told why not")
     assert there == said["nodes"]

@@ -41,6 +41,8 @@ from tests.e2e.preemption_objects import (
     make_preemptor,
 )
 from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
+from tests.objects import raw_pod
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -266,7 +268,7 @@ class Preempting:
 
         # Otherwise the test says which are missing.
         with suppress(TimeoutError):
-            self._plane.wait_for(lambda: expected <= preempted(), "the victims are going")
+            wait_for(lambda: expected <= preempted(), "the victims are going")
         return frozenset(preempted())
 
     def _finish(self, pod: Object, answer: Answer, victims: Sequence[Object], meanwhile: Sequence[Pods] = ()) -> None:
@@ -281,7 +283,7 @@ class Preempting:
             if untouched and len(states) == 1 < len(victims):
                 self._wait(pod, answer, pods)
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        real: str = self._plane.wait_for(
+        real: str = wait_for(
             lambda: self._api.get("v1", "Pod", name, namespace)["spec"].get("nodeName"), f"{name} is bound: {answer}"
         )
         best = self._best(pod, states[-1])
@@ -335,8 +337,7 @@ def _create_cluster(plane: ControlPlane, random: Random) -> Sequence[Filler]:
         plane.api.patch(budget, {"status": status}, subresource="status")
     nodes = make_nodes(random)
     create_nodes(plane, nodes, "shop")
-    first = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "first", "namespace": "shop"}}
-    plane.api.delete(first, grace_period_seconds=0)
+    plane.api.delete(raw_pod("first", "shop"), grace_period_seconds=0)
     fillers = make_fillers(random, nodes)
 
     def create(some: Sequence[Filler]) -> None:
@@ -362,7 +363,7 @@ def _create_filler(plane: ControlPlane, filler: Filler) -> None:
 def _put_back(plane: ControlPlane, pod: Object) -> None:
     """As it was on its node before it was preempted."""
     metadata = {key: pod["metadata"][key] for key in ("name", "namespace", "labels")}
-    own = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod["spec"]}
+    own = raw_pod(metadata=metadata, **pod["spec"])
     going = "deletionTimestamp" in pod["metadata"]
     _create_filler(plane, Filler(own, pod["status"].get("startTime"), going))
 
@@ -476,7 +477,7 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
         assert [entry.pod.metadata.name for candidate in found.best for entry in candidate.victims] == ["victim"]
         assert pod["status"]["nominatedNodeName"] == found.nominated_node_name == name
         assert said[priority] == found.message
-        control_plane.wait_for(is_going, "the victim goes")
+        wait_for(is_going, "the victim goes")
 
     api.delete(victim, grace_period_seconds=0)
 
@@ -488,8 +489,8 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
         # The nomination may go first, and the words when it is tried again.
         return None if "nominatedNodeName" in pod["status"] or why_not(pod) == said["mid"] else pod
 
-    control_plane.wait_for(bound, "the pod of the higher priority is bound")
-    loser = control_plane.wait_for(refused, "the nomination of the other one is taken back")
+    wait_for(bound, "the pod of the higher priority is bound")
+    loser = wait_for(refused, "the nomination of the other one is taken back")
     found = judge(loser, *read_cluster(control_plane, [loser], budgets=True))
     assert found.nominated_node_name == ""
     assert why_not(loser) == found.message

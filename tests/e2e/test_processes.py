@@ -26,6 +26,7 @@ from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod
 from tests.e2e.plugin import Plugin, proxies_of
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.controlplane,
@@ -216,7 +217,7 @@ def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, kubect
         [proxy] = proxies_of(kubectl_qos.runtime)
         plugin.kill()
         plugin.wait(timeout=PATIENCE)
-        control_plane.wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy")
+        wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy")
 
     assert plugin.returncode == -signal.SIGKILL
     # Nobody could remove the folder; its socket leads nowhere.
@@ -298,7 +299,7 @@ def waiting(
     """A run that waits for an API server that never answers."""
     with kubectl_qos.start("pod/web", "-n", "shop", WAITS, kubeconfig=deaf, **options) as plugin:
         try:
-            control_plane.wait_for(lambda: is_asking(kubectl_qos), "the plugin has asked")
+            wait_for(lambda: is_asking(kubectl_qos), "the plugin has asked")
             yield plugin
         finally:
             if plugin.poll() is None:
@@ -317,7 +318,7 @@ def is_asking(kubectl_qos: Plugin) -> bool:
 
 
 def assert_nothing_left(control_plane: ControlPlane, kubectl_qos: Plugin) -> None:
-    control_plane.wait_for(lambda: not proxies_of(kubectl_qos.runtime), "no proxy runs")
+    wait_for(lambda: not proxies_of(kubectl_qos.runtime), "no proxy runs")
     left = list(kubectl_qos.runtime.iterdir())
     for folder in left:
         shutil.rmtree(folder)  # One test that fails is enough.

@@ -15,6 +15,7 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_pod, node_name
 from tests.e2e.plugin import Qos
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -119,7 +120,7 @@ def assert_resize(qos: Qos, pod: Object, resized: Object, spec: Object, *, chang
         """Whether admission has seen the pod's node, and what its kubelet can do."""
         return not (refusal(dryRun="All") or "").startswith("Forbidden")
 
-    qos.control_plane.wait_for(knows_node, "admission knows the node")
+    wait_for(knows_node, "admission knows the node")
     said = refusal()
 
     stored = api.get("v1", "Pod", name, namespace)

@@ -13,6 +13,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Plugin, Qos, with_contexts
+from tests.objects import raw_pod
 
 pytestmark = pytest.mark.controlplane
 
@@ -167,8 +168,7 @@ def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_nod
             make_pod(namespace, "done", nodeName=node, requests={"cpu": "1"}),
         ]
     )
-    done = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "done", "namespace": namespace}}
-    control_plane.set_pod_status(done, {"phase": "Succeeded"})
+    control_plane.set_pod_status(raw_pod("done", namespace), {"phase": "Succeeded"})
 
     text = qos.text(f"node/{node}")
     wide = qos.text(f"node/{node}", "-o", "wide")

@@ -22,6 +22,8 @@ from tests.e2e.access import robot
 from tests.e2e.kubelets import UNREACHABLE, give_up, ready_condition
 from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
+from tests.objects import raw_pod
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -71,7 +73,7 @@ def started(api: ControlPlane, pod: Mapping[str, Any]) -> None:
 
 def run_on(control_plane: ControlPlane, namespace: str, owner: str, node: str) -> Object:
     """Binds the pod that a workload made, and lets it run; its other pods stay pending."""
-    pod = control_plane.wait_for(lambda: pods_of(control_plane, namespace, owner), f"{owner} makes a pod")[0]
+    pod = wait_for(lambda: pods_of(control_plane, namespace, owner), f"{owner} makes a pod")[0]
     control_plane.bind(pod, node)
     started(control_plane, pod)
     return control_plane.api.get("v1", "Pod", pod["metadata"]["name"], namespace)
@@ -89,7 +91,7 @@ def others(control_plane: ControlPlane, namespace: str, owner: str, pod: Mapping
 
 def another(control_plane: ControlPlane, namespace: str, owner: str, pod: Mapping[str, Any]) -> Object:
     """The pod that a workload makes beside this one."""
-    return control_plane.wait_for(lambda: others(control_plane, namespace, owner, pod), f"{owner} makes another")[0]
+    return wait_for(lambda: others(control_plane, namespace, owner, pod), f"{owner} makes another")[0]
 
 
 def make_owners(control_plane: ControlPlane, namespace: str, **spec: Any) -> None:
@@ -133,7 +135,7 @@ def test_T5_eviction_and_delete_give_the_grace_period_that_is_told(
 
     for name in graces:
         if name.startswith("delete"):
-            api.delete({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}})
+            api.delete(raw_pod(name, namespace))
             continue
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
         api.request("POST", api.path("v1", "Pod", namespace, name, "eviction"), eviction)
@@ -233,7 +235,7 @@ def test_T5_node_is_given_up_when_it_is_told(
         with Heartbeat(plane, "well"), Heartbeat(plane, "lost") as lost:
 
             def given_up() -> None:
-                plane.wait_for(
+                wait_for(
                     lambda: ready_condition(plane.api.get("v1", "Node", "lost"))["status"] == "Unknown",
                     "the node is given up",
                     timeout=GRACE + 90,
@@ -374,4 +376,4 @@ def wait_deleted(control_plane: ControlPlane, pod: Mapping[str, Any]) -> Object:
         found = control_plane.api.get("v1", "Pod", meta["name"], meta["namespace"])
         return found if found["metadata"].get("deletionTimestamp") else None
 
-    return control_plane.wait_for(look, f"{meta['name']} is deleted")
+    return wait_for(look, f"{meta['name']} is deleted")
