@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import yaml
 
@@ -30,8 +30,6 @@ from tests.objects import raw_condition, raw_node, raw_pod, raw_service_account
 from tests.waiting import wait_for
 
 __all__ = ["ControlPlane"]
-
-T = TypeVar("T")
 
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
@@ -311,19 +309,6 @@ class ControlPlane:
             "PATH": f"{self._binaries['kubectl'].parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
         return {**os.environ, **own}
-
-    def wait_for(self, condition: Callable[[], T | None], what: str, *, timeout: float = 90) -> T:
-        """Waits until ``condition`` is truthy and returns its value.
-
-        Args:
-            condition: Asked repeatedly.
-            what: What is waited for, said when the time is over.
-            timeout: Seconds to wait at most.
-
-        Raises:
-            TimeoutError: The time is over.
-        """
-        return wait_for(condition, what, timeout=timeout)
 
     # Parts
 

@@ -8,15 +8,10 @@ from typing import Any
 
 from tests.controlplane.client import Object
 
-__all__ = ["as_written", "service_account"]
+__all__ = ["as_written"]
 
 # Written by the API server itself.
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
-
-
-def service_account(namespace: str) -> Object:
-    """What pods of a namespace need, and no controller may be there to make."""
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
 
 
 def as_written(shown: Mapping[str, Any]) -> Object:

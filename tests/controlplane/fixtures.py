@@ -19,6 +19,7 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.custom_kinds import CustomKinds
 from tests.required import without
+from tests.waiting import wait_for
 
 __all__ = [
     "control_plane",
@@ -51,7 +52,7 @@ def require_kinds(control_plane: ControlPlane, kinds: CustomKinds) -> None:
     names = control_plane.kubectl("apply", "--server-side", "-o", "name", *(f"--filename={file}" for file in found))
     for line in names.stdout.split():
         name = line.partition("/")[2]
-        control_plane.wait_for(partial(_is_served, control_plane, name), f"{name} is served")
+        wait_for(partial(_is_served, control_plane, name), f"{name} is served")
 
 
 def _is_served(control_plane: ControlPlane, name: str) -> bool:
