@@ -37,8 +37,8 @@ class ProcessError(RuntimeError):
     """A process ended, or did not become ready, when it should serve."""
 
 
-class _PortTakenError(ProcessError):
-    """The server ended because another program holds its port."""
+class _AgainError(ProcessError):
+    """The server ended by chance: another program holds its port, or everything stood still while it connected."""
 
 
 class Process:
@@ -214,6 +214,7 @@ def start_on_free_port(
     """Starts a server on a loopback port and waits until it serves.
 
     Where a free port cannot be held, another program can take it between the look and the start: that is tried again.
+    So is a start during which everything stood still, for a controller manager ends then.
 
     Args:
         arguments: The command line for a port.
@@ -222,7 +223,7 @@ def start_on_free_port(
         timeout: Seconds to wait at most, each time.
     """
     for _ in range(_ATTEMPTS - 1):
-        with contextlib.suppress(_PortTakenError):
+        with contextlib.suppress(_AgainError):
             return _start_on(free_port(), arguments, ready, log=log, timeout=timeout)
     return _start_on(free_port(), arguments, ready, log=log, timeout=timeout)
 
@@ -240,8 +241,9 @@ def _start_on(
         process.wait_until(lambda: ready(port), timeout=timeout)
     except BaseException as error:
         process.wait_ended(timeout=0)
-        if isinstance(error, ProcessError) and _PORT_TAKEN in process.log_tail(lines=40).lower():
-            raise _PortTakenError(str(error)) from error
+        end = process.log_tail(lines=40)
+        if isinstance(error, ProcessError) and (_PORT_TAKEN in end.lower() or _NOT_CONNECTED in end):
+            raise _AgainError(str(error)) from error
         raise
     return process, port
 
