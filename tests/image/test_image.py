@@ -22,9 +22,6 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
 from tests.image.builder import ROOT, Image
 
-# The first build of a tree takes a minute on a free machine.
-pytestmark = pytest.mark.timeout(600)
-
 USER = 1_000_650_000
 """As OpenShift gives them: nobody's, in group 0."""
 MOST_MEBIBYTES = 320
