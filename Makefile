@@ -57,7 +57,7 @@ soak: $(VENV)/.dev ## the tests RUNS (5) times, each in another order and time z
 	$(BIN)/python -m tests.gate.soak --runs $(or $(RUNS),5) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
 chaos: $(VENV)/.dev ## PODS (5000) created on a real API server under each fault of the webhook: none may be lost
-	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --durations=0 tests/webhook/faults
+	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/faults
 
 fuzz: $(VENV)/.fuzz ## reviews spoilt for SECONDS (60), chosen by the lines that they reach; stops at what makes a handler fail
 	mkdir -p build

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +24,13 @@ class Written(NamedTuple):
     """What its marks, those of single cases among them, say of who holds the same in ``make test``."""
 
 
-def written_tests() -> Iterator[Written]:
-    """All test functions, file by file."""
+@cache
+def written_tests() -> tuple[Written, ...]:
+    """All test functions, file by file; read once."""
+    return tuple(_read())
+
+
+def _read() -> Iterator[Written]:
     for file in sorted(TESTS.rglob("test_*.py")):
         body = ast.parse(file.read_text(encoding="utf-8")).body
         of_file = list(_marks_of_the_file(body))

@@ -21,7 +21,7 @@ def test_tests_name_known_rows() -> None:
 
 def test_who_holds_the_rows_of_a_long_test_runs_in_every_run() -> None:
     """What a long test's mark names are tests that are not long."""
-    written = list(written_tests())
+    written = written_tests()
     every_time = {test.name for test in written if not test.long}
     for test in written:
         for reason in test.held_by:

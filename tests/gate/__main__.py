@@ -13,12 +13,12 @@ import time
 from tests.gate.lint import Lint
 from tests.gate.outcomes import Outcomes
 from tests.gate.phases import Suite
-from tests.gate.processes import adopt_orphans, end, left_over
+from tests.gate.processes import end, left_over, under_a_reaper
 from tests.gate.tiers import write_seconds
 
 _MAX_LOOKED_AT_AGAIN = 10
 """Tests. More than these do not fail by chance."""
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 """Seconds within which what the tests started has to be gone, after the last test."""
 
 
@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("--long", action="store_true", help="also the tests marked long")
     parser.add_argument("--write-seconds", action="store_true", help="keep how long each file took, for the order")
     given = parser.parse_args()
-    adopt_orphans()
+    under_a_reaper()
     started = time.monotonic()
     suite = Suite(jobs=given.jobs, options=["--long"] if given.long else [])
     with Lint() as lint:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Left", "adopt_orphans", "end", "left_over"]
+__all__ = ["Left", "end", "left_over", "under_a_reaper"]
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -24,21 +24,34 @@ class Left(NamedTuple):
     command: str
 
 
-def adopt_orphans() -> None:
-    """From now on, who loses its parent becomes a child of this process (Linux; elsewhere nothing happens)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+def under_a_reaper() -> None:
+    """Go on in a child of this process, which from now on only waits: for the child, and for who loses its parent.
+
+    So whatever the tests start stays in one tree, and what ends is gone at once, as under init. Linux only; elsewhere
+    nothing happens.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    worker = os.fork()
+    if worker == 0:
+        return
+    # A terminal interrupts both of us: the child then ends in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, _frame: os.kill(worker, number))
+    while True:
+        ended, status = os.wait()
+        if ended == worker:
+            # Nothing of ours is to be tidied up twice.
+            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def left_over(*, patience: float) -> list[Left]:
-    """Descendants that still run after this many seconds; those that end meanwhile are awaited."""
+    """What else still runs under the reaper after this many seconds."""
     deadline = time.monotonic() + patience
-    while True:
-        _reap()
-        found = list(_descendants())
-        if not found or time.monotonic() > deadline:
-            return found
+    while (found := list(_others())) and time.monotonic() < deadline:
         time.sleep(0.1)
+    return found
 
 
 def end(processes: list[Left]) -> None:
@@ -49,23 +62,18 @@ def end(processes: list[Left]) -> None:
     left_over(patience=5)
 
 
-def _reap() -> None:
-    """Take note of children that have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-def _descendants() -> Iterator[Left]:
+def _others() -> Iterator[Left]:
+    if sys.platform != "linux":
+        return
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir() if sys.platform == "linux" else ():
+    for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (parent := _parent(int(entry.name))) is not None:
             children.setdefault(parent, []).append(int(entry.name))
-    waiting = children.get(os.getpid(), [])
+    waiting = [os.getppid()]
     while waiting:
-        pid = waiting.pop()
-        waiting += children.get(pid, [])
-        yield Left(pid, _command(pid))
+        found = children.get(waiting.pop(), [])
+        waiting += found
+        yield from (Left(pid, _command(pid)) for pid in found if pid != os.getpid())
 
 
 def _parent(pid: int) -> int | None:

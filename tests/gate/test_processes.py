@@ -21,20 +21,21 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 # The shell ends at once, and leaves a program with a session of its own.
 _LEAVES_ONE = """
 import json, subprocess
-from tests.gate.processes import adopt_orphans, end, left_over
-adopt_orphans()
+from tests.gate.processes import end, left_over, under_a_reaper
+under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 471 & exit 0"], check=True)
 left = left_over(patience=0.2)
 end(left)
-print(json.dumps([[one.command for one in left], left_over(patience=0)]))
+print(json.dumps([[one.command for one in left], left_over(patience=0)]), flush=True)
 """
 _LEAVES_NONE = """
 import json, subprocess
-from tests.gate.processes import adopt_orphans, left_over
-adopt_orphans()
+from tests.gate.processes import left_over, under_a_reaper
+under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 0.3 & exit 0"], check=True)
-print(json.dumps(left_over(patience=60)))
+print(json.dumps(left_over(patience=60)), flush=True)
 """
+_ENDS = "from tests.gate.processes import under_a_reaper; under_a_reaper(); raise SystemExit(7)"
 _COUNTS = "import time\nwhile True: print(flush=True) or time.sleep(0.01)"
 
 
@@ -54,6 +55,10 @@ def test_one_that_ends_soon_is_awaited() -> None:
     assert _printed(_LEAVES_NONE) == []
     # It did not wait until its patience was over.
     assert time.monotonic() - started < 55
+
+
+def test_the_exit_code_is_that_of_the_work() -> None:
+    assert subprocess.run([sys.executable, "-c", _ENDS], cwd=TESTS.parent, check=False).returncode == 7
 
 
 def test_frozen_processes_stand_still_and_go_on(tmp_path: Path) -> None:
