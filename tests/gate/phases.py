@@ -24,7 +24,7 @@ class Suite:
     """How pytest is started."""
 
     jobs: int
-    """Files at a time."""
+    """Files of quick tests at a time. Of the others one more: they wait for other programs a third of their time."""
     options: Sequence[str] = ()
     """More arguments of pytest."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -38,11 +38,11 @@ class Suite:
 
     def quick(self) -> Outcomes:
         """The tests that start no server."""
-        return self._all(quick_files(), self.quick_wrapper)
+        return self._all(quick_files(), self.jobs, self.quick_wrapper)
 
     def live(self) -> Outcomes:
         """The tests of real programs."""
-        return self._all(live_files())
+        return self._all(live_files(), self.jobs + 1)
 
     def alone(self, test: str) -> Outcomes:
         """One test, several times, each in a process of its own, until it fails."""
@@ -53,10 +53,10 @@ class Suite:
                 break
         return found
 
-    def _all(self, files: Sequence[Path], wrapper: Sequence[str] = ()) -> Outcomes:
+    def _all(self, files: Sequence[Path], jobs: int, wrapper: Sequence[str] = ()) -> Outcomes:
         names = [str(file.relative_to(TESTS.parent)) for file in files]
         # Files stay together, for their fixtures; the order is ours.
-        spread = ("-n", str(self.jobs), "--dist", "loadfile", "--no-loadscope-reorder", *self.options)
+        spread = ("-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", *self.options)
         return self.run(names, spread, wrapper)
 
     def run(self, tests: Sequence[str], options: Sequence[str] = (), wrapper: Sequence[str] = ()) -> Outcomes:

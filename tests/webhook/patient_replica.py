@@ -1,7 +1,7 @@
-"""``qos-webhook`` whose live reads may take as long as the API server waits for its answer.
+"""``qos-webhook`` whose live reads may take as long as the API server waits for its answer, and whose Lease lasts long.
 
-A machine that stands still for some seconds then makes no read late. How little time a read may take otherwise is held
-with clocks and sources of the tests' own.
+A machine that stands still for some seconds then makes no read late, and no replica lose its Lease. How little time a
+read may take otherwise, and how a Lease is lost, is held with clocks and sources of the tests' own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from webhook.main import parse_settings
 from webhook.server import Server
 
 _SECONDS = 30.0
+_LEASE_SECONDS = 90
 
 
 class _PatientServer(Server):
@@ -22,9 +23,11 @@ class _PatientServer(Server):
         # In the worker, as the program itself imports them: gevent comes first.
         from podrules.cluster import client
         from webhook import cluster
+        from webhook.certificates import keeper
 
         cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process serves nobody else
         client._CONNECT_SECONDS = _SECONDS  # type: ignore[misc]
+        keeper._MOST_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         return super().load()
 
 
