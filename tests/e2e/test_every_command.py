@@ -6,6 +6,7 @@ true of what people start.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, Plugin, Ran
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -44,8 +46,16 @@ def both(qos: InProcess, kubectl_qos: Plugin) -> Both:
     """See `Both`. Times of day are no part of an answer."""
 
     def ask(command: str, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None) -> Ran:
-        real = Plugin(kubectl_qos.control_plane, kubectl_qos.runtime, command=command)
-        answers = [_timeless(way(*arguments, stdin=stdin, kubeconfig=kubeconfig)) for way in (real, qos.also(command))]
+        ways = (Plugin(kubectl_qos.control_plane, kubectl_qos.runtime, command=command), qos.also(command))
+        answers: list[Ran] = []
+
+        def same() -> bool:
+            answers[:] = [_timeless(way(*arguments, stdin=stdin, kubeconfig=kubeconfig)) for way in ways]
+            return answers[0] == answers[1]
+
+        # Namespaces of other tests go meanwhile, which changes answers. A difference of the ways stays.
+        with contextlib.suppress(TimeoutError):
+            wait_for(same, "both say the same", timeout=60)
         assert answers[0] == answers[1]
         return answers[0]
 
