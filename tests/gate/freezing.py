@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -57,7 +58,12 @@ class Freezer:
             self._file.write_text(self._thawed)
 
     def close(self) -> None:
-        """Remove the cgroup; all of its processes have ended."""
+        """Remove the cgroup; what still runs here is ended."""
+        while found := (self._folder / "cgroup.procs").read_text().split():
+            for pid in map(int, found):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
         self._folder.rmdir()
 
 

@@ -35,6 +35,8 @@ def under_a_reaper() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     worker = os.fork()
     if worker == 0:
+        # What was begun is then put in order, as after an interruption.
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
         return
     # A terminal interrupts both of us: the child then ends in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -42,6 +44,8 @@ def under_a_reaper() -> None:
     while True:
         ended, status = os.wait()
         if ended == worker:
+            # Also when it was ended in the middle, nothing goes on without it.
+            end(list(_under(os.getpid())))
             # Nothing of ours is to be tidied up twice.
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
@@ -49,7 +53,7 @@ def under_a_reaper() -> None:
 def left_over(*, patience: float) -> list[Left]:
     """What else still runs under the reaper after this many seconds."""
     deadline = time.monotonic() + patience
-    while (found := list(_others())) and time.monotonic() < deadline:
+    while (found := [one for one in _under(os.getppid()) if one.pid != os.getpid()]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return found
 
@@ -59,21 +63,21 @@ def end(processes: list[Left]) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
-    left_over(patience=5)
 
 
-def _others() -> Iterator[Left]:
+def _under(reaper: int) -> Iterator[Left]:
+    """All that descend from a process."""
     if sys.platform != "linux":
         return
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (parent := _parent(int(entry.name))) is not None:
             children.setdefault(parent, []).append(int(entry.name))
-    waiting = [os.getppid()]
+    waiting = [reaper]
     while waiting:
         found = children.get(waiting.pop(), [])
         waiting += found
-        yield from (Left(pid, _command(pid)) for pid in found if pid != os.getpid())
+        yield from (Left(pid, _command(pid)) for pid in found)
 
 
 def _parent(pid: int) -> int | None:

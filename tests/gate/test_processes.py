@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -26,7 +27,7 @@ under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 471 & exit 0"], check=True)
 left = left_over(patience=0.2)
 end(left)
-print(json.dumps([[one.command for one in left], left_over(patience=0)]), flush=True)
+print(json.dumps([[one.command for one in left], left_over(patience=60)]), flush=True)
 """
 _LEAVES_NONE = """
 import json, subprocess
@@ -35,14 +36,22 @@ under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 0.3 & exit 0"], check=True)
 print(json.dumps(left_over(patience=60)), flush=True)
 """
+_IS_ENDED = """
+import os, signal, subprocess
+from tests.gate.processes import under_a_reaper
+under_a_reaper()
+print(subprocess.Popen(["setsid", "sleep", "472"]).pid, flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
 _ENDS = "from tests.gate.processes import under_a_reaper; under_a_reaper(); raise SystemExit(7)"
 _COUNTS = "import time\nwhile True: print(flush=True) or time.sleep(0.01)"
 
 
-def _printed(program: str) -> object:
+def _printed(program: str, *, code: int = 0) -> object:
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=TESTS.parent, capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", program], cwd=TESTS.parent, capture_output=True, text=True, check=False, timeout=300
     )
+    assert done.returncode == code, done.stderr
     return json.loads(done.stdout)
 
 
@@ -61,19 +70,23 @@ def test_the_exit_code_is_that_of_the_work() -> None:
     assert subprocess.run([sys.executable, "-c", _ENDS], cwd=TESTS.parent, check=False).returncode == 7
 
 
+def test_nothing_goes_on_without_the_work() -> None:
+    started = _printed(_IS_ENDED, code=128 + signal.SIGTERM)
+    wait_for(lambda: not Path(f"/proc/{started}").exists(), "it is ended")
+
+
 def test_frozen_processes_stand_still_and_go_on(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         without("root, for the cgroup freezer")
     output = tmp_path / "output"
-    with open_freezer() as freezer, output.open("wb") as stream:
-        counting = subprocess.Popen([sys.executable, "-c", _COUNTS], stdout=stream, preexec_fn=freezer.enter)  # noqa: PLW1509
-        try:
+    with output.open("wb") as stream:
+        with open_freezer() as freezer:
+            counting = subprocess.Popen([sys.executable, "-c", _COUNTS], stdout=stream, preexec_fn=freezer.enter)  # noqa: PLW1509
             wait_for(lambda: output.stat().st_size > 3, "it runs")
             with freezer.frozen():
                 before = output.stat().st_size
                 time.sleep(0.3)
                 assert output.stat().st_size == before
             wait_for(lambda: output.stat().st_size > before, "it goes on")
-        finally:
-            counting.kill()
-            counting.wait()
+        # Nothing is left in a cgroup that is gone.
+        assert counting.wait() == -signal.SIGKILL
