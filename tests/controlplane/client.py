@@ -80,7 +80,7 @@ class ApiClient:
         except ApiError as error:
             if error.reason != "AlreadyExists" or time.monotonic() - began < _STANDSTILL_SECONDS:
                 raise
-            # It was stored before everything stood still, and its answer was lost on the way from etcd.
+            # Seen once, on a machine that stood still: our own first write, as far as we know, whose answer was lost.
             return self.get(api_version, kind, name, namespace)
 
     def apply(self, objects: Iterable[Mapping[str, Any]]) -> list[Object]:

@@ -18,8 +18,6 @@ from tests.gate.tiers import write_seconds
 
 _MAX_LOOKED_AT_AGAIN = 10
 """Tests. More than these do not fail by chance."""
-_PATIENCE = 60.0
-"""Seconds within which what the tests started has to be gone, after the last test."""
 
 
 def main() -> int:
@@ -34,10 +32,10 @@ def main() -> int:
     suite = Suite(jobs=given.jobs, options=["--long"] if given.long else [])
     with Lint() as lint:
         found, failed_once = _tests(suite, lint)
-        lint_passed = lint.has_failed() is False if found.failed else lint.finish()
+        lint_passed = not lint.has_failed() if found.failed else lint.finish()
         if not lint_passed:
             print(f"\n{lint.said()}\nmake lint failed", flush=True)
-    left = left_over(patience=_PATIENCE)
+    left = left_over()
     for process in left:
         print(f"LEFT BEHIND by a test: process {process.pid}: {process.command}")
     end(left)

@@ -35,10 +35,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is long, and put the rest in order."""
     named = any("::" in argument for argument in config.args)
     if not named and not config.getoption("--long"):
-        left_out = [item for item in items if item.get_closest_marker("long")]
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     seed: int | None = config.getoption("--shuffle")
     items[:] = in_order(items, seconds_by_file()) if seed is None else shuffled(items, seed)
 

@@ -15,6 +15,8 @@ from typing import NamedTuple
 __all__ = ["Left", "end", "left_over", "under_a_reaper"]
 
 _PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE = 60.0
+"""Seconds within which what the tests started has to be gone, after the last test."""
 
 
 class Left(NamedTuple):
@@ -50,7 +52,7 @@ def under_a_reaper() -> None:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def left_over(*, patience: float) -> list[Left]:
+def left_over(*, patience: float = _PATIENCE) -> list[Left]:
     """What else still runs under the reaper after this many seconds."""
     deadline = time.monotonic() + patience
     while (found := [one for one in _under(os.getppid()) if one.pid != os.getpid()]) and time.monotonic() < deadline:

@@ -71,7 +71,7 @@ def _run(seed: int, jobs: int, *, with_freezes: bool) -> Outcomes:
         frozen = stack.enter_context(_freezes(freezer, chance))
         found = suite.quick()
         found.include(suite.live())
-        left = left_over(patience=60)
+        left = left_over()
         end(left)
     for process in left:
         found.failed[f"left behind: {process.command}"] = f"process {process.pid}"

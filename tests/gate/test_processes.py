@@ -27,14 +27,14 @@ under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 471 & exit 0"], check=True)
 left = left_over(patience=0.2)
 end(left)
-print(json.dumps([[one.command for one in left], left_over(patience=60)]), flush=True)
+print(json.dumps([[one.command for one in left], left_over()]), flush=True)
 """
 _LEAVES_NONE = """
 import json, subprocess
 from tests.gate.processes import left_over, under_a_reaper
 under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 0.3 & exit 0"], check=True)
-print(json.dumps(left_over(patience=60)), flush=True)
+print(json.dumps(left_over()), flush=True)
 """
 _IS_ENDED = """
 import os, signal, subprocess

@@ -98,40 +98,33 @@ def _on_disk(name: str, **sizes: int) -> PodStats:
     return stats(name, containers=[container], volume=[{"name": "scratch", "usedBytes": sizes.get("volume", 0)}])
 
 
-@pytest.mark.parametrize(
-    ("disks", "signal", "counted"),
-    [
-        pytest.param(Disks(), NODE_FS, _LAYER + _LOGS + _VOLUME, id="one disk, nodefs"),
-        pytest.param(Disks(), IMAGE_FS, _LAYER + _LOGS + _VOLUME, id="one disk, imagefs"),
-        pytest.param(Disks(), CONTAINER_FS, _LAYER + _LOGS + _VOLUME, id="one disk, containerfs"),
-        pytest.param(Disks(image_fs=True), NODE_FS, _LOGS + _VOLUME, id="imagefs apart, nodefs"),
-        pytest.param(Disks(image_fs=True), IMAGE_FS, _LAYER, id="imagefs apart, imagefs"),
-        pytest.param(Disks(image_fs=True), CONTAINER_FS, _LAYER, id="imagefs apart, containerfs"),
-        pytest.param(SPLIT, NODE_FS, _LAYER + _LOGS + _VOLUME, id="split, nodefs"),
-        pytest.param(SPLIT, IMAGE_FS, 0, id="split, imagefs"),
-        pytest.param(SPLIT, CONTAINER_FS, _LAYER + _LOGS + _VOLUME, id="split, containerfs"),
-    ],
-)
+_ALL = _LAYER + _LOGS + _VOLUME
+# What counts on the node's file system, on that of images and on that of containers.
+_COUNTED = {
+    "one disk": (Disks(), (_ALL, _ALL, _ALL)),
+    "imagefs apart": (Disks(image_fs=True), (_LOGS + _VOLUME, _LAYER, _LAYER)),
+    "layers with the node": (SPLIT, (_ALL, 0, _ALL)),
+}
+
+
+def _grid(node: Signal, image: Signal, container: Signal) -> pytest.MarkDecorator:
+    """Every way to have disks, with a signal for each file system; bytes and inodes count alike."""
+    cases = [
+        pytest.param(disks, signal, counted, id=f"{layout}, {signal.value}")
+        for layout, (disks, amounts) in _COUNTED.items()
+        for signal, counted in zip((node, image, container), amounts, strict=True)
+    ]
+    return pytest.mark.parametrize(("disks", "signal", "counted"), cases)
+
+
+@_grid(NODE_FS, IMAGE_FS, CONTAINER_FS)
 def test_Q6_what_counts_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
     used = _on_disk("one", layer=_LAYER, logs=_LOGS, volume=_VOLUME)
     (place,) = _rank([pod("one", volumes=[{"name": "scratch", "emptyDir": {}}])], [used], signal, disks)
     assert place.ranked.usage == counted
 
 
-@pytest.mark.parametrize(
-    ("disks", "signal", "counted"),
-    [
-        pytest.param(Disks(), NODE_INODES, _LAYER + _LOGS + _VOLUME, id="one disk, nodefs"),
-        pytest.param(Disks(), IMAGE_INODES, _LAYER + _LOGS + _VOLUME, id="one disk, imagefs"),
-        pytest.param(Disks(), CONTAINER_INODES, _LAYER + _LOGS + _VOLUME, id="one disk, containerfs"),
-        pytest.param(Disks(image_fs=True), NODE_INODES, _LOGS + _VOLUME, id="imagefs apart, nodefs"),
-        pytest.param(Disks(image_fs=True), IMAGE_INODES, _LAYER, id="imagefs apart, imagefs"),
-        pytest.param(Disks(image_fs=True), CONTAINER_INODES, _LAYER, id="imagefs apart, containerfs"),
-        pytest.param(SPLIT, NODE_INODES, _LAYER + _LOGS + _VOLUME, id="layers with the node, nodefs"),
-        pytest.param(SPLIT, IMAGE_INODES, 0, id="layers with the node, imagefs"),
-        pytest.param(SPLIT, CONTAINER_INODES, _LAYER + _LOGS + _VOLUME, id="layers with the node, containerfs"),
-    ],
-)
+@_grid(NODE_INODES, IMAGE_INODES, CONTAINER_INODES)
 def test_Q6_whose_inodes_count_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
     container = {"name": "app", "rootfs": {"inodesUsed": _LAYER}, "logs": {"inodesUsed": _LOGS}}
     used = stats("one", containers=[container], volume=[{"name": "scratch", "inodesUsed": _VOLUME}])
