@@ -1,4 +1,4 @@
-"""The one way in which tests wait for what other processes and threads do."""
+"""How tests wait for what other processes and threads do, also on a machine that stands still now and then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["wait_for"]
+__all__ = ["again_if_late", "wait_for"]
 
 T = TypeVar("T")
 
@@ -37,3 +37,20 @@ def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 9
         time.sleep(pause)
         # What comes at once is not waited for, and what takes long costs little.
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def again_if_late(ask: Callable[[], T], seconds: float, errors: tuple[type[Exception], ...] = (OSError,)) -> T:
+    """Asks, and asks again where a failure took so long that the other end may have given up meanwhile.
+
+    Args:
+        ask: Returns the answer.
+        seconds: For how long the other end waits: what fails earlier has failed.
+        errors: What a failure raises.
+    """
+    while True:
+        began = time.monotonic()
+        try:
+            return ask()
+        except errors:
+            if time.monotonic() - began < seconds:
+                raise

@@ -6,7 +6,6 @@ import http.client
 import re
 import ssl
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.controlplane.processes import Process, probe, start_on_free_port
+from tests.waiting import again_if_late
 from tests.webhook.installation import port_beside
 from webhook.connections import HANDSHAKE_SECONDS
 
@@ -53,17 +53,18 @@ class DemoServer:
         context: ssl.SSLContext = ANYBODY,
     ) -> Answer:
         """One request on a connection of its own; on another one if the machine stood still during its handshake."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
-        began = time.monotonic()
-        try:
-            connection.connect()
-        except OSError:
-            connection.close()
-            # The server ends a handshake that takes longer.
-            if time.monotonic() - began < HANDSHAKE_SECONDS:
+
+        def connected() -> http.client.HTTPSConnection:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
+            try:
+                connection.connect()
+            except OSError:
+                connection.close()
                 raise
-            return self.ask(method, path, body, headers, context=context)
-        with closing(connection):
+            return connection
+
+        # The server ends a handshake that takes longer.
+        with closing(again_if_late(connected, HANDSHAKE_SECONDS)) as connection:
             sent = {"Content-Type": "application/json", **(headers or {})} if body is not None else dict(headers or {})
             connection.request(method, path, body, sent)
             answer = connection.getresponse()

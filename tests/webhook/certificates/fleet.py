@@ -13,7 +13,6 @@ import signal
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,10 +22,11 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
 from tests.objects import raw_pod
-from tests.waiting import wait_for
+from tests.waiting import again_if_late, wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.moved_time import MovedTime
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+from webhook.connections import HANDSHAKE_SECONDS
 
 __all__ = ["ADMISSION", "Fleet", "patiently"]
 
@@ -42,20 +42,12 @@ _SETTLE_SECONDS = 60
 """For which clients are told of a certificate before it is served."""
 _END_SECONDS = 60
 """For what ends by itself; nothing takes so long."""
-_PATIENCE_SECONDS = 10
-"""For which the program bears a handshake."""
 _MARKS = itertools.count(1)
 
 
 def patiently(ask: Callable[[], T]) -> T:
     """Ask, and ask again where no good answer came for so long that one may have been cut off for standing still."""
-    while True:
-        asked = time.monotonic()
-        try:
-            return ask()
-        except (ApiError, OSError):
-            if time.monotonic() < asked + _PATIENCE_SECONDS:
-                raise
+    return again_if_late(ask, HANDSHAKE_SECONDS, (ApiError, OSError))
 
 
 class Fleet:
