@@ -26,7 +26,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +77,8 @@ class Unavailable:
 class _Module:
     """One Go module of ours under ``tools/``.
 
-    helm has its own because it needs other versions of the same modules, the kubelet because few build it.
+    helm has its own because it would bring the control plane newer versions of some modules, the kubelet because few
+    build it.
     """
 
     folder: str
@@ -225,15 +225,12 @@ def build_binaries(
     with locked(cache_folder(environment), progress):
         # Looked up again under the lock: another process may just have built some.
         missing = [name for name in wanted if _find(name, environment) is None]
-        # At the same time: while one links, which takes one processor, the other compiles.
-        with ThreadPoolExecutor(max_workers=len(_MODULES)) as pool:
-            builds = [
-                pool.submit(_build, module, names, go, environment, progress)
-                for module in _MODULES
-                if (names := module.among(missing))
-            ]
-    for failure in filter(None, (build.result() for build in builds)):
-        return failure
+        # One after the other: Go compiles a package once for all that need the same version of it.
+        for module in _MODULES:
+            if ours := module.among(missing):
+                failure = _build(module, ours, go, environment, progress)
+                if failure:
+                    return failure
     return find_binaries(wanted, environment=environment)
 
 
@@ -290,7 +287,7 @@ def _program_of(package: str) -> str:
 def _room() -> dict[str, str]:
     """Lets a compiler take its share of this machine's memory before it collects garbage, where that is much."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    share = total // (2 * len(_MODULES) * (os.cpu_count() or 1))
+    share = total // (2 * (os.cpu_count() or 1))
     return {"GOGC": "off", "GOMEMLIMIT": str(share)} if share >= _MUCH_BYTES else {}
 
 

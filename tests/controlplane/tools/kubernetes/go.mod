@@ -1,5 +1,5 @@
 // Programs of the control plane that tests run, as tool dependencies; ../../binaries.py builds them.
-// To move to another Kubernetes: change v1.36.3 and v0.36.3 everywhere here, then run `go mod tidy`.
+// To move to another Kubernetes: change v1.36.3 and v0.36.3 everywhere here and in ../helm, then run `go mod tidy`.
 module kubectl-qos/tests/controlplane/tools/kubernetes
 
 go 1.26.0
