@@ -49,6 +49,4 @@ def release_namespace(control_plane: ControlPlane, namespace: str) -> Iterator[s
     name = f"{namespace}-release"
     control_plane.create_namespace(name, {"pod-security.kubernetes.io/enforce": "restricted"})
     yield name
-    api = control_plane.api
-    api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+    control_plane.leave_namespace(name)

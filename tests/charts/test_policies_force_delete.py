@@ -40,7 +40,7 @@ def people(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def space(control_plane: ControlPlane, people: People) -> Iterator[Callable[..., str]]:
-    """Makes a namespace with a mode as its label; it is deleted after the test with its pods."""
+    """Makes a namespace with a mode as its label; it has no pods after the test."""
     made = []
 
     def space(mode: str = "", *, name: str = "") -> str:
@@ -49,10 +49,8 @@ def space(control_plane: ControlPlane, people: People) -> Iterator[Callable[...,
         return made[-1]
 
     yield space
-    api = control_plane.api
     for name in made:
-        api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+        control_plane.leave_namespace(name)
 
 
 @pytest.fixture

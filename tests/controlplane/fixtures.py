@@ -93,15 +93,11 @@ def control_plane(control_plane_binaries: Binaries, pytestconfig: pytest.Config)
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A namespace for one test, with a new name; it is deleted after the test with its pods."""
+    """A namespace for one test, with a new name; it has no pods after the test."""
     name = f"test-{next(_NUMBERS)}"
     control_plane.create_namespace(name)
     yield name
-    api = control_plane.api
-    api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    # No kubelet confirms that they stopped, and while there is one the namespace stays. Their controllers cannot
-    # make new ones in a namespace that is being deleted.
-    api.request("DELETE", api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+    control_plane.leave_namespace(name)
 
 
 @pytest.fixture

@@ -113,19 +113,13 @@ def read_cluster(
     return cluster.snapshot, features
 
 
-def settled(api: ApiClient, pod: Object, *, unlike: str = "") -> Object:
-    """The pod once the scheduler has bound it or has given up.
-
-    Args:
-        api: Where it is read.
-        pod: It has been created.
-        unlike: What the scheduler has said before: a message that is waited past.
-    """
+def settled(api: ApiClient, pod: Object) -> Object:
+    """The pod, which has been created, once the scheduler has bound it or has given up."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
 
     def judged() -> Object | None:
         now = api.get("v1", "Pod", name, namespace)
-        return now if now["spec"].get("nodeName") or why_not(now) not in ("", unlike) else None
+        return now if now["spec"].get("nodeName") or why_not(now) else None
 
     return wait_for(judged, f"the scheduler has looked at {json.dumps(pod)}")
 

@@ -155,12 +155,10 @@ def cases(control_plane: ControlPlane, qos: Qos) -> Iterator[Mapping[str, Case]]
         name: Case(manifest, stored[name], before[name], after[name])
         for name, manifest in zip(NAMES, MANIFESTS, strict=True)
     }
-    api = control_plane.api
     for namespace in (NAMESPACE, LIMITED):
-        api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        api.request("DELETE", api.path("v1", "Pod", namespace), query={"gracePeriodSeconds": "0"})
+        control_plane.leave_namespace(namespace)
     for made in (node, *CLUSTER_WIDE):
-        api.delete(made)
+        control_plane.api.delete(made)
 
 
 @pytest.fixture(params=NAMES)

@@ -301,8 +301,15 @@ class Preempting:
         found = preempt(filtered, self._base.pod_disruption_budgets)
         if found.message == answer.real_message:
             return
-        judged = settled(self._api, nominated, unlike=answer.real_message)
-        self.waiting.append(Waiting(answer.pod, found.message, why_not(judged)))
+        namespace, name = nominated["metadata"]["namespace"], nominated["metadata"]["name"]
+
+        def said() -> str:
+            return why_not(self._api.get("v1", "Pod", name, namespace))
+
+        # It may have been tried once more before the victim was gone. A test tells what it says in the end.
+        with suppress(TimeoutError):
+            wait_for(lambda: said() == found.message, "the scheduler has tried it without the victim")
+        self.waiting.append(Waiting(answer.pod, found.message, said()))
 
     def _filtered(self, pod: Object, pods: Pods) -> Filtered:
         snapshot = self.snapshot(pods)
