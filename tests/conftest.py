@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from tests.controlplane.fixtures import no_pods_stay
 from tests.gate.collection import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from tests.required import in_ci
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "runtime"]
+__all__ = ["no_pods_stay", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "runtime"]
 
 # Generated examples are the same in every CI run, so that a red run is about the change and not about luck.
 # How fast a machine makes them is not what a test is about.

@@ -88,6 +88,7 @@ class ControlPlane:
         self._controller_manager_args = tuple(controller_manager_args)
         self._ready_seconds = ready_seconds
         self._processes: list[Process] = []
+        self._namespaces: set[str] = set()
         self._authority = Authority()
 
     def __enter__(self) -> Self:
@@ -227,7 +228,13 @@ class ControlPlane:
         """Creates a namespace in which pods can be created at once."""
         metadata = {"name": name, "labels": dict(labels or {})}
         self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self._namespaces.add(name)
         self._allow_pods_in(name)
+
+    def leave_namespaces(self) -> None:
+        """Ends the pods of all namespaces that were created and not left so far."""
+        for name in sorted(self._namespaces):
+            self.leave_namespace(name)
 
     def leave_namespace(self, name: str) -> None:
         """Ends all pods of a namespace that no test needs any more, for good.
@@ -240,6 +247,7 @@ class ControlPlane:
             self.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         # No kubelet confirms that they stopped.
         self.api.request("DELETE", self.api.path("v1", "Pod", name), query={"gracePeriodSeconds": "0"})
+        self._namespaces.discard(name)
 
     def create_node(
         self,

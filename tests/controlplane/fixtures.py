@@ -27,6 +27,7 @@ __all__ = [
     "helm",
     "make_node",
     "namespace",
+    "no_pods_stay",
     "require_binaries",
     "require_kinds",
 ]
@@ -89,6 +90,14 @@ def control_plane(control_plane_binaries: Binaries, pytestconfig: pytest.Config)
         pytestconfig.add_cleanup(running.stop)
         pytestconfig.stash[_RUNNING] = running
     return running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_pods_stay(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Pods of one file of tests are gone before the next: the scheduler would put those that wait on its nodes."""
+    yield
+    if running := pytestconfig.stash.get(_RUNNING, None):
+        running.leave_namespaces()
 
 
 @pytest.fixture
