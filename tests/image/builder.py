@@ -1,6 +1,6 @@
 """The image as buildah makes it, from a base that no registry is needed for.
 
-``python -m tests.image.builder`` prepares, as root: a Debian with Python by debootstrap, and the wheels that
+``python -m tests.image.builder`` prepares, as root: a Debian with Python by mmdebstrap, and the wheels that
 ``requirements/image*.txt`` pin. Both are made once on a machine, and all checkouts only read them. Each checkout has a
 storage of its own, for its images and their layers; it is removed when its tree is gone. All is kept in
 ``$XDG_CACHE_HOME/kubectl-qos``. Tests only look.
@@ -30,6 +30,8 @@ __all__ = ["ROOT", "Builder", "Image", "find_builder", "prepare"]
 ROOT: Final = Path(__file__).resolve().parents[2]
 _SUITE: Final = "bookworm"
 _INCLUDED: Final = "python3,python3-venv"
+# Otherwise apt merges /usr by a package that needs all of Perl.
+_MERGED: Final = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
 _BASE: Final = f"localhost/kubectl-qos-base:{_SUITE}"
 _IMAGE: Final = "localhost/kubectl-qos/qos-webhook:test"
 _KEPT: Final = ("dependencies", "stripped")
@@ -75,7 +77,7 @@ class Builder:
         return _buildah(self.folder, *shared, *arguments, check=check)
 
     def has_base(self) -> bool:
-        """Whether debootstrap has done its work."""
+        """Whether mmdebstrap has done its work."""
         return (self._base / "made").exists()
 
     def base_id(self) -> str:
@@ -83,14 +85,15 @@ class Builder:
         return self.buildah("images", "--quiet", "--no-trunc", _BASE)
 
     def make_base(self) -> None:
-        """Import what debootstrap makes."""
+        """Import what mmdebstrap makes."""
         if self._base.exists():
             # It was not finished.
             _remove(self._base)
         self._base.mkdir()
         with tempfile.TemporaryDirectory(dir=self._base) as scratch:
             root = f"{scratch}/root"
-            _run(["debootstrap", "--variant=minbase", f"--include={_INCLUDED}", _SUITE, root])
+            options = ["--quiet", "--variant=minbase", f"--hook-dir={_MERGED}", f"--include={_INCLUDED}"]
+            _run(["mmdebstrap", *options, _SUITE, root])
             container = _buildah(self._base, "from", "scratch")
             try:
                 _buildah(self._base, "add", "--quiet", container, root, "/")
@@ -192,9 +195,9 @@ def _folder() -> Path:
 
 
 def _missing_programs() -> Unavailable | None:
-    missing = [name for name in ("buildah", "debootstrap") if shutil.which(name) is None]
+    missing = [name for name in ("buildah", "mmdebstrap") if shutil.which(name) is None]
     if missing:
-        return Unavailable(reason=f"{' and '.join(missing)} is not installed: apt-get install buildah debootstrap")
+        return Unavailable(reason=f"{' and '.join(missing)} is not installed: apt-get install buildah mmdebstrap")
     if os.geteuid() != 0:
         return Unavailable(reason="the image is built and run as root here: its root file system is mounted")
     return None
