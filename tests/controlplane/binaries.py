@@ -53,6 +53,7 @@ _PREBUILD = "python -m tests.controlplane.binaries"
 _MUCH_BYTES = 1 << 30
 # Upstream's own tags: the second leaves code for its tests out, the third lets the linker drop what is never called.
 _TAGS = "selinux,notest,grpcnotrace"
+_LARGE = ("k8s.io/api", "k8s.io/client-go/applyconfigurations", "k8s.io/client-go/kubernetes", "k8s.io/kubernetes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +105,14 @@ class _Module:
     @property
     def build_flags(self) -> tuple[str, ...]:
         stamped = " ".join(f"-X {variable}={value}" for variable, value in self.stamp(self.version).items())
-        # What a debugger would read is not compiled: the linker would drop it.
+        # What a debugger would read is not compiled: the linker would drop it. Nothing is inlined where much code runs
+        # little: that takes longer than it saves.
         return (
             "-trimpath",
             "-buildvcs=false",
             f"-tags={_TAGS}",
             "-gcflags=all=-dwarf=false",
+            *(f"-gcflags={large}/...=-dwarf=false -l" for large in _LARGE),
             f"-ldflags=-s -w {stamped}",
         )
 
