@@ -36,8 +36,6 @@ def proxy(control_plane: ControlPlane) -> Iterator[KubectlProxy]:
             patch.setenv(name, value)
         with KubectlProxy([], request_timeout=60) as proxy:
             yield proxy
-    control_plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    control_plane.api.request("DELETE", PATH, query={"gracePeriodSeconds": "0"})
 
 
 @pytest.fixture

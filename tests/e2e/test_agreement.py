@@ -155,8 +155,6 @@ def cases(control_plane: ControlPlane, qos: Qos) -> Iterator[Mapping[str, Case]]
         name: Case(manifest, stored[name], before[name], after[name])
         for name, manifest in zip(NAMES, MANIFESTS, strict=True)
     }
-    for namespace in (NAMESPACE, LIMITED):
-        control_plane.leave_namespace(namespace)
     for made in (node, *CLUSTER_WIDE):
         control_plane.api.delete(made)
 
