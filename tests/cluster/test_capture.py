@@ -23,9 +23,12 @@ from podrules.cluster.errors import ClusterError, ManifestError, NotCaptured, No
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, LIMIT_RANGES, NODES, PODS, Kind
 from podrules.cluster.memory import MemorySource
 from podrules.cluster.source import Source
+from podrules.model.base import ObjectMeta
+from podrules.model.decode import from_object
 from podrules.model.pod import Pod
+from podrules.model.workload import Workload
 from tests.cluster.rich_objects import others, rich_pods
-from tests.objects import raw_node, raw_pod
+from tests.objects import raw_node, raw_pod, raw_workload
 
 NOW = datetime.fromisoformat(DEMO_NOW)
 
@@ -221,6 +224,20 @@ def test_annotations_are_those_that_rules_read(demo: Path) -> None:
 
     assert kept
     assert kept <= ANNOTATIONS
+
+
+def test_annotations_of_templates_go_as_well() -> None:
+    note = {"annotations": {"acme.example/note": "hunter2"}}
+    spec: dict[str, Any] = {
+        "template": {"metadata": note},
+        "volumeClaimTemplates": [{"metadata": {"name": "data", **note}}],
+    }
+    stateful_set = from_object(raw_workload("StatefulSet", "db", **spec), Workload)
+
+    captured = without_annotations(stateful_set)
+
+    assert captured.spec.template.metadata.annotations == {}
+    assert [claim.metadata for claim in captured.spec.volume_claim_templates] == [ObjectMeta(name="data")]
 
 
 # Without names
