@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["again_if_late", "wait_for"]
+__all__ = ["again_if_late", "answer_in_the_end", "wait_for"]
 
 T = TypeVar("T")
 
@@ -37,6 +38,27 @@ def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 9
         time.sleep(pause)
         # What comes at once is not waited for, and what takes long costs little.
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def answer_in_the_end(ask: Callable[[], T], wanted: Callable[[T], bool], *, timeout: float = 90) -> T:
+    """Asks until the answer is as wanted, and returns the last one, for the test to say what differs.
+
+    Args:
+        ask: Returns an answer.
+        wanted: Whether the answer is the one to wait for.
+        timeout: Seconds to wait at most, as of `wait_for`.
+    """
+    last = ask()
+
+    def asked() -> bool:
+        nonlocal last
+        last = ask()
+        return wanted(last)
+
+    if not wanted(last):
+        with contextlib.suppress(TimeoutError):
+            wait_for(asked, "the answer", timeout=timeout)
+    return last
 
 
 def again_if_late(ask: Callable[[], T], seconds: float, errors: tuple[type[Exception], ...] = (OSError,)) -> T:

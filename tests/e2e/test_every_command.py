@@ -6,7 +6,6 @@ true of what people start.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, Plugin, Ran
-from tests.waiting import wait_for
+from tests.waiting import answer_in_the_end
 
 pytestmark = pytest.mark.controlplane
 
@@ -47,17 +46,14 @@ def both(qos: InProcess, kubectl_qos: Plugin) -> Both:
 
     def ask(command: str, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None) -> Ran:
         ways = (Plugin(kubectl_qos.control_plane, kubectl_qos.runtime, command=command), qos.also(command))
-        answers: list[Ran] = []
 
-        def same() -> bool:
-            answers[:] = [_timeless(way(*arguments, stdin=stdin, kubeconfig=kubeconfig)) for way in ways]
-            return answers[0] == answers[1]
+        def answers() -> list[Ran]:
+            return [_timeless(way(*arguments, stdin=stdin, kubeconfig=kubeconfig)) for way in ways]
 
         # Namespaces of other tests go meanwhile, which changes answers. A difference of the ways stays.
-        with contextlib.suppress(TimeoutError):
-            wait_for(same, "both say the same", timeout=60)
-        assert answers[0] == answers[1]
-        return answers[0]
+        real, in_process = answer_in_the_end(answers, lambda both: both[0] == both[1], timeout=60)
+        assert real == in_process
+        return real
 
     return ask
 

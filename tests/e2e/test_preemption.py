@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import count
 from random import Random
 from typing import Final
@@ -42,7 +41,7 @@ from tests.e2e.preemption_objects import (
 )
 from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
 from tests.objects import raw_pod
-from tests.waiting import wait_for
+from tests.waiting import answer_in_the_end, wait_for
 
 pytestmark = pytest.mark.controlplane
 
@@ -261,15 +260,12 @@ class Preempting:
     def _preempted(self, expected: frozenset[str], before: Pods) -> frozenset[str]:
         """Pods that the scheduler has preempted since; it goes on with that after it has nominated."""
 
-        def preempted() -> set[str]:
+        def preempted() -> frozenset[str]:
             now = self.pods()
             gone = _going(now) - _going(before)
-            return {name for name in gone if is_terminating_by_preemption(from_object(now[name], Pod))}
+            return frozenset(name for name in gone if is_terminating_by_preemption(from_object(now[name], Pod)))
 
-        # Otherwise the test says which are missing.
-        with suppress(TimeoutError):
-            wait_for(lambda: expected <= preempted(), "the victims are going")
-        return frozenset(preempted())
+        return answer_in_the_end(preempted, expected.issubset)
 
     def _finish(self, pod: Object, answer: Answer, victims: Sequence[Object], meanwhile: Sequence[Pods] = ()) -> None:
         """Let the victims be gone, one by one, and see where the pod goes."""
@@ -306,10 +302,9 @@ class Preempting:
         def said() -> str:
             return why_not(self._api.get("v1", "Pod", name, namespace))
 
-        # It may have been tried once more before the victim was gone. A test tells what it says in the end.
-        with suppress(TimeoutError):
-            wait_for(lambda: said() == found.message, "the scheduler has tried it without the victim")
-        self.waiting.append(Waiting(answer.pod, found.message, said()))
+        # It may have been tried once more before the victim was gone.
+        real = answer_in_the_end(said, lambda message: message == found.message)
+        self.waiting.append(Waiting(answer.pod, found.message, real))
 
     def _filtered(self, pod: Object, pods: Pods) -> Filtered:
         snapshot = self.snapshot(pods)
