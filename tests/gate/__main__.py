@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--long", action="store_true", help="also the tests marked long")
     parser.add_argument("--write-seconds", action="store_true", help="keep how long each file took, for the order")
     given = parser.parse_args()
-    under_a_reaper()
+    reaper = under_a_reaper()
     started = time.monotonic()
     suite = Suite(jobs=given.jobs, options=["--long"] if given.long else [])
     with Lint() as lint:
@@ -35,7 +35,7 @@ def main() -> int:
         lint_passed = not lint.has_failed() if found.failed else lint.finish()
         if not lint_passed:
             print(f"\n{lint.said()}\nmake lint failed", flush=True)
-    left = left_over()
+    left = left_over(reaper)
     for process in left:
         print(f"LEFT BEHIND by a test: process {process.pid}: {process.command}")
     end(left)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 __all__ = ["Left", "end", "left_over", "under_a_reaper"]
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 60.0
 """Seconds within which what the tests started has to be gone, after the last test."""
@@ -26,20 +27,26 @@ class Left(NamedTuple):
     command: str
 
 
-def under_a_reaper() -> None:
+def under_a_reaper() -> int:
     """Go on in a child of this process, which from now on only waits: for the child, and for who loses its parent.
 
     So whatever the tests start stays in one tree, and what ends is gone at once, as under init. Linux only; elsewhere
     nothing happens.
+
+    Returns:
+        The process that waits, whoever is the parent later: init's descendants are all processes of the machine.
     """
+    reaper = os.getpid()
     if sys.platform != "linux":
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        return reaper
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     worker = os.fork()
     if worker == 0:
-        # What was begun is then put in order, as after an interruption.
+        # What was begun is then put in order, as after an interruption; also when the reaper is killed.
         signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-        return
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        return reaper
     # A terminal interrupts both of us: the child then ends in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _frame: os.kill(worker, number))
@@ -47,15 +54,15 @@ def under_a_reaper() -> None:
         ended, status = os.wait()
         if ended == worker:
             # Also when it was ended in the middle, nothing goes on without it.
-            end(list(_under(os.getpid())))
+            end(list(_under(reaper)))
             # Nothing of ours is to be tidied up twice.
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def left_over(*, patience: float = _PATIENCE) -> list[Left]:
+def left_over(reaper: int, *, patience: float = _PATIENCE) -> list[Left]:
     """What else still runs under the reaper after this many seconds."""
     deadline = time.monotonic() + patience
-    while (found := [one for one in _under(os.getppid()) if one.pid != os.getpid()]) and time.monotonic() < deadline:
+    while (found := [one for one in _under(reaper) if one.pid != os.getpid()]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return found
 

@@ -40,11 +40,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each further one has the next")
     parser.add_argument("--no-freezes", action="store_true", help="where processes cannot be frozen")
     given = parser.parse_args()
-    under_a_reaper()
+    reaper = under_a_reaper()
     failures: Counter[str] = Counter()
     first: dict[str, str] = {}
     for seed in range(given.seed, given.seed + given.runs):
-        found = _run(seed, given.jobs, with_freezes=not given.no_freezes)
+        found = _run(seed, given.jobs, reaper, with_freezes=not given.no_freezes)
         failures.update(found.failed.keys())
         first = {**found.failed, **first}
         for test, text in found.failed.items():
@@ -55,7 +55,7 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def _run(seed: int, jobs: int, *, with_freezes: bool) -> Outcomes:
+def _run(seed: int, jobs: int, reaper: int, *, with_freezes: bool) -> Outcomes:
     chance = random.Random(seed)  # noqa: S311  # a world, no secret
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -71,7 +71,7 @@ def _run(seed: int, jobs: int, *, with_freezes: bool) -> Outcomes:
         frozen = stack.enter_context(_freezes(freezer, chance))
         found = suite.quick()
         found.include(suite.live())
-        left = left_over()
+        left = left_over(reaper)
         end(left)
     for process in left:
         found.failed[f"left behind: {process.command}"] = f"process {process.pid}"

@@ -23,18 +23,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 _LEAVES_ONE = """
 import json, subprocess
 from tests.gate.processes import end, left_over, under_a_reaper
-under_a_reaper()
+reaper = under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 471 & exit 0"], check=True)
-left = left_over(patience=0.2)
+left = left_over(reaper, patience=0.2)
 end(left)
-print(json.dumps([[one.command for one in left], left_over()]), flush=True)
+print(json.dumps([[one.command for one in left], left_over(reaper)]), flush=True)
 """
 _LEAVES_NONE = """
 import json, subprocess
 from tests.gate.processes import left_over, under_a_reaper
-under_a_reaper()
+reaper = under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 0.3 & exit 0"], check=True)
-print(json.dumps(left_over()), flush=True)
+print(json.dumps(left_over(reaper)), flush=True)
 """
 _IS_ENDED = """
 import os, signal, subprocess
@@ -42,6 +42,14 @@ from tests.gate.processes import under_a_reaper
 under_a_reaper()
 print(subprocess.Popen(["setsid", "sleep", "472"]).pid, flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
+"""
+_LOSES_THE_REAPER = """
+import json, os, signal
+from tests.gate.processes import left_over, under_a_reaper
+reaper = under_a_reaper()
+signal.signal(signal.SIGTERM, lambda *_: print(json.dumps(left_over(reaper, patience=0)), flush=True) or os._exit(0))
+os.kill(reaper, signal.SIGKILL)
+signal.pause()
 """
 _ENDS = "from tests.gate.processes import under_a_reaper; under_a_reaper(); raise SystemExit(7)"
 _COUNTS = "import time\nwhile True: print(flush=True) or time.sleep(0.01)"
@@ -73,6 +81,11 @@ def test_the_exit_code_is_that_of_the_work() -> None:
 def test_nothing_goes_on_without_the_work() -> None:
     started = _printed(_IS_ENDED, code=128 + signal.SIGTERM)
     wait_for(lambda: not Path(f"/proc/{started}").exists(), "it is ended")
+
+
+def test_the_work_ends_with_its_reaper_and_takes_nobody_for_its_own() -> None:
+    # Else it would find, and end, whatever init is the parent of.
+    assert _printed(_LOSES_THE_REAPER, code=-signal.SIGKILL) == []
 
 
 def test_frozen_processes_stand_still_and_go_on(tmp_path: Path) -> None:
