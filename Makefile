@@ -7,8 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
 VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
-# Outside the tree, so that a fresh clone is checked as fast as one that was checked before.
-MYPY_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-qos/mypy
+# Outside the tree, so that a fresh clone is checked as fast as one that was checked before; in it for who has no home.
+MYPY_CACHE = $(shell cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/kubectl-qos/mypy"; \
+  mkdir -p "$$cache" 2>/dev/null && echo "$$cache" || echo .mypy_cache)
 IMAGE ?= kubectl-qos/qos-webhook:$(VERSION)
 
 help: ## list the targets
@@ -66,7 +67,7 @@ fuzz: $(VENV)/.fuzz ## reviews spoilt for SECONDS (60), chosen by the lines that
 lint: $(VENV)/.dev ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy --cache-dir=$(MYPY_CACHE)
+	$(BIN)/mypy --cache-dir="$(MYPY_CACHE)"
 	$(BIN)/lint-imports --no-cache
 
 parity: $(VENV)/.dev ## upstream's own code on N new random cases a suite, SEED for others; needs Go

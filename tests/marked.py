@@ -36,7 +36,7 @@ def _read() -> Iterator[Written]:
         of_file = list(_marks_of_the_file(body))
         for function in _functions(body):
             marks = [*of_file, *function.decorator_list]
-            reasons = (_reason(node) for mark in marks for node in ast.walk(mark) if _is_long(node))
+            reasons = (_reason(node) for mark in marks for node in _with_arguments(mark) if _is_long(node))
             yield Written(file, function.name, any(map(_is_long, marks)), tuple(reasons))
 
 
@@ -57,12 +57,17 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[ast.FunctionDef]:
             yield from _functions(statement.body)
 
 
+def _with_arguments(mark: ast.expr) -> Iterator[ast.AST]:
+    """A mark and the marks in what it is given, as those of single cases."""
+    called = {id(node.func) for node in ast.walk(mark) if isinstance(node, ast.Call)}
+    return (node for node in ast.walk(mark) if id(node) not in called)
+
+
 def _is_long(node: ast.AST) -> bool:
     """``pytest.mark.long`` with or without arguments."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="long")):
-            return True
-    return False
+        case ast.Call(func=mark) | mark:
+            return isinstance(mark, ast.Attribute) and ast.unparse(mark).endswith("mark.long")
 
 
 def _reason(node: ast.AST) -> str:

@@ -1,7 +1,8 @@
 """``make test``: lint beside the tests, quick tests first, failures looked at again, no process left behind.
 
-A quick test that fails ends the run before the slow ones. A test that fails is run five times alone: if it passes each
-time, the run is green and says so under FAILED ONCE; `tests/FLAKY.md` then gets a line with cause and mend.
+A quick test that fails ends the run before the slow ones. A test that fails is run five times alone, then once with the
+others of its file: if it passes each time, the run is green and says so under FAILED ONCE; `tests/FLAKY.md` then gets a
+row with cause and mend.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import sys
 import time
 
+from tests.gate.arguments import at_least_one
 from tests.gate.lint import Lint
 from tests.gate.outcomes import Outcomes
 from tests.gate.phases import Suite
@@ -23,7 +25,7 @@ _MAX_LOOKED_AT_AGAIN = 10
 def main() -> int:
     """Run everything; 0 when all is well."""
     parser = argparse.ArgumentParser(prog="python -m tests.gate", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=2, help="files of tests at a time")
+    parser.add_argument("--jobs", type=at_least_one, default=2, help="files of tests at a time")
     parser.add_argument("--long", action="store_true", help="also the tests marked long")
     parser.add_argument("--write-seconds", action="store_true", help="keep how long each file took, for the order")
     given = parser.parse_args()
@@ -34,19 +36,27 @@ def main() -> int:
         found, failed_once = _tests(suite, lint)
         lint_passed = not lint.has_failed() if found.failed else lint.finish()
         if not lint_passed:
-            print(f"\n{lint.said()}\nmake lint failed", flush=True)
+            print(f"\n{lint.said()}", flush=True)
     left = left_over(reaper)
-    for process in left:
-        print(f"LEFT BEHIND by a test: process {process.pid}: {process.command}")
     end(left)
     if given.write_seconds:
         write_seconds(found.seconds)
     for test, first in failed_once.items():
         print(f"\nFAILED ONCE, then passed alone: {test}\n{first}")
-    for test in found.failed:
-        print(f"FAILED {test}")
-    print(f"in {time.monotonic() - started:.0f} s, of which files took {_longest(found)}")
-    print(f"{len(found.passed)} passed, {len(found.failed)} failed, {len(found.skipped)} skipped")
+    if failed_once:
+        print("What failed once depends on chance: write a row to tests/FLAKY.md, and mend it.")
+    for process in left:
+        print(f"LEFT BEHIND by a test: process {process.pid}: {process.command}")
+    for test, text in found.failed.items():
+        # Tests have said why when they failed.
+        print(f"FAILED {test}" + ("" if text.startswith("[") else f": {text}"))
+    if not lint_passed:
+        print("FAILED make lint")
+    print(f"{time.monotonic() - started:.0f} s; the longest files: {_longest(found)}")
+    print(
+        f"{len(found.passed)} passed, {len(found.failed)} failed, {len(failed_once)} of the passed failed once, "
+        f"{len(found.skipped)} skipped"
+    )
     return 0 if lint_passed and not found.failed and not left else 1
 
 
@@ -55,6 +65,7 @@ def _tests(suite: Suite, lint: Lint) -> tuple[Outcomes, dict[str, str]]:
     found = suite.quick()
     failed_once = look_again(suite, found)
     if found.failed or lint.has_failed():
+        print("\nThe tests of real programs do not run before this is mended.", flush=True)
         return found, failed_once
     live = suite.live()
     failed_once |= look_again(suite, live)
@@ -64,12 +75,15 @@ def _tests(suite: Suite, lint: Lint) -> tuple[Outcomes, dict[str, str]]:
 
 def look_again(suite: Suite, found: Outcomes) -> dict[str, str]:
     """Run what failed again, alone; what then passes each time counts as passed and is returned."""
-    if len(found.failed) > _MAX_LOOKED_AT_AGAIN:
+    failed = [test for test in found.failed if "::" in test]
+    if len(failed) > _MAX_LOOKED_AT_AGAIN:
+        print(f"\n{len(failed)} tests failed: too many to run each again.", flush=True)
         return {}
     failed_once = {}
-    for test in [test for test in found.failed if "::" in test]:
-        again = suite.alone(test)
-        if not again.failed and again.passed:
+    for test in failed:
+        print(f"\nAgain, five times alone, then once with its file: {test}", flush=True)
+        again = suite.again(test)
+        if test in again.passed and not again.failed.keys() & {test, "pytest"}:
             failed_once[test] = found.failed.pop(test)
             found.passed.add(test)
     return failed_once

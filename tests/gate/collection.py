@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -42,10 +43,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Recorder:
-    """Writes a line for each phase of each test."""
+    """Writes a line for the tests that are to run, and one for each phase of each."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """The tests to run, where this process runs them itself."""
+        self._write_collected([item.nodeid for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """The tests to run, as each worker finds them."""
+        self._write_collected(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Of a phase: setup, call or teardown."""
@@ -61,5 +72,11 @@ class Recorder:
     ) -> None:
         text = report.longreprtext if outcome == "failed" else ""
         line = {"id": node_id, "phase": phase, "outcome": outcome, "seconds": round(seconds, 3), "text": text}
+        self._write_line(line)
+
+    def _write_collected(self, ids: Sequence[str]) -> None:
+        self._write_line({"collected": list(ids)})
+
+    def _write_line(self, line: Mapping[str, object]) -> None:
         self._stream.write(json.dumps(line) + "\n")
         self._stream.flush()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Freezer", "freezes", "open_freezer"]
+__all__ = ["Freezer", "freezes", "open_freezer", "why_no_freezer"]
 
 _GAP_SECONDS: Final = (20.0, 50.0)
 """How long all run between two freezes."""
@@ -65,6 +65,15 @@ class Freezer:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
         self._folder.rmdir()
+
+
+def why_no_freezer() -> str:
+    """What this machine or this user lacks for one; empty: nothing."""
+    if os.geteuid() != 0:
+        return "processes can be frozen by root alone"
+    if not (_ROOT / "freezer").is_dir() and not (_ROOT / "cgroup.procs").exists():
+        return f"there is no cgroup freezer in {_ROOT}"
+    return ""
 
 
 @contextlib.contextmanager

@@ -22,6 +22,13 @@ class Outcomes:
     """By test, or by file where it could not be loaded: its first traceback."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By file."""
+    collected: set[str] = field(default_factory=set)
+    """Tests that were to run."""
+
+    @property
+    def missing(self) -> set[str]:
+        """Tests that were to run and did not, as when the process that should have run them has crashed."""
+        return self.collected - self.passed - self.skipped - self.failed.keys()
 
     def add(self, line: Mapping[str, object]) -> None:
         """Count one phase of one test."""
@@ -41,6 +48,7 @@ class Outcomes:
         self.passed |= other.passed
         self.skipped |= other.skipped
         self.failed |= other.failed
+        self.collected |= other.collected
         for file, taken in other.seconds.items():
             self.seconds[file] = self.seconds.get(file, 0) + taken
 
@@ -50,6 +58,9 @@ def read_outcomes(record: Path) -> Outcomes:
     found = Outcomes()
     if record.exists():
         with record.open(encoding="utf-8") as lines:
-            for line in lines:
-                found.add(json.loads(line))
+            for line in map(json.loads, lines):
+                if "collected" in line:
+                    found.collected.update(line["collected"])
+                else:
+                    found.add(line)
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.gate.outcomes import Outcomes, read_outcomes
-from tests.gate.tiers import TESTS, live_files, quick_files
+from tests.gate.tiers import TESTS, file_of, live_files, quick_files
 
 __all__ = ["Suite"]
 
 _AGAIN = 5
 """How often a test that failed has to pass alone, so that its failure counts as chance."""
+_IN_ORDER_SECONDS = 60
+"""For what pytest has begun to be ended by its fixtures, when the run is broken off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +48,15 @@ class Suite:
         """The tests of real programs."""
         return self._all(live_files(), self.jobs + 1)
 
-    def alone(self, test: str) -> Outcomes:
-        """One test, several times, each in a process of its own, until it fails."""
+    def again(self, test: str) -> Outcomes:
+        """One test, several times alone, each in a process of its own, then with its file, until it fails.
+
+        What fails after the others of its file each time, or in a fixture that they share, does not fail by chance.
+        """
         found = Outcomes()
-        for _ in range(_AGAIN):
-            found.include(self.run([test], ("-p", "no:xdist")))
-            if found.failed:
+        for tests in (*([test],) * _AGAIN, [file_of(test)]):
+            found.include(self.run(tests, ("-p", "no:xdist", *self.options)))
+            if test in found.failed or "pytest" in found.failed:
                 break
         return found
 
@@ -70,19 +77,37 @@ class Suite:
         with tempfile.TemporaryDirectory(prefix="qos-gate-") as folder:
             record = Path(folder) / "record"
             command = [*wrapper, sys.executable, "-m", "pytest", "-q", f"--record={record}", *options, *tests]
-            done = subprocess.run(
-                command,
-                cwd=self.root,
-                env={**_environment(), **self.environment},
-                stdin=subprocess.DEVNULL,
-                preexec_fn=self.before_start,  # it makes one system call
-                check=False,
-            )
+            code = self._ended(command)
             found = read_outcomes(record)
+        found.failed |= dict.fromkeys(found.missing, "it did not run")
         # Such as no tests, an error in a plugin, an end by a signal.
-        if done.returncode not in {0, 1} or (done.returncode == 1 and not found.failed):
-            found.failed["pytest"] = f"pytest ended with {done.returncode}"
+        if code not in {0, 1} or (code == 1 and not found.failed):
+            found.failed["pytest"] = f"pytest ended with {code}"
         return found
+
+    def _ended(self, command: Sequence[str]) -> int:
+        """Run a command of pytest to its end; its exit code.
+
+        It has a group of its own, so that a terminal interrupts us alone. Pytest is told once, for a second time would
+        break off the end of its fixtures.
+        """
+        process = subprocess.Popen(
+            command,
+            cwd=self.root,
+            env={**_environment(), **self.environment},
+            stdin=subprocess.DEVNULL,
+            preexec_fn=self.before_start,  # noqa: PLW1509  # it makes one system call
+            process_group=0,
+        )
+        try:
+            return process.wait()
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_IN_ORDER_SECONDS)
+            process.kill()
+            process.wait()
 
 
 def _environment() -> Mapping[str, str]:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 __all__ = ["Left", "end", "left_over", "under_a_reaper"]
 
+_BREAKS_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a run in order: Ctrl-C, whoever started it, a connection that is lost."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 60.0
@@ -43,13 +45,15 @@ def under_a_reaper() -> int:
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     worker = os.fork()
     if worker == 0:
-        # What was begun is then put in order, as after an interruption; also when the reaper is killed.
-        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+        # A terminal then interrupts the reaper alone, which passes it on.
+        os.setpgid(0, 0)
+        for number in _BREAKS_OFF:
+            signal.signal(number, lambda number, _frame: sys.exit(128 + number))
+        # Also when the reaper is killed, what was begun is put in order.
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         return reaper
-    # A terminal interrupts both of us: the child then ends in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda number, _frame: os.kill(worker, number))
+    for number in _BREAKS_OFF:
+        signal.signal(number, lambda number, _frame: os.kill(worker, number))
     while True:
         ended, status = os.wait()
         if ended == worker:

@@ -16,7 +16,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.gate.freezing import Freezer, freezes, open_freezer
+from tests.gate.arguments import at_least_one
+from tests.gate.freezing import Freezer, freezes, open_freezer, why_no_freezer
 from tests.gate.outcomes import Outcomes
 from tests.gate.phases import Suite
 from tests.gate.processes import end, left_over, under_a_reaper
@@ -35,11 +36,13 @@ _DATES = (
 def main() -> int:
     """Run the suite ``--runs`` times; 0 when no test ever failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.gate.soak", description=__doc__)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2, help="files of tests at a time")
+    parser.add_argument("--runs", type=at_least_one, default=5)
+    parser.add_argument("--jobs", type=at_least_one, default=2, help="files of tests at a time")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each further one has the next")
     parser.add_argument("--no-freezes", action="store_true", help="where processes cannot be frozen")
     given = parser.parse_args()
+    if not given.no_freezes and (cannot := why_no_freezer()):
+        parser.error(f"{cannot}; `python -m tests.gate.soak --no-freezes` runs the tests without freezes")
     reaper = under_a_reaper()
     failures: Counter[str] = Counter()
     first: dict[str, str] = {}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from tests.gate.__main__ import look_again
 from tests.gate.outcomes import Outcomes
 from tests.gate.phases import Suite
 from tests.gate.tiers import TESTS
+from tests.waiting import wait_for
 
 _CONFTEST = "from tests.gate.collection import pytest_addoption, pytest_collection_modifyitems, pytest_configure\n"
 _TESTS = """
@@ -40,6 +45,45 @@ def test_whose_end_breaks(breaks_later): pass
 
 @pytest.mark.long("test_good")
 def test_long(): pass
+"""
+_TOGETHER = """
+import pytest
+
+ran = []
+
+@pytest.fixture(scope="module", autouse=True)
+def shared():
+    yield
+    raise RuntimeError("the end of what is shared broke")
+
+def test_first(): ran.append(True)
+def test_bad_after_others(): assert not ran
+def test_last(): pass
+"""
+_CRASHES = """
+import os
+
+def test_crashes(): os._exit(1)
+def test_later(): pass
+"""
+_IS_BROKEN_OFF = """
+import pathlib, sys
+from tests.gate.phases import Suite
+from tests.gate.processes import under_a_reaper
+under_a_reaper()
+Suite(jobs=1, root=pathlib.Path(sys.argv[1])).run(["test_small.py"])
+"""
+_WAITS = """
+import pathlib, pytest, time
+here = pathlib.Path(__file__)
+
+@pytest.fixture
+def begun():
+    here.with_name("begun").touch()
+    yield
+    here.with_name("ended").touch()
+
+def test_waits(begun): time.sleep(600)
 """
 
 
@@ -93,6 +137,40 @@ def test_who_failed_by_chance_passes_five_times_alone(suite: Suite) -> None:
     found = first_of("test_bad_rarely")
     assert look_again(suite, found) == {}
     assert _names(found)["failed"] == {"bad_rarely"}
+
+
+def test_who_fails_after_others_each_time_does_not_fail_by_chance(suite: Suite) -> None:
+    (suite.root / "test_small.py").write_text(_TOGETHER)
+    found = suite.run(["test_small.py"])
+    assert look_again(suite, found) == {}
+    assert _names(found) == {"passed": {"first"}, "failed": {"bad_after_others", "last"}, "skipped": set()}
+    assert found.failed["test_small.py::test_last"].startswith("[teardown]")
+
+
+def test_who_did_not_run_has_failed(suite: Suite) -> None:
+    (suite.root / "test_small.py").write_text(_CRASHES)
+    found = suite.run(["test_small.py"], ("-p", "xdist.plugin", "-n", "1", "--max-worker-restart=0"))
+    assert found.failed.keys() == {"test_small.py::test_crashes", "test_small.py::test_later"}
+    assert found.failed["test_small.py::test_later"] == "it did not run"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_run_that_is_broken_off_ends_its_fixtures(suite: Suite, number: signal.Signals) -> None:
+    (suite.root / "test_small.py").write_text(_WAITS)
+    run = subprocess.Popen(
+        [sys.executable, "-c", _IS_BROKEN_OFF, suite.root],
+        cwd=TESTS.parent,
+        env={**os.environ, **suite.environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for((suite.root / "begun").exists, "the test runs")
+    run.send_signal(number)
+    _, said = run.communicate()
+    assert said == ""
+    assert run.returncode == 128 + number
+    assert (suite.root / "ended").exists()
 
 
 def test_many_failures_are_not_looked_at_again(suite: Suite) -> None:
