@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.files import read_documents
+from podrules.cluster.files import check_expanded, read_documents
 
 
 def _value(scalar: str) -> Any:
@@ -97,6 +97,18 @@ def test_aliases_may_not_explode() -> None:
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 10)]
     with pytest.raises(ManifestError, match="its aliases expand to more than"):
         list(read_documents("-", io.StringIO("\n".join(lines))))
+
+
+def test_what_is_shared_counts_wherever_it_stands() -> None:
+    def parts(value: Any) -> list[Any] | None:
+        return value if isinstance(value, list) else None
+
+    shared = [1, 2]
+    # A list counts itself and what is in it: 1 + 2 * (1 + 3 + 1).
+    root = [[shared, 1], [shared, 1]]
+    check_expanded("-", root, parts, most=11)
+    with pytest.raises(ManifestError, match="its aliases expand to more than 10 values"):
+        check_expanded("-", root, parts, most=10)
 
 
 def test_merge_keys_may_not_explode() -> None:
