@@ -57,7 +57,10 @@ def test_P4_anti_affinity_of_a_pod_on_another_node() -> None:
 
 
 def test_P4_spread_over_zones() -> None:
-    """Two pods too many in zone 1, on the node that has no room; zone 2 is full."""
+    """Two pods too many in zone 1, on the node that has no room; zone 2 is full.
+
+    Spreading counts no pod of another namespace and none that is going.
+    """
     pod = make_pod("p", LARGE, HIGH, labels=A, topologySpreadConstraints=[spread("zone", app="a")])
     nodes = [*NODES, make_node("node3", labels={"zone": "2"})]
     pods = [
@@ -66,6 +69,8 @@ def test_P4_spread_over_zones() -> None:
         make_pod("keeper", "350m", HIGH, on="node2"),
         make_pod("three", "500m", HIGH, on="node3", labels=A),
         make_pod("four", "0", HIGH, on="node1", labels=A),
+        make_pod("other", "0", LOW, on="node2", labels=A, start=3, namespace="other"),
+        make_pod("going", "0", LOW, on="node2", labels=A, start=3, deleted=True),
     ]
     found = help_for(pod, nodes, pods)
     assert told(found) == ("node1", ["old", "young"], [])

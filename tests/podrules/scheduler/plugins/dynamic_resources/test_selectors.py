@@ -96,6 +96,7 @@ def test_fails_as_upstream(expression: str, problem: str) -> None:
     [
         pytest.param(f'{D}.?name.orValue("") == "fish"', id="optional syntax"),
         pytest.param('"a" in device.attributes', id="attributes as a whole"),
+        pytest.param('"a" in device.attributes && device.driver != ""', id="attributes as a whole before a name"),
         pytest.param("size(device.capacity) > 0", id="capacity as a whole"),
         pytest.param("[device].exists(d, d.driver == '')", id="device as a whole"),
         pytest.param('ip("10.0.0.1").family() == 4', id="a library that is not there"),
