@@ -17,13 +17,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-__all__ = ["HANDSHAKE_SECONDS", "MOST_CONNECTIONS", "REQUEST_SECONDS", "Connections"]
+__all__ = ["HANDSHAKE_SECONDS", "MOST_CONNECTIONS", "REQUEST_SECONDS", "SCRAPE_SECONDS", "Connections"]
 
 MOST_CONNECTIONS: Final = 1000
 """An API server keeps 25 idle ones, and has as many more as it has requests at once."""
 HANDSHAKE_SECONDS: Final = 10.0
 REQUEST_SECONDS: Final = 15.0
 """From the end of its head to the last byte of the answer; the API server gives up after 2 s, or 30 s at most."""
+SCRAPE_SECONDS: Final = 10.0
+"""For a connection of Prometheus, which has a port of its own."""
 
 
 class Connections:

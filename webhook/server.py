@@ -24,7 +24,7 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from podrules.cluster.errors import ClusterError
-from webhook.connections import MOST_CONNECTIONS
+from webhook.connections import MOST_CONNECTIONS, SCRAPE_SECONDS
 from webhook.logs import set_up_logs
 from webhook.settings import Settings
 
@@ -45,7 +45,6 @@ _FINISH_SECONDS: Final = 20
 _SPARE_CONNECTIONS: Final = 50
 """For those that have just been ended and are not gone yet."""
 _LOOK_SECONDS: Final = 0.5
-_SCRAPE_SECONDS: Final = 10.0
 _MOST_SCRAPES: Final = 8
 
 
@@ -169,7 +168,7 @@ class _Scrape(WSGIHandler):
     """One connection of Prometheus; it does not stay."""
 
     def handle(self) -> None:
-        with gevent.Timeout(_SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
+        with gevent.Timeout(SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
             super().handle()
 
 

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.controlplane.processes import stop_all
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import Installation, Replica, chart_values
+from tests.webhook.scraping import scraped
 
 pytestmark = pytest.mark.controlplane
 
@@ -223,9 +223,7 @@ def test_alerts_name_what_the_program_serves(chart: Chart, release: Release) -> 
     (monitor,) = of_kind("ServiceMonitor", objects)
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["scheme"] == "http"
-    url = f"http://127.0.0.1:{release.replica.metrics_port}{endpoint['path']}"
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        served = answer.read().decode()
+    served = scraped(release.replica.metrics_port, endpoint["path"])
     # A counter that has labels says nothing before it counts, but its help.
     families = set(re.findall(r"^# TYPE (\w+) ", served, re.MULTILINE))
     families |= {f"{name}_bucket" for name in re.findall(r"^# TYPE (\w+) histogram$", served, re.MULTILINE)}

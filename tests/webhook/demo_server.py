@@ -6,7 +6,6 @@ import http.client
 import re
 import ssl
 import sys
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from tests.controlplane.processes import Process, probe, start_on_free_port
 from tests.waiting import again_if_late
 from tests.webhook.installation import port_beside
+from tests.webhook.scraping import scraped
 from webhook.connections import HANDSHAKE_SECONDS
 
 __all__ = ["ANYBODY", "Answer", "DemoServer", "running_demo"]
@@ -72,8 +72,7 @@ class DemoServer:
 
     def metrics(self) -> str:
         """All metrics as text."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=30) as answer:
-            return str(answer.read().decode())
+        return scraped(self.metrics_port)
 
     def metric(self, series: str) -> float:
         """One series, such as ``qos_webhook_ready`` or one with labels in braces; 0 when there is none yet."""

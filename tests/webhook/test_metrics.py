@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from podrules.cluster.reflector import Reflector
 from tests.webhook.clusters import make_cluster
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.reviews import create_review, delete_review, pod_object
+from tests.webhook.scraping import scraped
 from webhook.app import create_app
 from webhook.cached import CachedNamespace, NamespaceMeta
 from webhook.certificates.status import CertificateStatus
@@ -191,7 +191,7 @@ def test_every_metric_is_documented(server: DemoServer) -> None:
 def test_only_metrics_are_served_there(server: DemoServer) -> None:
     for path in ("/", "/mutate", "/debug"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"http://127.0.0.1:{server.metrics_port}{path}", timeout=30)
+            scraped(server.metrics_port, path)
 
 
 def test_lines_of_the_server_are_json(server: DemoServer) -> None:

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import ssl
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.fleet import ADMISSION, Fleet, patiently
 from tests.webhook.certificates.keepers import Keeping
 from tests.webhook.installation import Replica
+from tests.webhook.scraping import scraped
 from webhook.certificates.pair import authorities_in, make_pair
 from webhook.settings import ObjectRef
 
@@ -242,8 +242,7 @@ def test_A_expiry_of_what_is_served_is_measured(running: Fleet) -> None:
 
 def _metrics(replica: Replica) -> dict[str, float]:
     """Those of the certificate, by their names without what all have in common."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{replica.metrics_port}/metrics", timeout=60) as answer:
-        text = answer.read().decode()
+    text = scraped(replica.metrics_port)
     return {name: float(value) for name, value in re.findall(r"^qos_webhook_(\w+) (\S+)$", text, re.MULTILINE)}
 
 

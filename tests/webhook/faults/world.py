@@ -7,7 +7,6 @@ import re
 import signal
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -24,6 +23,7 @@ from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+from tests.webhook.scraping import scraped
 
 __all__ = ["PODS", "Account", "Load", "World"]
 
@@ -153,11 +153,11 @@ class World:
 
     def metric(self, replica: Replica, name: str) -> float | None:
         """The sum of a metric of one replica; None while it has none."""
-        return _sum_of(name, _metrics(replica))
+        return _sum_of(name, scraped(replica.metrics_port))
 
     def by_cache(self, replica: Replica, name: str) -> dict[str, float]:
         """A metric of one replica for each of its caches."""
-        found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', _metrics(replica), re.MULTILINE)
+        found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', scraped(replica.metrics_port), re.MULTILINE)
         return {cache: float(value) for cache, value in found}
 
     def is_asked(self, namespace: str = "default") -> bool:
@@ -313,12 +313,6 @@ def _service(namespace: str) -> Object:
 
 def _is_patched(pod: Object) -> bool:
     return bool(pod["spec"].get("topologySpreadConstraints"))
-
-
-def _metrics(replica: Replica) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{replica.metrics_port}/metrics", timeout=60) as answer:
-        text: str = answer.read().decode()
-        return text
 
 
 def _sum_of(name: str, text: str) -> float | None:
