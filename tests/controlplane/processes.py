@@ -18,7 +18,16 @@ from pathlib import Path
 
 from tests.waiting import wait_for
 
-__all__ = ["Process", "ProcessError", "free_port", "probe", "run_client", "start_on_free_port", "stop_all"]
+__all__ = [
+    "Process",
+    "ProcessError",
+    "die_with",
+    "free_port",
+    "probe",
+    "run_client",
+    "start_on_free_port",
+    "stop_all",
+]
 
 _PR_SET_PDEATHSIG = 1
 # Loaded before any fork: the child of a fork must not load libraries.
@@ -62,7 +71,7 @@ class Process:
                 cwd=log.parent,
                 # Ctrl-C in a terminal must reach pytest alone, which then stops these in order.
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509  # the child only makes two system calls
+                preexec_fn=die_with(os.getpid()),  # noqa: PLW1509  # the child only makes two system calls
             )
 
     @property
@@ -248,8 +257,8 @@ def _start_on(
     return process, port
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    """What a child does before it becomes the program: it asks the kernel to be killed when its parent dies.
+def die_with(parent: int, number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+    """What a child does first, before it becomes another program: it asks the kernel for a signal when its parent dies.
 
     So nothing is left behind even when pytest itself is killed. The kernel watches the thread that started the child.
     """
@@ -257,7 +266,7 @@ def _die_with(parent: int) -> Callable[[], None]:
     def in_child() -> None:
         if _LIBC is None:
             return
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, number)
         # The parent may have died before the request.
         if os.getppid() != parent:
             os._exit(1)

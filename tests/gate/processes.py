@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.controlplane.processes import die_with
+
 __all__ = ["Left", "end", "left_over", "under_a_reaper"]
 
 _BREAKS_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends a run in order: Ctrl-C, whoever started it, a connection that is lost."""
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 60.0
 """Seconds within which what the tests started has to be gone, after the last test."""
@@ -41,8 +42,7 @@ def under_a_reaper() -> int:
     reaper = os.getpid()
     if sys.platform != "linux":
         return reaper
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     worker = os.fork()
     if worker == 0:
         # A terminal then interrupts the reaper alone, which passes it on.
@@ -50,7 +50,7 @@ def under_a_reaper() -> int:
         for number in _BREAKS_OFF:
             signal.signal(number, lambda number, _frame: sys.exit(128 + number))
         # Also when the reaper is killed, what was begun is put in order.
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        die_with(reaper, signal.SIGTERM)()
         return reaper
     for number in _BREAKS_OFF:
         signal.signal(number, lambda number, _frame: os.kill(worker, number))
