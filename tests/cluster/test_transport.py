@@ -1,4 +1,4 @@
-"""What is passed on of the words of ``kubectl proxy``."""
+"""What is passed on of the words of ``kubectl proxy`` and of the API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.transport import KubectlProxy, _warning
 
 
 @pytest.mark.parametrize("own", ["error: no such context\\n", "W1122 03:04:05 a warning\\nerror: no such context\\n"])
@@ -29,6 +29,21 @@ def test_words_to_the_user_are_told_from_kubectls_own(
         proxy.get("/version")
 
     assert capfd.readouterr().err == said.replace("\\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        (b'Warning: 299 - "Immediate deletion does not wait."', "Immediate deletion does not wait."),
+        (b'warning:299 kube "say \\"when\\", C:\\\\"', 'say "when", C:\\'),
+        (b'Warning: 299 - "\xc3\xa9 \xff"', "\N{LATIN SMALL LETTER E WITH ACUTE} \N{REPLACEMENT CHARACTER}"),
+        (b'Warning: 199 - "another agent\'s"', ""),
+        (b'X-Warning: 299 - "no warning"', ""),
+    ],
+    ids=["plain", "quotes and backslashes", "not UTF-8", "another code", "another header"],
+)
+def test_text_of_a_warning(header: bytes, text: str) -> None:
+    assert _warning(header) == text
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from podrules.model.decode import from_json
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext
@@ -449,3 +450,9 @@ def test_defaults_of_resources_and_weights() -> None:
         ResourceSpec("cpu", 1),
         ResourceSpec("memory", 3),
     )
+
+
+def test_a_point_of_the_shape_without_a_score_scores_0() -> None:
+    given = b'{"shape": [{"utilization": 0}, {"utilization": 100, "score": 10}]}'
+    points = from_json(given, RequestedToCapacityRatioParam).shape
+    assert [(point.utilization, point.score) for point in points] == list(RISING)
