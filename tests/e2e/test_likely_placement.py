@@ -175,7 +175,8 @@ def test_workload_is_told_where_its_next_pod_would_go_when_asked(
 def test_who_may_not_see_the_cluster_is_told_what_it_takes(
     control_plane: ControlPlane, qos: Qos, namespace: str
 ) -> None:
-    control_plane.apply([make_pod(namespace, **SCHEDULED)])
+    # No node has that: the scheduler may know one of another test yet that is gone by now.
+    control_plane.apply([make_pod(namespace, nodeSelector={"disk": namespace}, **SCHEDULED)])
 
     text = qos.text("pod/web", "-n", namespace, kubeconfig=robot(control_plane, namespace))
 
