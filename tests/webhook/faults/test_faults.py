@@ -191,7 +191,8 @@ def _shown_the_door(world: World, replica: Replica, count: int) -> bool:
 
 
 def _watches_again(world: World, replica: Replica, before: dict[str, float]) -> bool:
-    return all(count > before[cache] for cache, count in world.by_cache(replica, WATCHES).items())
+    now = world.by_cache(replica, WATCHES)
+    return bool(now) and all(count > before[cache] for cache, count in now.items())
 
 
 def _runs(pid: int) -> bool:

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 import time
+import urllib.error
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -101,6 +102,8 @@ class World:
         self.replicas = [replica for replica in self.replicas if replica.process.running]
         while len(self.replicas) < 2:
             self.add_replica(*more)
+        # The balancer notices late that a worker has ended, and may take its replica for ready while it has no other.
+        wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "both are ready")
         wait_for(lambda: len(self.balancer.ready) == 2 and self.is_asked(), "both replicas are asked")
 
     def add_replica(self, *more: str) -> Replica:
@@ -153,11 +156,11 @@ class World:
 
     def metric(self, replica: Replica, name: str) -> float | None:
         """The sum of a metric of one replica; None while it has none."""
-        return _sum_of(name, scraped(replica.metrics_port))
+        return _sum_of(name, _scraped(replica))
 
     def by_cache(self, replica: Replica, name: str) -> dict[str, float]:
-        """A metric of one replica for each of its caches."""
-        found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', scraped(replica.metrics_port), re.MULTILINE)
+        """A metric of one replica for each of its caches; empty while it has none."""
+        found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', _scraped(replica), re.MULTILINE)
         return {cache: float(value) for cache, value in found}
 
     def is_asked(self, namespace: str = "default") -> bool:
@@ -181,7 +184,7 @@ class World:
 
     def _knows_services(self, replica: Replica) -> bool:
         services = self.control_plane.api.list_items("v1", "Service")
-        return self.by_cache(replica, "qos_webhook_cache_objects")["services"] == len(services)
+        return self.by_cache(replica, "qos_webhook_cache_objects").get("services") == len(services)
 
     def unpatched(self) -> int:
         """How many pods of all namespaces that the webhook is asked about lack their constraints."""
@@ -313,6 +316,16 @@ def _service(namespace: str) -> Object:
 
 def _is_patched(pod: Object) -> bool:
     return bool(pod["spec"].get("topologySpreadConstraints"))
+
+
+def _scraped(replica: Replica) -> str:
+    """What a replica tells of itself; nothing while its arbiter starts a worker anew."""
+    try:
+        return scraped(replica.metrics_port)
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, ConnectionRefusedError):
+            return ""
+        raise
 
 
 def _sum_of(name: str, text: str) -> float | None:
