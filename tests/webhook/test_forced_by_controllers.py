@@ -43,6 +43,8 @@ def cluster(request: pytest.FixtureRequest, helm: Path, tmp_path_factory: pytest
             control_plane: ControlPlane = request.getfixturevalue("control_plane")
         else:
             control_plane = stack.enter_context(_as_one_user(request.getfixturevalue("control_plane_binaries")))
+        # Once the webhook has gone, which would be asked, and while the control plane is there.
+        stack.callback(_delete_what_is_left, control_plane)
         running = stack.enter_context(
             serving(
                 control_plane,
@@ -53,6 +55,9 @@ def cluster(request: pytest.FixtureRequest, helm: Path, tmp_path_factory: pytest
             )
         )
         yield running
+
+
+def _delete_what_is_left(control_plane: ControlPlane) -> None:
     for kind in ("Namespace", "Node"):
         for left in control_plane.api.list_items("v1", kind, labelSelector=f"of={NAME}"):
             control_plane.api.delete(left)
