@@ -76,13 +76,19 @@ class Builder:
         shared = ("--storage-driver", driver, "--storage-opt", f"{driver}.imagestore={self._base / 'storage'}")
         return _buildah(self.folder, *shared, *arguments, check=check)
 
+    def images(self) -> set[str]:
+        """What buildah knows all images by, the base among them; while nobody builds, or removes one that is listed."""
+        with self._alone():
+            return set(self.buildah("images", "--quiet", "--no-trunc").split())
+
     def has_base(self) -> bool:
         """Whether mmdebstrap has done its work."""
         return (self._base / "made").exists()
 
     def base_id(self) -> str:
         """What buildah knows the base by."""
-        return self.buildah("images", "--quiet", "--no-trunc", _BASE)
+        with self._alone():
+            return self.buildah("images", "--quiet", "--no-trunc", _BASE)
 
     def make_base(self) -> None:
         """Import what mmdebstrap makes."""
