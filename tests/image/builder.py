@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -134,10 +134,12 @@ class Builder:
     def remove_gone(self) -> None:
         """Remove the storage of checkouts whose tree is no more, unless a run of theirs goes on."""
         for tree in self._shared.glob("checkouts/*/tree"):
-            if not Path(tree.read_text(encoding="utf-8")).exists():
-                with tree.with_name("used").open("w") as used:
-                    if _is_free(used):
-                        _remove(tree.parent)
+            # Another run may just be at it.
+            with suppress(FileNotFoundError):
+                if not Path(tree.read_text(encoding="utf-8")).exists():
+                    with tree.with_name("used").open("w") as used:
+                        if _is_free(used):
+                            _remove(tree.parent)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
