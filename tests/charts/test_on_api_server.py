@@ -19,6 +19,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
 from tests.objects import raw_pod, raw_workload
 from tests.waiting import wait_for
+from tests.webhook.installation import PATIENT_PROGRAM
 
 pytestmark = pytest.mark.controlplane
 
@@ -371,9 +372,9 @@ def running(
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
-        program = Path(sys.executable).parent / container["command"][0]
+        assert (Path(sys.executable).parent / container["command"][0]).is_file()
         own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{free_port()}")
-        return [program, *container["args"], *own, f"--kubeconfig={kubeconfig}"]
+        return [*PATIENT_PROGRAM, *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
     # What is rendered for a port is in the list by the end of the block.
     with applied(control_plane, rendered, namespace):

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
+from webhook.connections import HANDSHAKE_SECONDS
+
 __all__ = ["Balancer"]
 
 _PROBE_SECONDS = 0.25
@@ -142,14 +144,27 @@ class Balancer:
             await asyncio.sleep(_PROBE_SECONDS)
 
     async def _is_ready(self, port: int) -> bool:
+        """A probe that failed late met a machine that stood still, and is no answer: another one follows at once."""
+        while True:
+            began = self._loop.time()
+            ready = await self._probed(port)
+            if ready is not None:
+                return ready
+            if self._loop.time() - began < HANDSHAKE_SECONDS:
+                return False
+
+    async def _probed(self, port: int) -> bool | None:
+        """What it says; None: the connection ended, or there was none."""
         writer = None
         try:
             async with asyncio.timeout(_SILENCE_SECONDS):
                 reader, writer = await self._streams(host="127.0.0.1", port=port, ssl=self._anybody)
                 writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 status = await reader.readline()
-        except (OSError, TimeoutError):
+        except TimeoutError:
             return False
+        except OSError:
+            return None
         finally:
             if writer is not None:
                 writer.close()

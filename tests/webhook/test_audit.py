@@ -22,7 +22,7 @@ from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.settings import Options
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("patient_connections")]
 
 CONFIGURATION = "audited"
 SERVICE = {
@@ -94,7 +94,7 @@ def look(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
     """Looks with the rights of an administrator at what is stored now."""
 
     def look(*, default_class: str | None = None) -> Unpatched:
-        transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=30)
+        transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
         try:
             cluster = _cluster(audited, default_class=default_class)
             return Audit(transport, cluster, Metrics(), configuration=CONFIGURATION).look()
@@ -152,7 +152,7 @@ def test_pages(control_plane: ControlPlane, audited: str, look: Look, monkeypatc
 def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplog: pytest.LogCaptureFixture) -> None:
     control_plane.api.create(_pod(audited, "missed"))
     metrics = Metrics()
-    transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=30)
+    transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
     audit = Audit(transport, _cluster(audited), metrics, configuration=CONFIGURATION)
     assert math.isnan(_value(metrics, "qos_webhook_unpatched_pods"))
     for _ in range(2):

@@ -21,11 +21,11 @@ import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.required import without
-from tests.waiting import wait_for
+from tests.waiting import answer_in_the_end, wait_for
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.reviews import create_review, delete_review, pod_object
-from webhook.connections import MOST_CONNECTIONS
+from webhook.connections import MOST_CONNECTIONS, REQUEST_SECONDS
 from webhook.review import MAX_REVIEW_BYTES
 
 GOOD = create_review(pod_object(name="web"))
@@ -245,10 +245,20 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
         used = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
         stack.callback(used.close)
         assert is_answered(used)
-        for _ in range(MOST_CONNECTIONS + 100):
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
-        assert is_served(server)
-        wait_for(lambda: server.metric('qos_webhook_closed_connections_total{reason="full"}') > 0, "some go")
+
+        def full() -> float:
+            return server.metric('qos_webhook_closed_connections_total{reason="full"}')
+
+        def some_go() -> bool:
+            """A standstill of the machine breaks a crowd up, for its handshakes: then comes another."""
+            with ExitStack() as crowd:
+                for _ in range(MOST_CONNECTIONS + 100):
+                    crowd.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+                assert is_served(server)
+                assert is_answered(used)
+                return answer_in_the_end(full, lambda count: count > 0, timeout=15) > 0
+
+        wait_for(some_go, "some go")
         assert is_answered(used)
 
 
@@ -267,6 +277,21 @@ def _dense(before: bytes, piece: bytes, after: bytes) -> bytes:
     return body + b" " * (MAX_REVIEW_BYTES - len(body))
 
 
+def _all_at_once(server: DemoServer, bodies: Sequence[bytes]) -> tuple[list[bytes], float]:
+    """How the answer to each body begins, and the seconds that it took."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        connections = [stack.enter_context(open_tls(server.port, timeout=60)) for _ in bodies]
+        # Those that there is no room for are told so, and cut off while they still speak.
+        for connection, body in zip(connections, bodies, strict=True):
+            with suppress(ssl.SSLError, ConnectionError):
+                connection.sendall(HEAD.format(length=len(body)).encode() + body[:-1])
+        for connection, body in zip(connections, bodies, strict=True):
+            with suppress(ssl.SSLError, ConnectionError):
+                connection.sendall(body[-1:])
+        return [read_some(connection)[:12] for connection in connections], time.monotonic() - began
+
+
 @pytest.mark.parametrize("fill", [_filled, _dense])
 def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]) -> None:
     """Bodies that are as long as they may be, of many small values, several at once."""
@@ -279,18 +304,12 @@ def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]
         (b'"status": {"conditions": [', b"{},", b"]}, "),
     )
     bodies = [fill(*shape) for shape in shapes]
-    with ExitStack() as stack:
-        connections = [stack.enter_context(open_tls(server.port, timeout=60)) for _ in bodies]
-        # Those that there is no room for are told so, and cut off while they still speak.
-        for connection, body in zip(connections, bodies, strict=True):
-            with suppress(ssl.SSLError, ConnectionError):
-                connection.sendall(HEAD.format(length=len(body)).encode() + body[:-1])
-        for connection, body in zip(connections, bodies, strict=True):
-            with suppress(ssl.SSLError, ConnectionError):
-                connection.sendall(body[-1:])
-        answers = [read_some(connection)[:12] for connection in connections]
-        assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
-        assert answers[0] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
+    answers, took = _all_at_once(server, bodies)
+    while not answers[0] and took >= REQUEST_SECONDS:
+        # The machine stood still: the server has ended what it would have answered.
+        answers, took = _all_at_once(server, bodies)
+    assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
+    assert answers[0] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
     assert is_served(server)
     status_file = Path(f"/proc/{server.worker}/status").read_text()
     peak = re.search(r"VmHWM:\s+(\d+) kB", status_file)
@@ -322,7 +341,7 @@ def test_client_that_breaks_off_is_no_fault(server: DemoServer) -> None:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             # Closed by a reset, as some load balancers do when they only look: it may be gone before it is accepted.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        with ANYBODY.wrap_socket(socket.create_connection(("127.0.0.1", server.port), timeout=30)) as connection:
+        with open_tls(server.port) as connection:
             connection.sendall(b"POST /mut")
     assert is_served(server)
     states = ("handshake", "new", "request")

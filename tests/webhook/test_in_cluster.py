@@ -31,7 +31,7 @@ def test_the_service_account_is_taken(
     address = urlsplit(control_plane.server)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", str(address.hostname))
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
-    transport = ClientTransport(request_timeout=10)
+    transport = ClientTransport(request_timeout=60)
     status, body = transport.get("/api/v1/nodes")
     transport.close()
     # Known and not allowed: the API server says whom it took the token for.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import ssl
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import probe, start_on_free_port, stop_all
 from tests.objects import raw_pod
 from tests.waiting import wait_for
+from tests.webhook.installation import PATIENT_PROGRAM
 
 pytestmark = pytest.mark.controlplane
 
@@ -33,12 +33,11 @@ def webhook(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
     certificate.write_bytes(serving.certificate)
     key.write_bytes(serving.key)
     trusting = ssl.create_default_context(cadata=authority.certificate.decode())
-    program = Path(sys.executable).parent / "qos-webhook"
 
     def arguments(port: int) -> list[str | Path]:
         address = ("--address", f"127.0.0.1:{port}", "--drain", "0s")
         served = ("--tls-cert", certificate, "--tls-key", key, "--kubeconfig", control_plane.admin_kubeconfig)
-        return [program, *address, *served]
+        return [*PATIENT_PROGRAM, *address, *served]
 
     process, port = start_on_free_port(arguments, probe("/readyz", trusting), log=folder / "log", timeout=120)
     bundle = base64.b64encode(authority.certificate).decode()

@@ -67,7 +67,7 @@ def _connected(server: subprocess.Popen[bytes], port: int) -> http.client.HTTPSC
     anybody = ssl.create_default_context()
     anybody.check_hostname = False
     anybody.verify_mode = ssl.CERT_NONE
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=anybody)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=anybody)
     deadline = time.monotonic() + _START_SECONDS
     while server.poll() is None and time.monotonic() < deadline:
         try:

@@ -9,6 +9,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from tests.waiting import again_if_late
+from webhook.connections import HANDSHAKE_SECONDS
+
 __all__ = ["HEAD", "idle_connections", "open_tls", "slow_clients"]
 
 HEAD = "POST /mutate HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
@@ -20,13 +23,17 @@ _ANYBODY.verify_mode = ssl.CERT_NONE
 
 
 def open_tls(port: int, *, timeout: float = 30) -> ssl.SSLSocket:
-    """A TLS connection, whoever serves it."""
-    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
-    try:
-        return _ANYBODY.wrap_socket(plain)
-    except OSError:
-        plain.close()
-        raise
+    """A TLS connection, whoever serves it; another one if the machine stood still during its handshake."""
+
+    def opened() -> ssl.SSLSocket:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+        try:
+            return _ANYBODY.wrap_socket(plain)
+        except OSError:
+            plain.close()
+            raise
+
+    return again_if_late(opened, HANDSHAKE_SECONDS)
 
 
 @contextmanager
