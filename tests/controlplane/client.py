@@ -29,7 +29,8 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _TIMEOUT_SECONDS = 90
 _STANDSTILL_SECONDS = 5
 """A request that takes longer meets a machine that stood still meanwhile: time-outs of 10 s are over then."""
-_TIMED_OUT = b"resource quota evaluation timed out"
+_TIMED_OUT = (b"resource quota evaluation timed out", b"etcdserver: request timed out")
+"""Of the first nothing was stored, for admission comes before; of the second nobody knows."""
 # The API server closes a connection that was idle for 90 s; a request must not meet that moment.
 _IDLE_SECONDS = 45
 
@@ -152,8 +153,7 @@ class ApiClient:
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body)
         began = time.monotonic()
         code, answer = self._exchange(method, target, sent, headers)
-        if _TIMED_OUT in answer and time.monotonic() - began > _STANDSTILL_SECONDS:
-            # Nothing was stored: admission comes before.
+        if any(words in answer for words in _TIMED_OUT) and time.monotonic() - began > _STANDSTILL_SECONDS:
             code, answer = self._exchange(method, target, sent, headers)
         try:
             parsed = json.loads(answer)

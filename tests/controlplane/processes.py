@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.waiting import wait_for
 
 __all__ = [
+    "NOT_CONNECTED",
     "Process",
     "ProcessError",
     "die_with",
@@ -37,7 +38,8 @@ _PROBE_SECONDS = 20.0
 """A machine that stands still for a while answers then; a server that is not there refuses at once."""
 _PORT_TAKEN = "address already in use"
 """As Go says it; Python begins it with a capital."""
-_NOT_CONNECTED = "net/http: TLS handshake timeout"
+NOT_CONNECTED = "net/http: TLS handshake timeout"
+"""As Go says it of a connection that was not made within 10 s: nothing was asked through it."""
 _HELD: list[socket.socket] = []
 """One for each port that was given away."""
 
@@ -150,7 +152,7 @@ def run_client(
         timeout: Seconds it may run.
     """
     done = _run(arguments, env, input, timeout)
-    return _run(arguments, env, input, timeout) if _NOT_CONNECTED in done.stderr else done
+    return _run(arguments, env, input, timeout) if NOT_CONNECTED in done.stderr else done
 
 
 def _run(
@@ -251,7 +253,7 @@ def _start_on(
     except BaseException as error:
         process.wait_ended(timeout=0)
         end = process.log_tail(lines=40)
-        if isinstance(error, ProcessError) and (_PORT_TAKEN in end.lower() or _NOT_CONNECTED in end):
+        if isinstance(error, ProcessError) and (_PORT_TAKEN in end.lower() or NOT_CONNECTED in end):
             raise _AgainError(str(error)) from error
         raise
     return process, port

@@ -25,6 +25,7 @@ import json, subprocess
 from tests.gate.processes import end, left_over, under_a_reaper
 reaper = under_a_reaper()
 subprocess.run(["sh", "-c", "setsid sleep 471 & exit 0"], check=True)
+while [one.command for one in left_over(reaper, patience=0)] != ["sleep 471"]: pass
 left = left_over(reaper, patience=0.2)
 end(left)
 print(json.dumps([[one.command for one in left], left_over(reaper)]), flush=True)
