@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +18,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
 from tests.objects import raw_pod, raw_workload
 from tests.waiting import wait_for
-from tests.webhook.installation import PATIENT_PROGRAM
+from tests.webhook.installation import patient_program
 
 pytestmark = pytest.mark.controlplane
 
@@ -372,9 +371,8 @@ def running(
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
-        assert (Path(sys.executable).parent / container["command"][0]).is_file()
         own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{free_port()}")
-        return [*PATIENT_PROGRAM, *container["args"], *own, f"--kubeconfig={kubeconfig}"]
+        return [*patient_program(container["command"][0]), *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
     # What is rendered for a port is in the list by the end of the block.
     with applied(control_plane, rendered, namespace):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from podrules.cluster.client import ClientTransport
+from podrules.cluster.client import _CONNECT_SECONDS, ClientTransport
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.live import LiveSource
@@ -115,8 +115,7 @@ def read_cluster(
         assert cluster.snapshot is not None, cluster.unread
         return cluster.snapshot, features
 
-    # It waits 5 s for a connection.
-    return again_if_late(read, 5, (AssertionError, Unreachable))
+    return again_if_late(read, _CONNECT_SECONDS, (AssertionError, Unreachable))
 
 
 def settled(api: ApiClient, pod: Object) -> Object:

@@ -5,25 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, free_port, probe, run_client, start_on_free_port
 
-__all__ = ["CHART", "PATIENT_PROGRAM", "ZONE", "Installation", "Replica", "chart_values", "port_beside"]
+__all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values", "patient_program", "port_beside"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 CHART = _ROOT / "charts" / "qos-webhook"
 _READY_SECONDS = 120
 _MODULE = ("env", f"PYTHONPATH={_ROOT}", sys.executable, "-m")
-PATIENT_PROGRAM: Final = (*_MODULE, "tests.webhook.patient_replica")
-"""``qos-webhook``, whose reads are late on no machine that stands still."""
 
 
 ZONE = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
 """A default constraint."""
+
+
+def patient_program(name: str) -> Sequence[str]:
+    """The installed program of that name, whose reads are late on no machine that stands still."""
+    assert (Path(sys.executable).parent / name).is_file()
+    return (*_MODULE, "tests.webhook.patient_replica")
 
 
 def chart_values(port: int, *constraints: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -140,9 +144,9 @@ class Installation:
 
     def _program(self, name: str) -> Sequence[str | Path]:
         """The program of that name, but for its patience, and for its clock where it is given another."""
-        assert (Path(sys.executable).parent / name).is_file()
+        patient = patient_program(name)
         if self._clock is None:
-            return PATIENT_PROGRAM
+            return patient
         return (*_MODULE, "tests.webhook.certificates.moved_replica", self._clock)
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:

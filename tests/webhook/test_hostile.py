@@ -15,13 +15,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.required import without
-from tests.waiting import answer_in_the_end, wait_for
+from tests.waiting import again_if_late, answer_in_the_end, wait_for
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.reviews import create_review, delete_review, pod_object
@@ -277,9 +278,12 @@ def _dense(before: bytes, piece: bytes, after: bytes) -> bytes:
     return body + b" " * (MAX_REVIEW_BYTES - len(body))
 
 
-def _all_at_once(server: DemoServer, bodies: Sequence[bytes]) -> tuple[list[bytes], float]:
-    """How the answer to each body begins, and the seconds that it took."""
-    began = time.monotonic()
+def _all_at_once(server: DemoServer, bodies: Sequence[bytes]) -> list[bytes]:
+    """How the answer to each body begins, empty where there is none.
+
+    Raises:
+        ConnectionError: The first body, for which there is room, has none.
+    """
     with ExitStack() as stack:
         connections = [stack.enter_context(open_tls(server.port, timeout=60)) for _ in bodies]
         # Those that there is no room for are told so, and cut off while they still speak.
@@ -289,7 +293,10 @@ def _all_at_once(server: DemoServer, bodies: Sequence[bytes]) -> tuple[list[byte
         for connection, body in zip(connections, bodies, strict=True):
             with suppress(ssl.SSLError, ConnectionError):
                 connection.sendall(body[-1:])
-        return [read_some(connection)[:12] for connection in connections], time.monotonic() - began
+        answers = [read_some(connection)[:12] for connection in connections]
+    if not answers[0]:
+        raise ConnectionError("there is no answer to the first")
+    return answers
 
 
 @pytest.mark.parametrize("fill", [_filled, _dense])
@@ -304,10 +311,8 @@ def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]
         (b'"status": {"conditions": [', b"{},", b"]}, "),
     )
     bodies = [fill(*shape) for shape in shapes]
-    answers, took = _all_at_once(server, bodies)
-    while not answers[0] and took >= REQUEST_SECONDS:
-        # The machine stood still: the server has ended what it would have answered.
-        answers, took = _all_at_once(server, bodies)
+    # On a machine that stands still the server ends what it would have answered.
+    answers = again_if_late(partial(_all_at_once, server, bodies), REQUEST_SECONDS)
     assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
     assert answers[0] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
     assert is_served(server)
