@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,19 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from podrules.cluster import client
 from tests.controlplane.fixtures import no_pods_stay
 from tests.gate.collection import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from tests.required import in_ci
 
-__all__ = ["no_pods_stay", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "runtime"]
+__all__ = [
+    "no_pods_stay",
+    "patient_connections",
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "runtime",
+]
 
 # Generated examples are the same in every CI run, so that a red run is about the change and not about luck.
 # How fast a machine makes them is not what a test is about.
@@ -34,6 +42,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.items():
         terminalreporter.write_line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_connections() -> Iterator[None]:
+    """Our client waits long for a connection, too: a machine that stands still makes none late."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "_CONNECT_SECONDS", 60.0)
+        yield
 
 
 @pytest.fixture

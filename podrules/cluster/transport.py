@@ -291,9 +291,11 @@ class KubectlProxy:
         # One that a signal kept from starting cannot be joined.
         if self._forwarder is not None and self._forwarder.is_alive():
             self._forwarder.join(timeout=1)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
+        if process.stdout is not None:
+            process.stdout.close()
+        # Somebody may still be at it: what a credential plugin started, which outlives kubectl, has its end too.
+        if process.stderr is not None and (self._forwarder is None or not self._forwarder.is_alive()):
+            process.stderr.close()
 
     def _remove_folder(self) -> None:
         for remove, path in ((os.unlink, self._socket), (os.rmdir, self._folder)):

@@ -24,7 +24,7 @@ from podrules.cluster.kinds import CONFIG_MAPS, Kind
 from podrules.cluster.reflector import CachedObject, Reflector, StreamTransport
 from podrules.cluster.transport import Response
 from podrules.model.base import KubeObject
-from tests.controlplane.client import Object
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 
@@ -228,7 +228,8 @@ def _noise(control_plane: ControlPlane, name: str) -> Iterator[None]:
         for number in itertools.count():
             if over.wait(0.2):
                 break
-            control_plane.api.patch(made, {"data": {"n": str(number)}})
+            with contextlib.suppress(ApiError, OSError):
+                control_plane.api.patch(made, {"data": {"n": str(number)}})
         control_plane.api.close()  # this thread's connection
 
     thread = threading.Thread(target=change, daemon=True)

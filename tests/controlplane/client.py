@@ -29,8 +29,12 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _TIMEOUT_SECONDS = 90
 _STANDSTILL_SECONDS = 5
 """A request that takes longer meets a machine that stood still meanwhile: time-outs of 10 s are over then."""
-_TIMED_OUT = (b"resource quota evaluation timed out", b"etcdserver: request timed out")
-"""Of the first nothing was stored, for admission comes before; of the second nobody knows."""
+_TIMED_OUT = (
+    b"resource quota evaluation timed out",
+    b"net/http: TLS handshake timeout",
+    b"etcdserver: request timed out",
+)
+"""Of the quota and of a webhook's handshake nothing was stored, for admission comes before; of etcd nobody knows."""
 # The API server closes a connection that was idle for 90 s; a request must not meet that moment.
 _IDLE_SECONDS = 45
 

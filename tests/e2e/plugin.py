@@ -14,7 +14,8 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,12 +25,24 @@ import yaml
 
 from kubectl_plugin import options
 from kubectl_plugin.options import ClusterOptions, Connection
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.transport import Doors, KubectlProxy
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import NOT_CONNECTED
 from tests.kubectl_plugin.running import Ran, run
+from tests.waiting import wait_for
 
-__all__ = ["InProcess", "KeptConnection", "Plugin", "Qos", "Ran", "flat", "processes", "proxies_of", "with_contexts"]
+__all__ = [
+    "InProcess",
+    "KeptConnection",
+    "Plugin",
+    "Qos",
+    "Ran",
+    "connected_proxy",
+    "flat",
+    "processes",
+    "proxies_of",
+    "with_contexts",
+]
 
 SCRIPTS = Path(sys.executable).parent
 """Holds the console script ``kubectl-qos``."""
@@ -206,6 +219,19 @@ class _KeptProxy(KubectlProxy):
 def flat(text: str) -> str:
     """A text without its line breaks and columns."""
     return " ".join(text.split())
+
+
+@contextlib.contextmanager
+def connected_proxy(doors: Doors | None = None) -> Iterator[KubectlProxy]:
+    """A proxy that has its connection: kubectl gives up one that takes 10 s, as of a machine that stands still.
+
+    Args:
+        doors: What it lets through; nothing but reading unless given.
+    """
+    path = doors.paths[0] if doors is not None and doors.paths else "/version"
+    with KubectlProxy([], request_timeout=30, doors=doors or Doors()) as proxy:
+        wait_for(lambda: proxy.get(path)[0] != HTTPStatus.BAD_GATEWAY, "kubectl is connected")
+        yield proxy
 
 
 def proxies_of(runtime: Path) -> list[int]:

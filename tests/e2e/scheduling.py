@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from podrules.cluster.client import _CONNECT_SECONDS, ClientTransport
-from podrules.cluster.errors import Unreachable
+from podrules.cluster.client import ClientTransport
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.live import LiveSource
 from podrules.features import Features
@@ -22,7 +21,7 @@ from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, on
 from tests.objects import raw_pod
-from tests.waiting import again_if_late, wait_for
+from tests.waiting import wait_for
 
 __all__ = ["ALL_NODES", "await_node", "create_nodes", "make_framework", "read_cluster", "settled", "why_not"]
 
@@ -103,19 +102,15 @@ def read_cluster(
     plane: ControlPlane, pods: Sequence[Object], *, budgets: bool = False
 ) -> tuple[ClusterSnapshot, Features]:
     """The cluster as the product reads it for these pods."""
-
-    def read() -> tuple[ClusterSnapshot, Features]:
-        transport = ClientTransport(kubeconfig=str(plane.admin_kubeconfig), request_timeout=60)
-        try:
-            gatherer = Gatherer(LiveSource(transport, namespace=None))
-            cluster = gatherer.snapshot([from_object(pod, Pod) for pod in pods], budgets=budgets)
-            features = gatherer.features
-        finally:
-            transport.close()
-        assert cluster.snapshot is not None, cluster.unread
-        return cluster.snapshot, features
-
-    return again_if_late(read, _CONNECT_SECONDS, (AssertionError, Unreachable))
+    transport = ClientTransport(kubeconfig=str(plane.admin_kubeconfig), request_timeout=60)
+    try:
+        gatherer = Gatherer(LiveSource(transport, namespace=None))
+        cluster = gatherer.snapshot([from_object(pod, Pod) for pod in pods], budgets=budgets)
+        features = gatherer.features
+    finally:
+        transport.close()
+    assert cluster.snapshot is not None, cluster.unread
+    return cluster.snapshot, features
 
 
 def settled(api: ApiClient, pod: Object) -> Object:

@@ -23,7 +23,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.kubelets import Kubelet, uid_of
 from tests.e2e.objects import make_pod
-from tests.e2e.plugin import InProcess, Plugin, Qos, flat
+from tests.e2e.plugin import InProcess, Plugin, Qos, connected_proxy, flat
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
@@ -195,7 +195,7 @@ def proxy(control_plane: ControlPlane, namespace: str, monkeypatch: pytest.Monke
     for name, value in control_plane.kubectl_environment().items():
         monkeypatch.setenv(name, value)
     doors = Doors(methods=("POST", "PATCH", "DELETE"), paths=(PODS.path(namespace, "web"), ACCESS_REVIEWS))
-    with KubectlProxy([], request_timeout=30, doors=doors) as started:
+    with connected_proxy(doors) as started:
         yield started
 
 
@@ -243,7 +243,7 @@ def test_F6_the_way_in_is_narrow(control_plane: ControlPlane, proxy: KubectlProx
 def test_F6_rights_are_asked(control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in control_plane.kubectl_environment(robot(control_plane, namespace)).items():
         monkeypatch.setenv(name, value)
-    with KubectlProxy([], request_timeout=30, doors=Doors(methods=("POST",), paths=(ACCESS_REVIEWS,))) as proxy:
+    with connected_proxy(Doors(methods=("POST",), paths=(ACCESS_REVIEWS,))) as proxy:
         writer = Writer(proxy, dry_run=False)
         assert writer.may("get", PODS, "web", namespace).allowed
         assert not writer.may("delete", PODS, "web", namespace).allowed

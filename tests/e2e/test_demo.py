@@ -14,7 +14,7 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 from podrules.priority import admit_pod_create, admit_priority_class
 from tests.controlplane.binaries import Binaries
-from tests.controlplane.client import ApiError, Object
+from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.demo import as_written
 from tests.e2e.objects import make_class, make_pod
@@ -55,7 +55,7 @@ def created(control_plane_binaries: Binaries) -> Iterator[Created]:
         objects = demo_objects()
         for shown in objects:
             try:
-                stored = alone.api.create(as_written(shown))
+                stored = _created(alone.api, as_written(shown))
             except ApiError as error:
                 refused.append((shown, error))
                 continue
@@ -67,6 +67,13 @@ def created(control_plane_binaries: Binaries) -> Iterator[Created]:
             if shown["kind"] == "Pod":
                 pods.append((shown, stored))
         yield Created(alone, pods, refused, len(objects))
+
+
+def _created(api: ApiClient, obj: Object) -> Object:
+    """As stored; `ApiClient.create` would take an object that was there for its own on a machine that stood still."""
+    if (obj["kind"], obj["metadata"]["name"]) in BUILT_IN:
+        return api.request("POST", api.path(obj["apiVersion"], obj["kind"]), obj)
+    return api.create(obj)
 
 
 def test_everything_else_is_accepted(created: Created) -> None:

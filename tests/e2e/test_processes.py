@@ -25,7 +25,7 @@ from podrules.cluster.transport import KubectlProxy
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod
-from tests.e2e.plugin import Plugin, proxies_of
+from tests.e2e.plugin import Plugin, connected_proxy, proxies_of
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -329,7 +329,7 @@ def assert_nothing_left(control_plane: ControlPlane, kubectl_qos: Plugin) -> Non
 def started_proxy(kubectl_qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubectlProxy]:
     for key, value in kubectl_qos.environment().items():
         monkeypatch.setenv(key, value)
-    with KubectlProxy([], request_timeout=30) as proxy:
+    with connected_proxy() as proxy:
         yield proxy
 
 

@@ -14,17 +14,17 @@ import yaml
 
 from kubectl_plugin.commands.explain import explain
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output, Streams
-from podrules.cluster.client import ClientTransport
+from podrules.cluster.client import _CONNECT_SECONDS, ClientTransport
 from podrules.cluster.kinds import PODS
 from podrules.cluster.large import NoProgress, read_whole
 from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import KubectlProxy
 from tests.cluster.protobuf import message
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_class, make_pod, make_workload, node_name
-from tests.e2e.plugin import SCRIPTS, Plugin, Qos
+from tests.e2e.plugin import SCRIPTS, Plugin, Qos, connected_proxy
+from tests.waiting import again_if_late
 
 pytestmark = pytest.mark.controlplane
 
@@ -193,15 +193,15 @@ def test_without_kubectl_on_path(
     control_plane.apply([make_pod(namespace)])
     command = [str(SCRIPTS / "kubectl-qos"), "explain", "pod/web", "-o", "json", "-n", namespace]
 
-    done = subprocess.run(
-        command,
-        env={**kubectl_qos.environment(), "PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    environment = {**kubectl_qos.environment(), "PATH": str(tmp_path)}
 
+    def asked() -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode == 5:
+            raise OSError(done.stderr)
+        return done
+
+    done = again_if_late(asked, _CONNECT_SECONDS)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == kubectl_qos.json("pod/web", "-n", namespace)
 
@@ -215,7 +215,7 @@ def test_long_lists_come_in_pages(
     for key, value in qos.environment().items():
         monkeypatch.setenv(key, value)
 
-    with KubectlProxy([], request_timeout=30) as proxy:
+    with connected_proxy() as proxy:
         in_pages = LiveSource(proxy, namespace=namespace).list(PODS, namespace)
         whole = LiveSource(proxy, namespace=namespace, large=proxy).list(PODS, namespace)
 
@@ -237,7 +237,7 @@ def test_a_list_with_a_text_that_is_not_UTF_8_comes_as_json_mends_it(
     for key, value in qos.environment().items():
         monkeypatch.setenv(key, value)
 
-    with KubectlProxy([], request_timeout=30) as proxy:
+    with connected_proxy() as proxy:
         version = made["metadata"]["resourceVersion"]
         assert read_whole(proxy, PODS, PODS.path(namespace), version, NoProgress()) is None
         pods = LiveSource(proxy, namespace=namespace, large=proxy).list(PODS, namespace)

@@ -83,7 +83,9 @@ def begun():
     yield
     here.with_name("ended").touch()
 
-def test_waits(begun): time.sleep(600)
+def test_waits(begun):
+    here.with_name("waits").touch()
+    time.sleep(600)
 """
 
 
@@ -165,7 +167,7 @@ def test_a_run_that_is_broken_off_ends_its_fixtures(suite: Suite, number: signal
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for((suite.root / "begun").exists, "the test runs")
+    wait_for((suite.root / "waits").exists, "the test runs")
     run.send_signal(number)
     _, said = run.communicate()
     assert said == ""

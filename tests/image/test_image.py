@@ -21,6 +21,8 @@ from podrules import __version__
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
 from tests.image.builder import ROOT, Image
+from tests.waiting import again_if_late
+from webhook.connections import HANDSHAKE_SECONDS
 
 USER = 1_000_650_000
 """As OpenShift gives them: nobody's, in group 0."""
@@ -124,8 +126,11 @@ def _anybody() -> ssl.SSLContext:
 
 
 def test_it_answers_the_probes(demo: Demo) -> None:
-    with urllib.request.urlopen(f"https://127.0.0.1:{demo.port}/healthz", context=_anybody(), timeout=60) as answer:
-        assert (answer.status, answer.read()) == (200, b"ok\n")
+    def asked() -> tuple[int, bytes]:
+        with urllib.request.urlopen(f"https://127.0.0.1:{demo.port}/healthz", context=_anybody(), timeout=60) as answer:
+            return answer.status, answer.read()
+
+    assert again_if_late(asked, HANDSHAKE_SECONDS) == (200, b"ok\n")
 
 
 def test_it_answers_reviews_over_tls(demo: Demo, run: _Run) -> None:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from podrules.cluster import client
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, helm, make_node, namespace
 from webhook.backend import Backend, start_backend
 from webhook.cluster import Cluster
 from webhook.settings import ForceDeletion, ForceDeletionMode, Settings
 
 __all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "start_demo"]
-
-
-@pytest.fixture(scope="module")
-def patient_connections() -> Iterator[None]:
-    """Our client waits long for a connection, too: a machine that stands still makes none late."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "_CONNECT_SECONDS", 60.0)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.settings import Options
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("patient_connections")]
+pytestmark = pytest.mark.controlplane
 
 CONFIGURATION = "audited"
 SERVICE = {

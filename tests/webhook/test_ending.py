@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.waiting import wait_for
+from tests.waiting import again_if_late, wait_for
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.reviews import create_review, pod_object
+from webhook.connections import HANDSHAKE_SECONDS
 
 REVIEW = create_review(pod_object(name="web"))
 
@@ -25,6 +26,8 @@ def connected(server: DemoServer) -> Iterator[http.client.HTTPSConnection]:
     """A connection on which a review was answered, as those that the API server keeps."""
     connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
     with closing(connection):
+        # One that is not opened in time was asked nothing.
+        again_if_late(connection.connect, HANDSHAKE_SECONDS)
         assert answer_on(connection).status == 200
         # From now on no other one is opened in its place.
         connection.auto_open = 0

@@ -17,7 +17,7 @@ from tests.webhook.certificates.moved_time import MovedTime
 from webhook.certificates.election import Election
 from webhook.settings import ObjectRef
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("patient_connections")]
+pytestmark = pytest.mark.controlplane
 
 COORDINATION = "coordination.k8s.io/v1"
 DURATION = 60
