@@ -288,13 +288,13 @@ class KubectlProxy:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        # One that a signal kept from starting cannot be joined.
-        if self._forwarder is not None and self._forwarder.is_alive():
-            self._forwarder.join(timeout=1)
         if process.stdout is not None:
             process.stdout.close()
-        # Somebody may still be at it: what a credential plugin started, which outlives kubectl, has its end too.
-        if process.stderr is not None and (self._forwarder is None or not self._forwarder.is_alive()):
+        # Who reads the other stream closes it, and later where what a credential plugin started outlives kubectl. One
+        # that a signal kept from starting cannot be joined.
+        if self._forwarder is not None and self._forwarder.is_alive():
+            self._forwarder.join(timeout=1)
+        elif process.stderr is not None:
             process.stderr.close()
 
     def _remove_folder(self) -> None:
@@ -324,16 +324,21 @@ class KubectlProxy:
 
     def _forward(self) -> None:
         """Pass on what a credential plugin asks its user; keep kubectl's own log for error messages."""
-        stderr = self._process.stderr if self._process is not None else None
-        while stderr is not None and (chunk := os.read(stderr.fileno(), 4096)):
-            # What was said before kubectl's own words may come in one piece with them.
-            noise = _NOISE.search(chunk)
-            end = noise.start() if noise else len(chunk)
-            self._said.append(chunk[end:])
-            if end:
-                with contextlib.suppress(OSError, ValueError):
-                    sys.stderr.buffer.write(chunk[:end])
-                    sys.stderr.buffer.flush()
+        if self._process is None or self._process.stderr is None:
+            return
+        with self._process.stderr as stderr:
+            while chunk := os.read(stderr.fileno(), 4096):
+                self._pass_on(chunk)
+
+    def _pass_on(self, chunk: bytes) -> None:
+        # What was said before kubectl's own words may come in one piece with them.
+        noise = _NOISE.search(chunk)
+        end = noise.start() if noise else len(chunk)
+        self._said.append(chunk[end:])
+        if end:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.buffer.write(chunk[:end])
+                sys.stderr.buffer.flush()
 
     def _explained(self, problem: str) -> str:
         """Kubectl's own first error line where it gave one, else our description."""

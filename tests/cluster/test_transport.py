@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import os
+import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ import pytest
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import KubectlProxy, _warning
+from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("own", ["error: no such context\\n", "W1122 03:04:05 a warning\\nerror: no such context\\n"])
@@ -76,3 +79,36 @@ def test_signal_while_it_starts_leaves_nothing(tmp_path: Path, runtime: Path, mo
         tidy_up()
 
     assert not list(runtime.iterdir())
+
+
+def test_what_outlives_kubectl_is_read_to_its_end(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As something that a credential plugin started: it holds the stream of kubectl's words open."""
+    kubectl, other = tmp_path / "kubectl", tmp_path / "other"
+    lines = (
+        "#!/bin/sh",
+        "/bin/sleep 600 >/dev/null &",
+        f"echo $! >{other}",
+        "echo Starting to serve",
+        "exec /bin/sleep 600",
+    )
+    kubectl.write_text("\n".join(lines))
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    proxy = KubectlProxy([], request_timeout=30)
+    process, reader = proxy._process, proxy._forwarder
+    assert process is not None
+    assert process.stderr is not None
+    assert reader is not None
+    try:
+        wait_for(lambda: other.exists() and other.read_text().endswith("\n"), "the other one runs")
+        proxy.close()
+        assert process.poll() is not None
+        assert reader.is_alive()
+        assert not process.stderr.closed
+    finally:
+        os.kill(int(other.read_text()), signal.SIGKILL)
+    wait_for(lambda: not reader.is_alive(), "the reader has come to the end")
+    assert process.stderr.closed
