@@ -15,6 +15,7 @@ from podrules.cluster.live import LiveSource
 from podrules.cluster.transport import KubectlProxy
 from tests.cluster.recording import RecordingTransport
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.proxies import connected_proxy
 from tests.objects import raw_pod
 
 pytestmark = pytest.mark.controlplane
@@ -34,7 +35,7 @@ def proxy(control_plane: ControlPlane) -> Iterator[KubectlProxy]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in control_plane.kubectl_environment().items():
             patch.setenv(name, value)
-        with KubectlProxy([], request_timeout=60) as proxy:
+        with connected_proxy(request_timeout=60) as proxy:
             yield proxy
 
 

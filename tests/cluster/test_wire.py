@@ -22,6 +22,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.demo import as_written
+from tests.controlplane.proxies import connected_proxy
 from tests.objects import raw_service_account
 
 pytestmark = pytest.mark.controlplane
@@ -39,7 +40,7 @@ def proxy(control_plane_binaries: Binaries) -> Iterator[KubectlProxy]:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in alone.kubectl_environment().items():
                 patch.setenv(name, value)
-            with KubectlProxy([], request_timeout=60) as proxy:
+            with connected_proxy(request_timeout=60) as proxy:
                 yield proxy
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.controlplane.processes import NOT_CONNECTED
+
 __all__ = ["ApiClient", "ApiError", "Object"]
 
 Object = dict[str, Any]
@@ -31,7 +33,7 @@ _STANDSTILL_SECONDS = 5
 """A request that takes longer meets a machine that stood still meanwhile: time-outs of 10 s are over then."""
 _TIMED_OUT = (
     b"resource quota evaluation timed out",
-    b"net/http: TLS handshake timeout",
+    NOT_CONNECTED.encode(),
     b"etcdserver: request timed out",
 )
 """Of the quota and of a webhook's handshake nothing was stored, for admission comes before; of etcd nobody knows."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
+from typing import TypeVar
 
 from tests.waiting import wait_for
 
@@ -22,6 +23,7 @@ __all__ = [
     "NOT_CONNECTED",
     "Process",
     "ProcessError",
+    "again_if_not_connected",
     "die_with",
     "free_port",
     "probe",
@@ -34,6 +36,8 @@ _PR_SET_PDEATHSIG = 1
 # Loaded before any fork: the child of a fork must not load libraries.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _ATTEMPTS = 5
+T = TypeVar("T")
+
 _PROBE_SECONDS = 20.0
 """A machine that stands still for a while answers then; a server that is not there refuses at once."""
 _PORT_TAKEN = "address already in use"
@@ -151,8 +155,18 @@ def run_client(
         input: Text for its standard input.
         timeout: Seconds it may run.
     """
-    done = _run(arguments, env, input, timeout)
-    return _run(arguments, env, input, timeout) if NOT_CONNECTED in done.stderr else done
+    return again_if_not_connected(lambda: _run(arguments, env, input, timeout), lambda done: done.stderr)
+
+
+def again_if_not_connected(run: Callable[[], T], said: Callable[[T], str]) -> T:
+    """Runs a program, and once more if everything stood still while it, or whom it asked, connected.
+
+    Args:
+        run: Runs it to its end.
+        said: What it said, with the words of a failed connection in one line.
+    """
+    done = run()
+    return run() if NOT_CONNECTED in said(done) else done
 
 
 def _run(

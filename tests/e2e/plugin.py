@@ -14,8 +14,7 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from http import HTTPStatus
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,11 +24,10 @@ import yaml
 
 from kubectl_plugin import options
 from kubectl_plugin.options import ClusterOptions, Connection
-from podrules.cluster.transport import Doors, KubectlProxy
+from podrules.cluster.transport import KubectlProxy
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import NOT_CONNECTED
+from tests.controlplane.processes import again_if_not_connected
 from tests.kubectl_plugin.running import Ran, run
-from tests.waiting import wait_for
 
 __all__ = [
     "InProcess",
@@ -37,7 +35,6 @@ __all__ = [
     "Plugin",
     "Qos",
     "Ran",
-    "connected_proxy",
     "flat",
     "processes",
     "proxies_of",
@@ -74,10 +71,9 @@ class Qos(ABC):
         """``kubectl qos COMMAND ARGUMENTS``."""
         environment = {**self.environment(kubeconfig), **(env or {})}
         typed = tuple(map(str, arguments))
-        ran = self._run(typed, stdin or "", environment)
-        if NOT_CONNECTED in flat(f"{ran.out} {ran.err}"):
-            # The machine stood still while kubectl, or the API server itself, connected.
-            ran = self._run(typed, stdin or "", environment)
+        ran = again_if_not_connected(
+            lambda: self._run(typed, stdin or "", environment), lambda ran: flat(f"{ran.out} {ran.err}")
+        )
         assert not list(self.runtime.iterdir()), "a folder with a socket is left"
         assert not proxies_of(self.runtime), "a kubectl proxy is left"
         return ran
@@ -219,19 +215,6 @@ class _KeptProxy(KubectlProxy):
 def flat(text: str) -> str:
     """A text without its line breaks and columns."""
     return " ".join(text.split())
-
-
-@contextlib.contextmanager
-def connected_proxy(doors: Doors | None = None) -> Iterator[KubectlProxy]:
-    """A proxy that has its connection: kubectl gives up one that takes 10 s, as of a machine that stands still.
-
-    Args:
-        doors: What it lets through; nothing but reading unless given.
-    """
-    path = doors.paths[0] if doors is not None and doors.paths else "/version"
-    with KubectlProxy([], request_timeout=30, doors=doors or Doors()) as proxy:
-        wait_for(lambda: proxy.get(path)[0] != HTTPStatus.BAD_GATEWAY, "kubectl is connected")
-        yield proxy
 
 
 def proxies_of(runtime: Path) -> list[int]:

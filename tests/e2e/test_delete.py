@@ -20,10 +20,11 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.proxies import connected_proxy
 from tests.e2e.access import robot
 from tests.e2e.kubelets import Kubelet, uid_of
 from tests.e2e.objects import make_pod
-from tests.e2e.plugin import InProcess, Plugin, Qos, connected_proxy, flat
+from tests.e2e.plugin import InProcess, Plugin, Qos, flat
 from tests.objects import raw_node
 from tests.waiting import wait_for
 

@@ -15,9 +15,9 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import NOT_CONNECTED
+from tests.controlplane.processes import again_if_not_connected
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin, Qos, flat
+from tests.e2e.plugin import Plugin, Qos, Ran, flat
 
 pytestmark = pytest.mark.controlplane
 
@@ -142,14 +142,12 @@ def test_words_of_the_command_line(kubectl_qos: Plugin, pending: str, word: str)
 
 def on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
     """Exit code, and what a terminal would have been told."""
-    code, printed, err = _on_a_terminal(kubectl_qos, *arguments, env=env)
-    if NOT_CONNECTED in err:
-        code, printed, err = _on_a_terminal(kubectl_qos, *arguments, env=env)
-    assert err == ""
-    return code, printed
+    ran = again_if_not_connected(lambda: _on_a_terminal(kubectl_qos, *arguments, env=env), lambda ran: ran.err)
+    assert ran.err == ""
+    return ran.code, ran.out
 
 
-def _on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | None) -> tuple[int, str, str]:
+def _on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | None) -> Ran:
     keyboard, terminal = os.openpty()
     with kubectl_qos.start(*arguments, stdout=terminal, env=env) as plugin:
         os.close(terminal)
@@ -160,7 +158,7 @@ def _on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | N
                 printed += chunk
         _, err = plugin.communicate(timeout=60)
     os.close(keyboard)
-    return plugin.returncode, printed.decode(), err.decode()
+    return Ran(plugin.returncode, printed.decode(), err.decode())
 
 
 def assert_harmless(text: str) -> None:

@@ -24,8 +24,9 @@ import yaml
 from podrules.cluster.transport import KubectlProxy
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.proxies import connected_proxy
 from tests.e2e.objects import make_pod
-from tests.e2e.plugin import Plugin, connected_proxy, proxies_of
+from tests.e2e.plugin import Plugin, proxies_of
 from tests.waiting import wait_for
 
 pytestmark = [

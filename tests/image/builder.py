@@ -76,10 +76,10 @@ class Builder:
         shared = ("--storage-driver", driver, "--storage-opt", f"{driver}.imagestore={self._base / 'storage'}")
         return _buildah(self.folder, *shared, *arguments, check=check)
 
-    def images(self) -> set[str]:
-        """What buildah knows all images by, the base among them; while nobody builds, or removes one that is listed."""
+    def images(self, *names: str) -> set[str]:
+        """What buildah knows images by, all or those of a name; while nobody builds, or removes one that is listed."""
         with self._alone():
-            return set(self.buildah("images", "--quiet", "--no-trunc").split())
+            return set(self.buildah("images", "--quiet", "--no-trunc", *names).split())
 
     def has_base(self) -> bool:
         """Whether mmdebstrap has done its work."""
@@ -87,8 +87,8 @@ class Builder:
 
     def base_id(self) -> str:
         """What buildah knows the base by."""
-        with self._alone():
-            return self.buildah("images", "--quiet", "--no-trunc", _BASE)
+        (found,) = self.images(_BASE)
+        return found
 
     def make_base(self) -> None:
         """Import what mmdebstrap makes."""
@@ -136,10 +136,7 @@ class Builder:
         for tree in self._shared.glob("checkouts/*/tree"):
             # Another run may just be at it.
             with suppress(FileNotFoundError):
-                if not Path(tree.read_text(encoding="utf-8")).exists():
-                    with tree.with_name("used").open("w") as used:
-                        if _is_free(used):
-                            _remove(tree.parent)
+                _remove_unused(tree)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -245,6 +242,15 @@ def _is_free(used: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _remove_unused(tree: Path) -> None:
+    """Remove a checkout's storage, by the file that names its tree, if that is no more and no run of it goes on."""
+    if Path(tree.read_text(encoding="utf-8")).exists():
+        return
+    with tree.with_name("used").open("w") as used:
+        if _is_free(used):
+            _remove(tree.parent)
 
 
 def _digest(*parts: str) -> str:

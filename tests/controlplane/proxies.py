@@ -1,0 +1,29 @@
+"""The product's ``kubectl proxy`` for tests that ask through it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Final
+
+from podrules.cluster.transport import Doors, KubectlProxy
+from tests.waiting import wait_for
+
+__all__ = ["connected_proxy"]
+
+_READING: Final = Doors()
+
+
+@contextmanager
+def connected_proxy(doors: Doors = _READING, *, request_timeout: float = 30) -> Iterator[KubectlProxy]:
+    """A proxy that has its connection: kubectl gives up one that takes 10 s, as of a machine that stands still.
+
+    Args:
+        doors: What it lets through.
+        request_timeout: Seconds for one request.
+    """
+    path = doors.paths[0] if doors.paths else "/version"
+    with KubectlProxy([], request_timeout=request_timeout, doors=doors) as proxy:
+        wait_for(lambda: proxy.get(path)[0] != HTTPStatus.BAD_GATEWAY, "kubectl is connected")
+        yield proxy
