@@ -1,11 +1,13 @@
 """What a node has promised: requests against allocatable, limits beyond it, by QoS class.
 
-The scheduler admits by requests alone, so the sum of requests never exceeds allocatable, while the sum of limits may:
-that is overcommit, and what it costs when pods use it is decided by the kernel and the kubelet, not by the scheduler.
-Pods that have finished do not count; pods that are being deleted do until they are gone.
+The scheduler admits by requests alone, so requests exceed allocatable only where a resize, a static pod or a smaller
+node made it so. The sum of limits may: that is overcommit, and what it costs when pods use it is decided by the kernel
+and the kubelet, not by the scheduler. Pods that have finished do not count; pods that are being deleted do until they
+are gone. A resource without room keeps off only pods that request some of it; the number of pods binds all.
 
-Source: pkg/scheduler/framework/types.go (NodeInfo) and pkg/scheduler/scheduler.go (informer of non-terminal pods) at
-v1.36.3; ``kubectl describe node`` prints the same sums without pod-level resources and resizes in flight.
+Source: pkg/scheduler/framework/types.go (NodeInfo), pkg/scheduler/scheduler.go (informer of non-terminal pods) and
+fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go at v1.36.3; ``kubectl describe node`` prints the
+same sums without pod-level resources and resizes in flight.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ from podrules.model.quantity import ZERO, Quantity
 from podrules.qos import get_pod_qos
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, pod_limits, pod_requests, scheduler_options
 
-__all__ = ["NodeAllocation", "ResourceAllocation", "node_allocation"]
+__all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "node_allocation"]
+
+
+def is_full(allocatable: int, requested: int) -> bool:
+    """Whether no pod fits that requests any of a resource (fitsRequest); one that requests none may.
+
+    Args:
+        allocatable: Of the node.
+        requested: By the pods on it, in the same unit.
+    """
+    return requested >= allocatable
 
 
 class ResourceAllocation(Struct, frozen=True):
@@ -48,6 +60,11 @@ class ResourceAllocation(Struct, frozen=True):
         """What the scheduler can still promise."""
         return self.allocatable - self.requested
 
+    @property
+    def full(self) -> bool:
+        """As `is_full`."""
+        return is_full(self.allocatable.milli_value, self.requested.milli_value)
+
 
 class NodeAllocation(Struct, frozen=True):
     """All that a node has promised."""
@@ -56,6 +73,11 @@ class NodeAllocation(Struct, frozen=True):
     max_pods: int
     pods_by_class: dict[PodQOSClass, int]
     resources: tuple[ResourceAllocation, ...]
+
+    @property
+    def pods_full(self) -> bool:
+        """Whether no pod fits any more, whatever it requests."""
+        return is_full(self.max_pods, self.pods)
 
 
 def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REFERENCE) -> NodeAllocation:

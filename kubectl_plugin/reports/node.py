@@ -33,6 +33,8 @@ class NodeResourceReport(Struct, frozen=True, rename="camel"):
     """Of allocatable, rounded down."""
     limited_percent: int
     """Of allocatable, rounded down: over 100 is overcommit."""
+    full: bool
+    """No pod that requests any of it fits; one that requests none may."""
 
 
 class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="NodeExplanation"):
@@ -50,6 +52,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     pods: int | None
     """None when the pods could not be read."""
     max_pods: int
+    pods_full: bool
+    """No pod fits any more, whatever it requests; false when the pods could not be read."""
     pods_by_class: dict[str, int]
     resources: tuple[NodeResourceReport, ...]
     unread: tuple[Unread, ...]
@@ -80,6 +84,7 @@ def node_report(
         ),
         pods=None if pods is None else allocation.pods,
         max_pods=allocation.max_pods,
+        pods_full=pods is not None and allocation.pods_full,
         pods_by_class=_by_class(allocation.pods_by_class),
         resources=tuple(map(_resource, allocation.resources)),
         unread=unread,
@@ -104,4 +109,5 @@ def _resource(entry: ResourceAllocation) -> NodeResourceReport:
         requested_by_class={qos_class.value: str(amount) for qos_class, amount in entry.requested_by_class.items()},
         requested_percent=100 * entry.requested.milli_value // allocatable if allocatable else 0,
         limited_percent=100 * entry.limited.milli_value // allocatable if allocatable else 0,
+        full=entry.full,
     )

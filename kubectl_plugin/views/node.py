@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kubectl_plugin.render.page import Page, Section, Severity, Table
@@ -10,7 +10,7 @@ from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
 
-__all__ = ["node_page", "promise_parts", "state_sentences"]
+__all__ = ["full_section", "full_words", "node_page", "promise_parts", "state_sentences"]
 
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
 _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
@@ -39,6 +39,25 @@ def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
     if report.taints:
         parts.append(Section("Taints", report.taints))
     return parts
+
+
+def full_section(report: NodeReport) -> Section:
+    """What the node has no room for; without lines where it has."""
+    lines = [f"{report.pods} of {report.max_pods} pods: no other fits"] if report.pods_full else []
+    if names := _full(report):
+        lines.append(full_words(names))
+    return Section("No room", tuple(lines))
+
+
+def full_words(names: Sequence[str]) -> str:
+    """Which pods do not fit a node whose requests reach what is allocatable of some resources."""
+    none = "none" if len(names) == 1 else "neither" if len(names) == 2 else "none of them"
+    several = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+    return f"a pod that requests {several} does not fit here, one that requests {none} may"
+
+
+def _full(report: NodeReport) -> list[str]:
+    return [] if report.pods is None else [entry.name for entry in _offered(report) if entry.full]
 
 
 def _next_commands(report: NodeReport) -> Iterator[str]:
@@ -73,19 +92,19 @@ def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str
 
 
 def _commitment(report: NodeReport) -> tuple[str, ...]:
-    """How far limits go beyond what there is."""
+    """What there is no room for, and how far limits go beyond what there is."""
     offered = _offered(report)
+    full = [f"{entry.name} {entry.requested_percent}%" for entry in offered if entry.full]
+    first = [f"It has {report.pods} of {report.max_pods} pods: no other fits here."] if report.pods_full else []
+    if full:
+        first.append(f"Requests add up to {listed(full)} of allocatable: {full_words(_full(report))}.")
     over = [f"{entry.name} {entry.limited_percent}%" for entry in offered if entry.limited_percent > 100]
     unlimited = next((entry.without_limit for entry in offered if entry.name == "memory"), 0)
-    requested = [f"{entry.name} {entry.requested_percent}%" for entry in offered if entry.requested_percent > 100]
-    if requested:
-        # The scheduler never does that by itself: a resize in place asks for more, or the node shrank.
-        return (f"Requests add up to {listed(requested)} of allocatable: the scheduler puts nothing more here.",)
-    first = f"Overcommitted: limits add up to {listed(over)} of allocatable." if over else ""
+    if over:
+        first.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
     if unlimited:
-        without = f"{unlimited} of {report.pods} pods have no memory limit: they may take all there is."
-        return (first, without) if first else (without,)
-    return (first or "Every pod's memory is limited, and limits stay within allocatable.",)
+        first.append(f"{unlimited} of {report.pods} pods have no memory limit: they may take all there is.")
+    return tuple(first) or ("Every pod's memory is limited, and limits stay within allocatable.",)
 
 
 def _table(report: NodeReport) -> Table:

@@ -13,7 +13,7 @@ from kubectl_plugin.reports.node_pressure import (
     OOMOrderReport,
     ThresholdReport,
 )
-from kubectl_plugin.views.node import promise_parts, state_sentences
+from kubectl_plugin.views.node import full_section, promise_parts, state_sentences
 from kubectl_plugin.views.pressure import (
     NEAR_LIMIT_PERCENT,
     SIGNAL_NAMES,
@@ -50,7 +50,7 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     parts += _threshold_tables(report)
     parts += _own_limits(report) if wide else [_near_own_limits(report)]
     parts += _facts(report, wide=wide)
-    parts += promise_parts(report.promised, wide=wide)
+    parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
     if report.unread:
         parts.append(Section("Unknown", (*map(unread_words, report.unread), *_permission(report))))
     return Page(

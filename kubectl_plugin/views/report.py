@@ -10,9 +10,10 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Page, Section, Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import counted, is_plain_name, memory
+from podrules.allocation import is_full
 from podrules.budget_risk import BudgetRisk, BudgetStanding
 from podrules.partitions import Risk
 from podrules.spread import WorkloadSpread
@@ -33,7 +34,7 @@ __all__ = [
 NEAR_PERCENT: Final = 10
 """Of the capacity: a node that is nearer to an eviction is told of."""
 _FULL_PERCENT: Final = 95
-"""Of allocatable memory: from there on requests leave hardly room for a pod."""
+"""Of what is allocatable of a resource: from there on requests leave hardly any of it."""
 
 RISK_WORDS: Final = {
     PodRisk.NODE_DOWN: "node is silent",
@@ -118,22 +119,41 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
                 f"{first.name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%).",
                 "nodes",
             )
-    full = [node for node in report.nodes if _is_full(node) and not node.down]
-    if full:
-        yield Finding(
-            Severity.NOTICE,
-            f"{_named(full)} promised to the full.",
-            f"At least {_FULL_PERCENT}% of allocatable memory is requested: no room for a pod that comes.",
-            "nodes",
-        )
+    yield from _of_full_nodes([node for node in report.nodes if not node.down])
+
+
+def _of_full_nodes(nodes: Sequence[NodeEntry]) -> Iterator[Finding]:
+    """Nodes that keep pods off by the room that requests leave, by resource."""
+    crowded = [node for node in nodes if is_full(node.max_pods, node.pods)]
+    if crowded:
+        fact = f"{_named(crowded)}: as many pods as the kubelet takes."
+        yield Finding(Severity.NOTICE, fact, "No other pod fits, whatever it requests.", "nodes")
+    for name, promised in (("cpu", _cpu_of), ("memory", _memory_of)):
+        full = [node for node in nodes if _is_full(promised(node))]
+        if full:
+            yield Finding(
+                Severity.NOTICE,
+                f"{_named(full)}: {name} promised to the full.",
+                f"At least {_FULL_PERCENT}% of allocatable {name} is requested: a pod that requests more {name} than "
+                "is left does not fit, one that requests none may.",
+                "nodes",
+            )
+
+
+def _cpu_of(node: NodeEntry) -> Promised:
+    return node.cpu
+
+
+def _memory_of(node: NodeEntry) -> Promised:
+    return node.memory
 
 
 def _is_near(node: NodeEntry) -> bool:
     return node.nearest is not None and node.nearest.percent < NEAR_PERCENT
 
 
-def _is_full(node: NodeEntry) -> bool:
-    return node.memory.allocatable > 0 and 100 * node.memory.total >= _FULL_PERCENT * node.memory.allocatable
+def _is_full(promised: Promised) -> bool:
+    return promised.allocatable > 0 and 100 * promised.total >= _FULL_PERCENT * promised.allocatable
 
 
 _POD_FINDINGS: Final = {

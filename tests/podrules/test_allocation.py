@@ -103,3 +103,17 @@ def test_Q4_pod_level_resources_count_since_they_are_known() -> None:
     old = _resource(node_allocation(NODE, [pod], features=Features.of_minor(33)), "cpu")
     assert (str(new.requested), str(new.limited), new.without_limit) == ("2", "3", 0)
     assert (str(old.requested), str(old.limited), old.without_limit) == ("1", "0", 1)
+
+
+def test_Q4_a_resource_is_full_where_requests_reach_what_is_allocatable() -> None:
+    almost = make_pod(node_name="node-1", requests={"cpu": "3799m"})
+    rest = make_pod(node_name="node-1", requests={"cpu": "1m"})
+    assert not _resource(node_allocation(NODE, [almost]), "cpu").full
+    assert _resource(node_allocation(NODE, [almost, rest]), "cpu").full
+    assert not _resource(node_allocation(NODE, [almost, rest]), "memory").full
+
+
+def test_Q4_the_number_of_pods_is_full_at_the_last() -> None:
+    small = make_node(capacity={"pods": "2"}, allocatable={"pods": "2"})
+    assert not node_allocation(small, [IDLE]).pods_full
+    assert node_allocation(small, [IDLE, IDLE]).pods_full

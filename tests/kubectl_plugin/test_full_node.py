@@ -1,0 +1,95 @@
+"""A node whose requests reach what is allocatable of a resource: who fits there still, said alike everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import Ran, run
+from tests.objects import raw_condition, raw_node, raw_pod
+
+NOMEM: Final = Path(__file__).parents[1] / "testdata/cases/cli/nomem.yaml"
+NO_MEMORY: Final = "a pod that requests memory does not fit here, one that requests none may"
+
+
+def flat(ran: Ran) -> str:
+    assert (ran.code, ran.err) == (0, "")
+    return " ".join(ran.out.split())
+
+
+def on(tmp_path: Path, pods: Sequence[Mapping[str, Any]], *arguments: str) -> str:
+    """What is said with a node of 2 cpu, 4Gi and three pods."""
+    node = raw_node(
+        "n1",
+        capacity={"cpu": "2", "memory": "4Gi", "pods": "3"},
+        allocatable={"cpu": "2", "memory": "4Gi", "pods": "3"},
+        conditions=[raw_condition("Ready")],
+    )
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods]}))
+    return flat(run(*arguments, "--snapshot", str(snapshot)))
+
+
+def running(name: str, **requests: str) -> dict[str, Any]:
+    return raw_pod(name, "default", uid=name, requests=requests, nodeName="n1", status={"phase": "Running"})
+
+
+def test_Q4_above_its_memory_a_node_takes_a_pod_that_requests_none() -> None:
+    said = flat(run("explain", "node/node-a3", "--demo"))
+    assert f"Requests add up to memory 112% of allocatable: {NO_MEMORY}." in said
+    assert "puts nothing more" not in said
+    # The scheduler's own rule puts that pod there.
+    placed = json.loads(run("explain", "-f", str(NOMEM), "--demo", "-o", "json").out)["placement"]
+    assert placed["best"] == ["node-a3"]
+
+
+def test_Q4_and_none_that_requests_any(tmp_path: Path) -> None:
+    manifest = tmp_path / "some.yaml"
+    manifest.write_text(NOMEM.read_text().replace("cpu: 100m", "memory: 1Ki"))
+    placed = json.loads(run("explain", "-f", str(manifest), "--demo", "-o", "json").out)["placement"]
+    assert (placed["outcome"], placed["best"]) == ("Unschedulable", [])
+
+
+def test_Q4_node_and_report_say_the_same() -> None:
+    assert f"No room {NO_MEMORY}" in flat(run("node", "node-a3", "--demo"))
+    page = re.sub(r"\s+", " ", run("report", "node/node-a3", "--demo", "-o", "-").out)
+    assert "node-a3: memory promised to the full." in page
+    assert "a pod that requests more memory than is left does not fit, one that requests none may." in page
+    assert "no room for a pod that comes" not in page
+
+
+@pytest.mark.parametrize(
+    ("pods", "said"),
+    [
+        pytest.param(
+            [running("a", cpu="2", memory="1Gi")],
+            "Requests add up to cpu 100% of allocatable: a pod that requests cpu does not fit here, one that requests "
+            "none may.",
+            id="exactly full",
+        ),
+        pytest.param(
+            [running("a", cpu="2", memory="4Gi")],
+            "Requests add up to cpu 100% and memory 100% of allocatable: a pod that requests cpu or memory does not "
+            "fit here, one that requests neither may.",
+            id="of two resources",
+        ),
+        pytest.param(
+            [running("a"), running("b"), running("c")],
+            "It has 3 of 3 pods: no other fits here.",
+            id="the number of pods binds all",
+        ),
+    ],
+)
+def test_Q4_which_resource_is_said(tmp_path: Path, pods: Sequence[Mapping[str, Any]], said: str) -> None:
+    assert said in on(tmp_path, pods, "explain", "node/n1")
+
+
+def test_Q4_a_node_with_room_says_nothing_of_it(tmp_path: Path) -> None:
+    pods = [running("a", cpu="1999m", memory="1Gi"), running("b")]
+    assert "does not fit" not in on(tmp_path, pods, "explain", "node/n1")
+    assert "No room" not in on(tmp_path, pods, "node", "n1")
