@@ -78,7 +78,6 @@ class Admission:
             classes: PriorityClasses that come with it.
         """
         gatherer = self._gatherer
-        known = gatherer.classes()
         return PodFacts(
             pod=pod,
             from_manifest=True,
@@ -86,11 +85,22 @@ class Admission:
             limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
             runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
             existing=gatherer.existing(pod) if kind is PODS else None,
-            classes=None if known is None else {**known, **(classes or {})},
+            classes=self._classes(pod, classes or {}),
             source=self._source.description,
             git_version=self._source.git_version,
             features=gatherer.features,
         )
+
+    def _classes(self, pod: Pod, brought: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
+        """The classes that decide about a pod; None: they are not known.
+
+        A class that is in the cluster keeps its value (`validate_priority_class_update`). Without the cluster's classes
+        one of the file still tells of the pods that name it; which one is the default stays unknown.
+        """
+        known = self._gatherer.classes()
+        if known is None:
+            return brought if pod.spec.priority_class_name in brought else None
+        return {**brought, **known}
 
 
 def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Manifest | ManifestError]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod, raw_workload
+from tests.objects import raw_pod, raw_priority_class, raw_workload
 
 Json = dict[str, Any]
+CASES = Path(__file__).resolve().parents[1] / "testdata/cases"
 
 
 def deployment(**spec: Any) -> Json:
@@ -117,3 +119,45 @@ def test_what_cannot_be_read_is_told_beside_the_answer() -> None:
     assert ran.code == 6
     assert "accessModes" in ran.err
     assert ran.out == "deployment.apps/web\n"
+
+
+def offline(*documents: Json) -> Json:
+    ran = run("explain", "--offline", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(documents))
+    assert (ran.code, ran.err) == (0, "")
+    found: Json = json.loads(ran.out)["priority"]
+    return found
+
+
+def test_P1_a_class_of_the_same_file_counts_without_a_cluster() -> None:
+    ran = run("explain", "--offline", "-f", str(CASES / "seed2.yaml"), "-o", "json")
+    priority = json.loads(ran.out)["priority"]
+    assert (priority["priority"], priority["className"], priority["source"]) == (
+        1000000,
+        "high-priority",
+        "PriorityClass",
+    )
+
+
+def test_P1_a_priority_beside_a_class_of_the_same_file_is_refused_without_a_cluster() -> None:
+    ran = run("explain", "--offline", "-f", str(CASES / "mis.yaml"))
+    told = " ".join(ran.out.split())
+    assert (
+        'The API server will refuse this pod: pods "mismatch" is forbidden: the integer value of priority (5)' in told
+    )
+    assert "priority admission controller computed 1000000 from the given PriorityClass name" in told
+
+
+def test_P1_which_class_is_the_default_stays_unknown_without_a_cluster() -> None:
+    """The cluster may have another default, and of several the lowest counts."""
+    default = raw_priority_class("usual", 7, globalDefault=True)
+    assert offline(default, raw_pod())["priority"] is None
+    assert offline(default, raw_pod(priorityClassName="usual"))["priority"] == 7
+    assert offline(default, raw_pod(priorityClassName="other"))["classExists"] is None
+
+
+def test_P1_a_class_of_the_cluster_keeps_its_value() -> None:
+    """The API server lets nobody change the value of a class."""
+    pod = raw_pod(priorityClassName="shop-high")
+    there, brought = 1000, raw_priority_class("shop-high", 7)
+    ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all([brought, pod]))
+    assert json.loads(ran.out)["priority"]["priority"] == there
