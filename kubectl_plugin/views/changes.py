@@ -64,8 +64,8 @@ def _spread_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
     constraint, _, part = change.field.rpartition(".")
     keys = {entry.field: entry.topology_key for entry in spread}
     key = keys.get(constraint, re.sub(r"^spec\.", "", constraint))
-    if part == "maxSkew":
-        return f"maxSkew {change.value} on {key}"
+    if part in {"maxSkew", "nodeTaintsPolicy", "nodeAffinityPolicy"}:
+        return f"{part} {change.value} on {key}"
     if part == "whenUnsatisfiable":
         return f"{change.value} on {key}"
     return f"spread over {change.value} instead of {key}"

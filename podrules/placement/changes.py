@@ -7,7 +7,8 @@ Nothing here is taken for a remedy before the cycle has been run again with it (
     NodeResourcesFit    so much freed on the node, or a larger one
     NodeAffinity        labels for the node; the requirement dropped
     NodePorts           the pods that have the ports removed
-    PodTopologySpread   one constraint relaxed: maxSkew, whenUnsatisfiable, topologyKey
+    PodTopologySpread   one constraint relaxed: nodeTaintsPolicy, nodeAffinityPolicy, maxSkew, whenUnsatisfiable,
+                        topologyKey
     InterPodAffinity    the pods in the way removed, while they are few; the rule dropped
     VolumeRestrictions  the pods that hold the disk or the claim removed
 
@@ -255,14 +256,21 @@ def _relax_spread(situation: Situation, filtered: Filtered, row: int) -> Iterato
         index = re.fullmatch(r"spec\.topologySpreadConstraints\[(\d+)\]\.(\w+)", relaxation.field)
         if index is None or name not in relaxation.nodes:
             continue  # A default of the scheduler's: no field of the pod.
-        place, part = (
-            int(index[1]),
-            {"maxSkew": "max_skew", "whenUnsatisfiable": "when_unsatisfiable"}.get(index[2], "topology_key"),
-        )
+        place, (part, dearer) = int(index[1]), _SPREAD_PARTS[index[2]]
         changed = replace(own[place], **{part: relaxation.value})
-        dearer = {"max_skew": 0, "when_unsatisfiable": 15}.get(part, 35)
         then = situation.with_spec(topology_spread_constraints=(*own[:place], changed, *own[place + 1 :]))
         yield Applied(Change(ChangeKind.SPREAD, field=relaxation.field, value=str(relaxation.value)), then, dearer)
+
+
+_SPREAD_PARTS: Final = {
+    # The pods stay as even as they were to be, over the nodes that they can go to.
+    "nodeTaintsPolicy": ("node_taints_policy", 0),
+    "nodeAffinityPolicy": ("node_affinity_policy", 0),
+    "maxSkew": ("max_skew", 1),
+    "whenUnsatisfiable": ("when_unsatisfiable", 15),
+    "topologyKey": ("topology_key", 35),
+}
+"""Parts of a constraint that may change: the pod's own field, and by how much that is dearer than others."""
 
 
 def _part_from_pods(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applied]:

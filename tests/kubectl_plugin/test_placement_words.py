@@ -99,6 +99,10 @@ CHANGES: list[tuple[Change, str]] = [
         f"maxSkew 3 on {ZONE} (then b and 2 more)",
     ),
     (
+        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].nodeTaintsPolicy", value="Honor"),
+        f"nodeTaintsPolicy Honor on {ZONE} (then b and 2 more)",
+    ),
+    (
         Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].whenUnsatisfiable", value="ScheduleAnyway"),
         f"ScheduleAnyway on {ZONE} (then b and 2 more)",
     ),

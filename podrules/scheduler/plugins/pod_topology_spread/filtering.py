@@ -27,6 +27,7 @@ from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nodes import ABSENT, LabelColumn
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.pod_topology_spread.common import (
+    HONOR,
     SpreadConstraint,
     included_nodes,
     matching_pods,
@@ -192,8 +193,8 @@ def domains(spread: Spread) -> tuple[DomainSkew, ...]:
 def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> tuple[Relaxation, ...]:
     """Changes to one constraint that let the pod onto nodes which the constraints reject together.
 
-    For each constraint: the smallest larger maxSkew that frees a node; ScheduleAnyway; and the other keys that pods are
-    usually spread by. Only those that free a node.
+    For each constraint: the smallest larger maxSkew that frees a node; node policies that leave out nodes which the pod
+    cannot go to; ScheduleAnyway; and the other keys that pods are usually spread by. Only those that free a node.
     """
     rejected = judge(context.table, spread_state(context, constraints)) != Code.SUCCESS
     found: list[Relaxation] = []
@@ -209,6 +210,10 @@ def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) 
         wider = _wider_skew(context, constraints, index)
         if wider is not None:
             tried(index, "maxSkew", wider, [replace(constraint, max_skew=wider)])
+        if constraint.node_taints_policy != HONOR:
+            tried(index, "nodeTaintsPolicy", HONOR, [replace(constraint, node_taints_policy=HONOR)])
+        if constraint.node_affinity_policy != HONOR:
+            tried(index, "nodeAffinityPolicy", HONOR, [replace(constraint, node_affinity_policy=HONOR)])
         tried(index, "whenUnsatisfiable", "ScheduleAnyway", [])
         used = {entry.topology_key for entry in constraints}
         for key in (key for key in _USUAL_KEYS if key not in used):
