@@ -78,6 +78,7 @@ class Admission:
             classes: PriorityClasses that come with it.
         """
         gatherer = self._gatherer
+        decisive = self._classes(pod, classes or {})
         return PodFacts(
             pod=pod,
             from_manifest=True,
@@ -85,7 +86,7 @@ class Admission:
             limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
             runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
             existing=gatherer.existing(pod) if kind is PODS else None,
-            classes=self._classes(pod, classes or {}),
+            classes=decisive,
             source=self._source.description,
             git_version=self._source.git_version,
             features=gatherer.features,
