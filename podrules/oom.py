@@ -27,10 +27,21 @@ from podrules.priority import is_node_critical_pod
 from podrules.qos import get_pod_qos
 from podrules.resources import MEMORY, aggregate_container_requests, is_pod_level_requests_set
 
-__all__ = ["KUBELET_OOM_SCORE_ADJ", "OOMRule", "OOMScoreAdj", "container_oom_score_adj", "divide", "pod_oom_score_adjs"]
+__all__ = [
+    "KUBELET_OOM_SCORE_ADJ",
+    "MIN_BURSTABLE_OOM_SCORE_ADJ",
+    "OOM_SCORE_ADJ_MIN",
+    "OOMRule",
+    "OOMScoreAdj",
+    "container_oom_score_adj",
+    "divide",
+    "pod_oom_score_adjs",
+]
 
 KUBELET_OOM_SCORE_ADJ: Final = -999
 """Of the kubelet, kube-proxy and the container runtime."""
+OOM_SCORE_ADJ_MIN: Final = -1000
+"""The least that the kernel takes; such a process is never killed."""
 GUARANTEED_OOM_SCORE_ADJ: Final = -997
 BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
 MIN_BURSTABLE_OOM_SCORE_ADJ: Final = 1000 + GUARANTEED_OOM_SCORE_ADJ
@@ -64,9 +75,15 @@ class OOMScoreAdj(Struct, frozen=True, rename="camel"):
     memory_capacity: int | None
     """Bytes; None where the rule needs none."""
     formula_value: int | None
-    """The Burstable formula before the sidecar's cap, floor and ceiling; None for other classes."""
+    """The Burstable formula before the sidecar's cap, floor and ceiling; None for other classes, and where the request
+    is so much more than the node's memory that it would be below 0."""
     app_minimum: int | None = None
     """For a sidecar: the value of the app container with the smallest request, which it may not exceed."""
+
+    @property
+    def in_range(self) -> bool:
+        """Whether the kernel takes the value; upstream's sum is held at the lower end alone."""
+        return OOM_SCORE_ADJ_MIN <= self.value <= BEST_EFFORT_OOM_SCORE_ADJ
 
 
 def pod_oom_score_adjs(
@@ -102,7 +119,7 @@ def container_oom_score_adj(
     value, rule, app_minimum = formula, OOMRule.BURSTABLE, None
     if ref.is_sidecar and pod.spec.containers:
         smallest = min(container.resources.requests.get(MEMORY, ZERO).value for container in pod.spec.containers)
-        app_minimum = _formula(smallest + share, memory_capacity)
+        app_minimum = max(_formula(smallest + share, memory_capacity), MIN_BURSTABLE_OOM_SCORE_ADJ)
         if app_minimum < formula:
             value, rule = app_minimum, OOMRule.BURSTABLE_SIDECAR
     if value < MIN_BURSTABLE_OOM_SCORE_ADJ:
@@ -118,7 +135,7 @@ def container_oom_score_adj(
         request,
         share,
         memory_capacity,
-        formula,
+        formula if formula >= 0 else None,
         app_minimum,
     )
 

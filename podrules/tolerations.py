@@ -15,7 +15,7 @@ Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint), k8s.io/component-help
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
@@ -23,7 +23,12 @@ from podrules.model.node import Taint
 if TYPE_CHECKING:
     from podrules.model.resource import DeviceTaint, DeviceToleration
 
-__all__ = ["tolerates_taint", "tolerations_tolerate_taint"]
+__all__ = ["DO_NOT_SCHEDULE", "NO_EXECUTE", "NO_SCHEDULE", "tolerates_taint", "tolerations_tolerate_taint"]
+
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+DO_NOT_SCHEDULE: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
+"""Effects that keep pods from being scheduled (DoNotScheduleTaintsFilterFunc)."""
 
 
 def tolerates_taint(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:

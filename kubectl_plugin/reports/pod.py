@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown, oom_of_pod
 from kubectl_plugin.reports.pod_pressure import PodPressureReport
 from podrules import cgroup
 from podrules.attachment import VolumePosition
@@ -26,7 +27,6 @@ from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
-from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
 from podrules.placement.displaced import Preempted
 from podrules.placement.outcome import Placement
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
@@ -50,7 +50,6 @@ __all__ = [
     "CgroupReport",
     "ContainerCgroup",
     "NodeFacts",
-    "OOMOnNode",
     "PodFacts",
     "PodReport",
     "PodStatusReport",
@@ -168,15 +167,6 @@ class QOSReport(Struct, frozen=True, rename="camel"):
     """None without a pod of that name, or for one that is explained itself."""
 
 
-class OOMOnNode(Struct, frozen=True, rename="camel"):
-    """oom_score_adj of every container on one node (Q2)."""
-
-    node: str | None
-    """None: the values hold on any node."""
-    memory_capacity: int | None
-    containers: tuple[OOMScoreAdj, ...]
-
-
 class ResourcesReport(Struct, frozen=True, rename="camel"):
     """What the pod asks for (Q4)."""
 
@@ -237,7 +227,9 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """None for a pod that does not exist yet."""
     qos: QOSReport
     oom: tuple[OOMOnNode, ...]
-    """One entry for a pod on a node; else the nodes with the least and the most memory."""
+    """One entry for a pod on a node; else the nodes with the least and the most memory of those that it may come to."""
+    oom_unknown: OOMUnknown | None
+    """Why `oom` is empty; None: it is not."""
     resources: ResourcesReport
     cgroup: CgroupReport
     priority: PriorityReport
@@ -278,6 +270,7 @@ def pod_report(facts: PodFacts) -> PodReport:
     defaulted = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
     pod, priority = _admitted(facts, defaulted) if facts.from_manifest else (facts.pod, _stored_priority(facts))
     granted = allocated_pod(pod, features=features)
+    oom = oom_of_pod(granted, facts.node, facts.nodes, features)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -285,7 +278,8 @@ def pod_report(facts: PodFacts) -> PodReport:
         server_version=facts.git_version,
         status=None if facts.from_manifest else _status(pod, facts.node),
         qos=_qos(facts, defaulted, pod),
-        oom=_oom(facts, granted),
+        oom=() if isinstance(oom, OOMUnknown) else oom,
+        oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted),
         priority=priority,
@@ -366,27 +360,6 @@ def _resize_report(facts: PodFacts, pod: Pod) -> ResizeReport | None:
         return None
     existing = get_pod_qos(facts.existing, features=facts.features)
     return ResizeReport(existing, resize_rejection(facts.existing, pod, features=facts.features))
-
-
-def _oom(facts: PodFacts, pod: Pod) -> tuple[OOMOnNode, ...]:
-    anywhere = pod_oom_score_adjs(pod, None, features=facts.features)
-    if anywhere is not None:
-        return (OOMOnNode(None, None, anywhere),)
-    candidates = [facts.node] if facts.node is not None else sorted(facts.nodes or (), key=_memory)
-    ends = [candidates[0], candidates[-1]] if candidates else []
-    if len(ends) == 2 and _memory(ends[0]) == _memory(ends[1]):
-        ends = ends[:1]
-    found = [
-        OOMOnNode(node.metadata.name, _memory(node), scores)
-        for node in ends
-        if (scores := pod_oom_score_adjs(pod, _memory(node), features=facts.features)) is not None
-    ]
-    return tuple(found)
-
-
-def _memory(node: Node) -> int:
-    amount = node.status.capacity.get(MEMORY)
-    return amount.value if amount is not None else 0
 
 
 def _resources(facts: PodFacts, pod: Pod) -> ResourcesReport:

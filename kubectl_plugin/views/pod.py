@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.pod import ContainerCgroup, OOMOnNode, PodReport
+from kubectl_plugin.reports.pod import ContainerCgroup, PodReport
 from kubectl_plugin.views.moving import moving_section
+from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
 from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.qos import qos_section
@@ -17,7 +18,6 @@ from kubectl_plugin.views.verdict import is_silent, verdict
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
-from podrules.oom import OOMRule, OOMScoreAdj
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
 from podrules.resources import CPU, MEMORY
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
@@ -32,7 +32,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     running = []
     if not finished:
         running = [
-            _oom_section(report),
+            oom_section(report),
             pressure_section(report, wide=wide),
             _requests_section(report),
             _cgroup_section(report, wide=wide),
@@ -68,50 +68,6 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
         "Unknown",
         tuple(map(unread_words, unread)),
     )
-
-
-def _oom_section(report: PodReport) -> Section:
-    label = "OOM score"
-    if not report.oom:
-        return Section(label, ("1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node",))
-    lines: list[str | Row] = []
-    several = len(report.oom) > 1
-    for entry, which in zip(report.oom, ("smallest", "largest"), strict=False):
-        if several:
-            lines.append(f"on the {which} node, {entry.node}:")
-        lines += _oom_rows(entry, place="" if several or not entry.node else f" ({entry.node})")
-    return Section(label, tuple(lines))
-
-
-def _oom_rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
-    values = {(score.value, score.rule) for score in entry.containers}
-    first = entry.containers[0] if entry.containers else None
-    if first is not None and len(values) == 1 and first.formula_value is None:
-        yield Row((str(first.value), "all containers", _oom_reason(first, place)))
-        return
-    for score in entry.containers:
-        yield Row((str(score.value), score.container, _oom_reason(score, place)))
-
-
-def _oom_reason(score: OOMScoreAdj, place: str) -> str:
-    match score.rule:
-        case OOMRule.NODE_CRITICAL:
-            return f"class system-node-critical and priority >= {SYSTEM_CRITICAL_PRIORITY}"
-        case OOMRule.GUARANTEED | OOMRule.BEST_EFFORT:
-            return f"oom_score_adj of every {score.rule.value} pod"
-    asked = memory(score.memory_request)
-    if score.pod_level_share:
-        asked = f"({asked} + {memory(score.pod_level_share)} of the pod's own request)"
-    formula = f"1000 - 1000 x {asked} / {memory(score.memory_capacity or 0)}"
-    match score.rule:
-        case OOMRule.BURSTABLE_SIDECAR:
-            return f"{formula}{place} = {score.formula_value}; lowered: a sidecar's is at most its app container's"
-        case OOMRule.BURSTABLE_FLOOR:
-            return f"{formula}{place} = {score.formula_value}; raised: Burstable gets at least 3"
-        case OOMRule.BURSTABLE_CEILING:
-            return f"{formula}{place} = 1000; lowered: only BestEffort gets 1000"
-        case _:
-            return f"{formula}{place}"
 
 
 def _requests_section(report: PodReport) -> Section:

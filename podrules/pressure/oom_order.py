@@ -30,10 +30,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.oom import divide
+from podrules.oom import OOM_SCORE_ADJ_MIN, divide
 
 __all__ = [
-    "OOM_SCORE_ADJ_MIN",
     "PAGE_SIZE",
     "OOMCandidate",
     "OOMPlace",
@@ -44,7 +43,6 @@ __all__ = [
     "rank_oom",
 ]
 
-OOM_SCORE_ADJ_MIN: Final = -1000
 PAGE_SIZE: Final = 4096
 """Bytes, of most machines; rankings do not depend on it but for rounding."""
 

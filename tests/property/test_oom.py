@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
+from podrules.oom import OOMRule, OOMScoreAdj, pod_oom_score_adjs
 from podrules.qos import compute_pod_qos
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
 from tests.property.strategies import pods
@@ -70,7 +70,8 @@ def test_Q2_value_is_its_formula_unless_another_line_decided(pod: Pod, capacity:
     for score in _scores(pod, capacity):
         assert score.memory_request >= 0
         if score.formula_value is None:
-            assert score.value in {-997, 1000}
+            below_0 = score.rule is OOMRule.BURSTABLE_FLOOR and score.memory_request + score.pod_level_share > capacity
+            assert score.value == 3 if below_0 else score.value in {-997, 1000}
         elif score.value != score.formula_value:
             assert score.value in {3, 999, score.app_minimum}
 

@@ -3,9 +3,8 @@
     a selector      any of its terms matches
     a term          all requirements hold, on labels (matchExpressions) and on metadata.name (matchFields);
                     one without requirements matches no node, nor does one with a requirement that is not valid
-    In, NotIn       the value is (not) among ``values``; a node without the label satisfies NotIn
-    Exists          the node has the label; DoesNotExist: it has not
-    Gt, Lt          both the label and the one value are whole numbers of 64 bits, and label > value, label < value
+
+What a requirement asks of a label is `requirement`'s rule.
 
 A pod's own requirement is its ``nodeSelector``, whose labels a node must all have, and its required node affinity.
 
@@ -25,7 +24,8 @@ from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeS
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.columns import frozen
 from podrules.scheduler.framework.nodes import Nodes
-from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, int64_of, term_problems
+from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, term_problems
+from podrules.scheduler.plugins.requirement import holds_for_value, holds_without_label, required_node_selector
 
 __all__ = [
     "match_field",
@@ -81,14 +81,6 @@ class _Required(Struct, frozen=True):
         return frozen(matched)
 
 
-def required_node_selector(pod: Pod) -> NodeSelector | None:
-    """``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``."""
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return None
-    return affinity.node_affinity.required_during_scheduling_ignored_during_execution
-
-
 def match_labels(nodes: Nodes, labels: Mapping[str, str]) -> Mask:
     """For each node whether it has all these labels (labels.SelectorFromSet)."""
     matched = np.ones(len(nodes), np.bool_)
@@ -99,8 +91,8 @@ def match_labels(nodes: Nodes, labels: Mapping[str, str]) -> Mask:
 
 def match_label(nodes: Nodes, requirement: NodeSelectorRequirement) -> Mask:
     """For each node whether a valid requirement on a label holds (Requirement.Matches)."""
-    absent = requirement.operator in {"NotIn", "DoesNotExist"}
-    return _judge_values(nodes, requirement.key, _predicate(requirement), absent=absent)
+    absent = holds_without_label(requirement)
+    return _judge_values(nodes, requirement.key, holds_for_value(requirement), absent=absent)
 
 
 def match_field(nodes: Nodes, requirement: NodeSelectorRequirement) -> Mask:
@@ -120,22 +112,6 @@ def _judge_values(nodes: Nodes, key: str, holds: Callable[[str], bool], *, absen
     column = nodes.label(key)
     answers = np.fromiter((*map(holds, column.values), absent), np.bool_, len(column.values) + 1)
     return answers[column.codes]
-
-
-def _predicate(requirement: NodeSelectorRequirement) -> Callable[[str], bool]:
-    """Whether a label value that is there satisfies a valid requirement."""
-    values = frozenset(requirement.values)
-    match requirement.operator:
-        case "In":
-            return values.__contains__
-        case "NotIn":
-            return lambda value: value not in values
-        case "Gt" | "Lt":
-            bound = int64_of(requirement.values[0]) or 0
-            sign = 1 if requirement.operator == "Gt" else -1
-            return lambda value: (number := int64_of(value)) is not None and sign * number > sign * bound
-        case operator:
-            return lambda _: operator == "Exists"
 
 
 def _names(nodes: Nodes) -> NDArray[np.object_]:

@@ -17,7 +17,13 @@ from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
 from podrules.scheduler.framework.columns import frozen
 from podrules.scheduler.framework.nodes import ABSENT, Nodes
-from podrules.tolerations import tolerates_taint, tolerations_tolerate_taint
+from podrules.tolerations import (
+    DO_NOT_SCHEDULE,
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    tolerates_taint,
+    tolerations_tolerate_taint,
+)
 
 __all__ = [
     "DO_NOT_SCHEDULE",
@@ -30,11 +36,7 @@ __all__ = [
     "untolerated_taint_codes",
 ]
 
-NO_SCHEDULE: Final = "NoSchedule"
-NO_EXECUTE: Final = "NoExecute"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-DO_NOT_SCHEDULE: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
-"""Effects that keep pods from being scheduled (DoNotScheduleTaintsFilterFunc)."""
 
 
 class TaintColumns(Struct, frozen=True):

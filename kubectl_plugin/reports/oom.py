@@ -1,0 +1,81 @@
+"""What the kubelet asks the kernel for a pod's containers: on its node, else on the nodes that it may come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+from podrules.features import Features
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
+from podrules.placement.eligible import eligible_nodes
+from podrules.resources import MEMORY
+
+__all__ = ["OOMOnNode", "OOMUnknown", "oom_of_pod"]
+
+
+class OOMUnknown(Enum):
+    """Why there is no oom_score_adj to tell."""
+
+    NODE_NOT_KNOWN = "NodeNotKnown"
+    """The value depends on the node's memory, and no node could be read."""
+    NO_ELIGIBLE_NODE = "NoEligibleNode"
+    """It depends on the node's memory, and the pod's own words allow none of the nodes that there are."""
+    NOT_IN_RANGE = "NotInRange"
+    """The pod's own memory request is less than its containers': the API server refuses such a pod."""
+
+
+class OOMOnNode(Struct, frozen=True, rename="camel"):
+    """oom_score_adj of every container on one node (Q2)."""
+
+    node: str | None
+    """None: the values hold on any node."""
+    memory_capacity: int | None
+    containers: tuple[OOMScoreAdj, ...]
+
+
+def oom_of_pod(
+    pod: Pod, node: Node | None, nodes: Sequence[Node] | None, features: Features
+) -> tuple[OOMOnNode, ...] | OOMUnknown:
+    """The values on a pod's node; of one without a node, on the smallest and the largest that it may come to.
+
+    Args:
+        pod: The pod, with the resources that the kubelet allocated to it.
+        node: The node to which it is bound.
+        nodes: For one that is not bound: all nodes; None when they could not be read.
+        features: Gates of the cluster's version.
+    """
+    anywhere = pod_oom_score_adjs(pod, None, features=features)
+    if anywhere is not None:
+        return (OOMOnNode(None, None, anywhere),)
+    if node is not None:
+        candidates = [node]
+    elif not nodes:
+        return OOMUnknown.NODE_NOT_KNOWN
+    else:
+        candidates = sorted(eligible_nodes(pod, nodes), key=_memory)
+        if not candidates:
+            return OOMUnknown.NO_ELIGIBLE_NODE
+    found = tuple(
+        OOMOnNode(candidate.metadata.name, _memory(candidate), scores)
+        for candidate in _ends(candidates)
+        if (scores := pod_oom_score_adjs(pod, _memory(candidate), features=features)) is not None
+    )
+    if any(not score.in_range for entry in found for score in entry.containers):
+        return OOMUnknown.NOT_IN_RANGE
+    return found or OOMUnknown.NODE_NOT_KNOWN
+
+
+def _ends(candidates: Sequence[Node]) -> Sequence[Node]:
+    """The first and the last, which is one where they are equally large."""
+    if _memory(candidates[0]) == _memory(candidates[-1]):
+        return candidates[:1]
+    return (candidates[0], candidates[-1])
+
+
+def _memory(node: Node) -> int:
+    amount = node.status.capacity.get(MEMORY)
+    return amount.value if amount is not None else 0

@@ -1,0 +1,74 @@
+"""oom_score_adj of a pod's containers, each with the sum that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_plugin.render.page import Row, Section
+from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.words import memory
+from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
+from podrules.priority import SYSTEM_CRITICAL_PRIORITY
+
+__all__ = ["oom_section"]
+
+_FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
+_UNKNOWN: Final = {
+    OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",
+    OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: there is no node that its node selector, affinity and tolerations allow",
+    OOMUnknown.NOT_IN_RANGE: (
+        "none: spec.resources.requests.memory is less than its containers request, which the API server refuses"
+    ),
+}
+_ONE_FOR_ALL: Final = {OOMRule.NODE_CRITICAL, OOMRule.GUARANTEED, OOMRule.BEST_EFFORT}
+"""Rules by which all containers of a pod have the same value."""
+_AT_LEAST: Final = f"Burstable gets at least {MIN_BURSTABLE_OOM_SCORE_ADJ}"
+
+
+def oom_section(report: PodReport) -> Section:
+    """The values of one pod."""
+    label = "OOM score"
+    if report.oom_unknown is not None:
+        return Section(label, (_UNKNOWN[report.oom_unknown],))
+    lines: list[str | Row] = []
+    several = len(report.oom) > 1
+    for entry, which in zip(report.oom, ("smallest", "largest"), strict=False):
+        if several:
+            lines.append(f"on the {which} node that it may come to, {entry.node}:")
+        lines += _rows(entry, place="" if several or not entry.node else f" ({entry.node})")
+    return Section(label, tuple(lines))
+
+
+def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
+    values = {(score.value, score.rule) for score in entry.containers}
+    first = entry.containers[0] if entry.containers else None
+    if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL:
+        yield Row((str(first.value), "all containers", _reason(first, place)))
+        return
+    for score in entry.containers:
+        yield Row((str(score.value), score.container, _reason(score, place)))
+
+
+def _reason(score: OOMScoreAdj, place: str) -> str:
+    match score.rule:
+        case OOMRule.NODE_CRITICAL:
+            return f"class system-node-critical and priority >= {SYSTEM_CRITICAL_PRIORITY}"
+        case OOMRule.GUARANTEED | OOMRule.BEST_EFFORT:
+            return f"oom_score_adj of every {score.rule.value} pod"
+    asked, capacity = memory(score.memory_request), memory(score.memory_capacity or 0)
+    if score.pod_level_share:
+        asked = f"({asked} + {memory(score.pod_level_share)} of the pod's own request)"
+    if score.formula_value is None:
+        return f"raised: {_AT_LEAST}, also for {asked} on a node of {capacity}{place}"
+    formula = f"1000 - 1000 x {asked} / {capacity}"
+    match score.rule:
+        case OOMRule.BURSTABLE_SIDECAR:
+            return f"{formula}{place} = {score.formula_value}; lowered: a sidecar's is at most its app container's"
+        case OOMRule.BURSTABLE_FLOOR:
+            return f"{formula}{place} = {score.formula_value}; raised: {_AT_LEAST}"
+        case OOMRule.BURSTABLE_CEILING:
+            return f"{formula}{place} = 1000; lowered: only BestEffort gets 1000"
+        case _:
+            return f"{formula}{place}"

@@ -1,0 +1,93 @@
+"""oom_score_adj in `kubectl qos explain`: of which nodes, and what is said where the sum leaves its range."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_container, raw_node, raw_pod
+
+TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
+NODES = [
+    raw_node("tiny", {"disk": "hdd"}, capacity={"memory": "4Gi"}),
+    raw_node("small", {"disk": "ssd"}, capacity={"memory": "16Gi"}),
+    raw_node("large", {"disk": "ssd"}, capacity={"memory": "64Gi"}),
+    raw_node("huge", {"disk": "ssd"}, capacity={"memory": "256Gi"}, taints=[TAINT]),
+]
+
+
+def _explain(tmp_path: Path, pod: Object, *words: str) -> str:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES, pod]}))
+    ran = run("explain", "pod/web", "-n", "shop", "--snapshot", str(file), *words)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out
+
+
+def _said(tmp_path: Path, pod: Object) -> str:
+    """The lines on OOM scores, as one."""
+    page = _explain(tmp_path, pod)
+    return " ".join(page[page.index("OOM score") : page.index("\nRequests")].split())
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes"),
+    [
+        pytest.param({}, ["tiny", "large"], id="a taint that is not tolerated"),
+        pytest.param({"nodeSelector": {"disk": "ssd"}}, ["small", "large"], id="nodeSelector"),
+        pytest.param(
+            {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "team", "operator": "Exists"}]},
+            ["small", "huge"],
+            id="a toleration",
+        ),
+        pytest.param({"nodeSelector": {"disk": "hdd"}}, ["tiny"], id="one node"),
+        pytest.param({"nodeSelector": {"disk": "tape"}}, [], id="none"),
+    ],
+)
+def test_Q2_only_nodes_that_the_pod_may_come_to_count(tmp_path: Path, spec: Object, nodes: list[str]) -> None:
+    pod = raw_pod("web", "shop", requests={"memory": "1Gi"}, status={"phase": "Pending"}, **spec)
+    report = json.loads(_explain(tmp_path, pod, "-o", "json"))
+    assert [entry["node"] for entry in report["oom"]] == nodes
+    assert report["oomUnknown"] == (None if nodes else "NoEligibleNode")
+    if not nodes:
+        assert "there is no node that its node selector, affinity and tolerations allow" in _said(tmp_path, pod)
+
+
+def test_Q2_a_request_above_the_node_is_said_without_the_sum(tmp_path: Path) -> None:
+    pod = raw_pod("web", "shop", requests={"memory": "20Gi"}, status={"phase": "Pending"})
+    said = _said(tmp_path, pod)
+    assert "3 app raised: Burstable gets at least 3, also for 20Gi on a node of 4Gi" in said
+    assert "= -" not in said
+    assert '"formulaValue": -' not in _explain(tmp_path, pod, "-o", "json")
+    assert "688 app 1000 - 1000 x 20Gi / 64Gi" in said
+
+
+def test_Q2_a_sidecar_beside_an_app_container_above_the_node(tmp_path: Path) -> None:
+    sidecar = raw_container("mesh", {"memory": "1Gi"}, restartPolicy="Always")
+    pod = raw_pod(
+        "web",
+        "shop",
+        containers=[raw_container("app", {"memory": "20Gi"})],
+        initContainers=[sidecar],
+        nodeName="tiny",
+        status={"phase": "Pending"},
+    )
+    assert (
+        "3 mesh 1000 - 1000 x 1Gi / 4Gi (tiny) = 750; lowered: a sidecar's is at most its app container's"
+    ) in _said(tmp_path, pod)
+
+
+def test_Q2_a_value_that_the_kernel_would_not_take_is_not_told(tmp_path: Path) -> None:
+    pod = raw_pod(
+        "web",
+        "shop",
+        containers=[raw_container("app", {"memory": "2Gi"}), raw_container("other")],
+        resources={"requests": {"memory": "1Gi"}},
+        status={"phase": "Pending"},
+    )
+    assert json.loads(_explain(tmp_path, pod, "-o", "json"))["oomUnknown"] == "NotInRange"
+    assert "less than its containers request, which the API server refuses" in _said(tmp_path, pod)
