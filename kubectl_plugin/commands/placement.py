@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_plugin.commands.brought import NOTHING, Brought, with_brought
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.source import Source, Unread
+from podrules.cluster.stakes import read_reach
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Outcome, Placement
+from podrules.reachability import Reach
 
 if TYPE_CHECKING:
     from podrules.model.snapshot import ClusterSnapshot
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from podrules.scheduler.runtime import Framework
 
 __all__ = ["Placed", "Placer", "Schedulers"]
+
+_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
+"""Where it is not known when the objects were so, a Lease tells nothing, and the Node does."""
 
 
 class Placed(Struct, frozen=True):
@@ -135,7 +142,19 @@ class Placer:
             features=self._gatherer.features,
             now=self._source.now,
         )
-        return Placed(likely_placement(situation, every_node=self._every_node))
+        return Placed(self._reached(likely_placement(situation, every_node=self._every_node)))
+
+    def _reached(self, placement: Placement) -> Placement:
+        """With what the Lease of a nominated node tells, where pods are to leave that node."""
+        nominated = placement.nominated
+        if nominated is None or nominated.reach is None:
+            return placement
+        node = self._gatherer.node(nominated.node)
+        reach = read_reach(nominated.node, node, self._source, self._source.now or _LONG_AGO)
+        # A Lease that cannot be read takes nothing from what the Node says.
+        if reach.reach is Reach.UNKNOWN:
+            return placement
+        return replace(placement, nominated=replace(nominated, reach=reach))
 
     def _unknown(self, pod: Pod, reason: str) -> Placement:
         return Placement(

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.commands.admission import read_manifests
 from kubectl_plugin.commands.brought import brought_with
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
@@ -14,7 +16,7 @@ from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report
+from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report, pod_key
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport
@@ -47,8 +49,9 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
         ClusterError: the pods cannot be read, or the file cannot be written.
     """
     read = overview(scope_of(options.targets, everything=options.everything), source)
-    report = cluster_report(read.facts)
     reporter = Reporter(read.source, _explaining(options), read.gatherer)
+    awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
+    report = cluster_report(replace(read.facts, awaited=awaited))
     manifests, code = _manifests(options, reporter, read, streams)
     explained = Explained(
         nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)

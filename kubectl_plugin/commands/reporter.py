@@ -88,6 +88,17 @@ class Reporter:
         place = self._way is None if self._wants_placement is None else self._wants_placement
         return self._to_come(manifest.pod, manifest.kind, manifest.entry, brought, place=place)
 
+    def preemption_under_way(self, pod: Pod) -> bool:
+        """Whether a pending pod only waits for its victims to end.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        if not pod.status.nominated_node_name or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.finished:
+            return False
+        placement = self._placer.place(pod).placement
+        return placement is not None and placement.nominated is not None and placement.nominated.under_way
+
     def _pod(self, pod: Pod, *, named: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
         facts = PodFacts(

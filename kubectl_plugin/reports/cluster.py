@@ -208,6 +208,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     owners: Mapping[tuple[str, str, str], tuple[str, str]] = {}
     """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
     usages: Mapping[str, ReadUsage] = {}
+    awaited: frozenset[PodKey] = frozenset()
+    """Pending pods for which preemption is making room."""
     partitions: PartitionsReport | None
     features: Features
     unread: tuple[Unread, ...]
@@ -387,7 +389,7 @@ class _Entries:
             oom_points=place.points,
             oom_rank=place.oom_rank,
             eviction_rank=place.eviction_rank,
-            risk=_risk(pod, place, self._down, self._facts.at),
+            risk=None if pod_key(pod) in self._facts.awaited else _risk(pod, place, self._down, self._facts.at),
         )
 
     def _owner(self, pod: Pod) -> tuple[str, str]:
@@ -425,8 +427,7 @@ def _risk(pod: Pod, place: _Place, down: frozenset[str], at: datetime | None) ->
         return None
     if pod.spec.node_name in down and not pod.finished:
         return PodRisk.NODE_DOWN
-    scheduled = status.condition("PodScheduled")
-    if scheduled is not None and scheduled.status == "False" and not pod.spec.node_name:
+    if _has_no_place(pod):
         return PodRisk.UNSCHEDULABLE
     if status.phase == "Failed":
         return PodRisk.FAILED
@@ -440,6 +441,13 @@ def _risk(pod: Pod, place: _Place, down: frozenset[str], at: datetime | None) ->
     if status.phase == "Running" and not pod.is_ready and not pod.metadata.deletion_timestamp:
         return PodRisk.NOT_READY
     return None
+
+
+def _has_no_place(pod: Pod) -> bool:
+    """Whether the scheduler looked for a node in vain; it passes over gated pods and those that are being deleted."""
+    scheduled = pod.status.condition("PodScheduled")
+    passed_over = pod.spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.finished
+    return scheduled is not None and scheduled.status == "False" and not pod.spec.node_name and not passed_over
 
 
 def _is_late(pod: Pod, at: datetime | None) -> bool:

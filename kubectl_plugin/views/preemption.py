@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.words import clock, instant, listed
 from podrules.placement.displaced import (
     GoingVictim,
@@ -17,7 +18,15 @@ from podrules.placement.displaced import (
 )
 from podrules.scheduler.queue import QueuePosition
 
-__all__ = ["nominated_words", "preempted_words", "preemption_words", "queue_words", "room_words"]
+__all__ = [
+    "awaited_words",
+    "is_overdue",
+    "nominated_words",
+    "preempted_words",
+    "preemption_words",
+    "queue_words",
+    "room_words",
+]
 
 _SHOWN = 3
 _CRITERIA = {
@@ -84,16 +93,51 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
 def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
     """What a nomination is worth now."""
     yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
-    going = [_going(victim, now) for victim in nominated.victims]
+    going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:
         yield f"waits for {listed(going, most=_SHOWN)} to be gone"
+    if nominated.silent:
+        yield _nothing_ends(nominated, now)
+    elif nominated.rejected:
+        yield f"even without the pods that leave it {nominated.node} does not fit: {', '.join(nominated.rejected)}"
     if nominated.rivals:
         yield f"{_pods(nominated.rivals)} of higher priority may take the place"
 
 
-def _going(victim: GoingVictim, now: datetime | None) -> str:
+def _going(victim: GoingVictim, now: datetime | None, *, silent: bool) -> str:
     due = instant(victim.gone_by)
-    return _pod(victim.pod) if due is None else f"{_pod(victim.pod)} (by {clock(due, now)})"
+    return _pod(victim.pod) if due is None or silent else f"{_pod(victim.pod)} (by {clock(due, now)})"
+
+
+def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, ...]:
+    """For a verdict on a pod that waits for its victims: whom, until when, and what the wait is good for."""
+    last = nominated.going[-1]
+    due = instant(last.gone_by)
+    many = len(nominated.going)
+    whom = last.pod.name if many == 1 else f"{many} pods"
+    if nominated.silent:
+        return f"waits for {whom} to end on {nominated.node}.", f"{_nothing_ends(nominated, now)}."
+    if nominated.rejected:
+        why = ", ".join(nominated.rejected)
+        return (f"no node fits, nor does {nominated.node} once the pods that leave it are gone: {why}.",)
+    by = ""
+    if due is not None:
+        late = "overdue since" if is_overdue(nominated, now) else "by"
+        by = f", {late} {clock(due, now)}" if many == 1 else f", the last, {last.pod.name}, {late} {clock(due, now)}"
+    preempted = _pods([victim.pod for victim in nominated.going if victim in nominated.victims])
+    room = f"The scheduler preempted {preempted} to make room on {nominated.node}, which it tries first"
+    return f"waits for {whom} to end{by}.", f"{room}: no promise."
+
+
+def is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
+    """Whether all that have to go should be gone by now."""
+    due = instant(nominated.going[-1].gone_by)
+    return now is not None and due is not None and now > due
+
+
+def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
+    reach = nominated.reach
+    return f"{reach_words(reach, None, now)}: nothing ends there by itself" if reach is not None else ""
 
 
 def queue_words(queue: QueuePosition) -> str:

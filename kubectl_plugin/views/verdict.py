@@ -8,7 +8,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import NodeFacts, PodReport, PodStatusReport
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
-from kubectl_plugin.views.preemption import preempted_words, room_words
+from kubectl_plugin.views.preemption import awaited_words, is_overdue, preempted_words, room_words
 from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
@@ -70,7 +70,14 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
-        return (f"{waiting}: no node fits.", *why_no_node(placement), *room), Severity.TROUBLE
+        nominated = placement.nominated
+        if nominated is None or not nominated.victims:
+            return (f"{waiting}: no node fits.", *why_no_node(placement), *room), Severity.TROUBLE
+        first, *more = awaited_words(nominated, now)
+        if nominated.under_way:
+            urgency = Severity.TROUBLE if is_overdue(nominated, now) else Severity.NOTICE
+            return (f"{waiting}: {first}", *more), urgency
+        return (f"{waiting}: {first}", *more, *why_no_node(placement), *room), Severity.TROUBLE
     if placement is not None and placement.outcome is Outcome.FITS:
         fit = f"{placement.feasible} of {placement.nodes} nodes {'fits' if placement.feasible == 1 else 'fit'} now"
         return (f"{waiting}, not yet bound: {fit}.",), Severity.NOTICE

@@ -6,6 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from podrules.reachability import NodeReach, Reach
+
 __all__ = [
     "CrossNode",
     "GoingVictim",
@@ -98,6 +100,27 @@ class NominatedNode(Struct, frozen=True, rename="camel"):
     """Those that are not gone yet."""
     rivals: tuple[PodReference, ...]
     """Pending pods of higher priority, which may take the place."""
+    others: tuple[GoingVictim, ...] = ()
+    """Other pods on their way out of the node: it does not take the pod before these are gone as well."""
+    rejected: tuple[str, ...] = ()
+    """Why the node does not take the pod even without all pods that leave it, in upstream's words; empty: it does."""
+    reach: NodeReach | None = None
+    """Whether the node answers: nothing ends on one that does not. None: it was not asked about, for nobody leaves."""
+
+    @property
+    def going(self) -> tuple[GoingVictim, ...]:
+        """All that have to be gone, the last to end at the end."""
+        return tuple(sorted((*self.victims, *self.others), key=lambda entry: entry.gone_by or ""))
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody knows that anything ends on the node."""
+        return self.reach is not None and self.reach.reach not in {Reach.ANSWERS, Reach.UNKNOWN}
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the pod only has to wait: its victims end, and the node takes it then."""
+        return bool(self.victims) and not self.rejected and not self.silent
 
 
 class PreemptedFor(Enum):

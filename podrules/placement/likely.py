@@ -70,7 +70,10 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
     unknown = _unknown(filtered)
     if unknown:
         return replace(base, reason=unknown)
-    rejected = tuple(_groups(anew, filtered, every_node=every_node))
+    # A pod that fits somewhere needs no way out, nor does one for which room is being made.
+    coming = base.nominated is not None and base.nominated.under_way
+    remedies = not coming and not len(filtered.feasible)
+    rejected = tuple(_groups(anew, filtered, every_node=every_node, remedies=remedies))
     found = replace(base, rejected=rejected, spread=tuple(_spread(filtered)))
     if filtered.error:
         return replace(found, outcome=Outcome.UNSCHEDULABLE, message=filtered.error)
@@ -135,7 +138,7 @@ def _told(pod: Pod, message: str) -> ToldBefore | None:
     return told_before(condition.message, message)
 
 
-def _groups(situation: Situation, filtered: Filtered, *, every_node: bool) -> Iterator[RejectedGroup]:
+def _groups(situation: Situation, filtered: Filtered, *, every_node: bool, remedies: bool) -> Iterator[RejectedGroup]:
     """Rejected nodes by plugin and reasons, the largest group first."""
     if not filtered.pre_filter.status.ok:
         status = filtered.pre_filter.status
@@ -154,8 +157,7 @@ def _groups(situation: Situation, filtered: Filtered, *, every_node: bool) -> It
         by_reason.setdefault((status.plugin, status.reasons), []).append(situation.table.index[name])
     for (plugin, reasons), rows in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
         nearest = by_nearness(filtered, plugin, rows)
-        # A pod that fits somewhere needs no way out.
-        found = None if len(filtered.feasible) else cheapest_remedy(situation, filtered, plugin, nearest)
+        found = cheapest_remedy(situation, filtered, plugin, nearest) if remedies else None
         if found is not None:
             nearest.sort(key=lambda row: row != found[0])
         shown = nearest if every_node else nearest[:_SHOWN_NODES]
@@ -170,9 +172,8 @@ def _groups(situation: Situation, filtered: Filtered, *, every_node: bool) -> It
         )
     left_out = len(situation.table) - int(filtered.considered.sum())
     if left_out:
-        plugins = sorted(filtered.pre_filter.narrowed_by)
-        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
-        yield RejectedGroup(plugins[0], (reason,), left_out, left_out, preemption_may_help=False, nodes=(), remedy=None)
+        plugin, reasons = min(filtered.pre_filter.narrowed_by), (filtered.left_out,)
+        yield RejectedGroup(plugin, reasons, left_out, left_out, preemption_may_help=False, nodes=(), remedy=None)
 
 
 def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:

@@ -6,10 +6,15 @@ Source: pkg/scheduler/framework/preemption and plugins/defaultpreemption at v1.3
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec.structs import replace
 
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.changes import Situation
+from podrules.placement.devices import devices_freed
 from podrules.placement.displaced import (
     CrossNode,
     GoingVictim,
@@ -20,6 +25,7 @@ from podrules.placement.displaced import (
 )
 from podrules.placement.facts import reference
 from podrules.qos import get_pod_qos
+from podrules.reachability import node_reach
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.plugins.default_preemption import (
     Victim,
@@ -34,6 +40,8 @@ from podrules.scheduler.preemption.cross_node import cross_node_help
 __all__ = ["nominated_node", "preview"]
 
 _MOST_RIVALS = 5
+_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
+"""For a rule that asks for the present only where it has a Lease."""
 
 
 def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
@@ -77,18 +85,35 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
     row = situation.table.index.get(name)
     if not name:
         return None
-    on_node = () if row is None else situation.table.pods.on(row)
-    going = [other for other in on_node if is_preemption_allowed(other, pod) and is_terminating_by_preemption(other)]
+    leaving = [] if row is None else [p for p in situation.table.pods.on(row) if p.metadata.deletion_timestamp]
+    going = [other for other in leaving if is_preemption_allowed(other, pod) and is_terminating_by_preemption(other)]
     rivals = [
         other
         for other in situation.snapshot.pods
         if not other.spec.node_name and priority_of(other) > priority_of(pod) and not other.spec.scheduling_gates
     ]
-    return NominatedNode(
-        node=name,
-        victims=tuple(GoingVictim(reference(other), other.metadata.deletion_timestamp) for other in going),
-        rivals=tuple(map(reference, rivals[:_MOST_RIVALS])),
+    found = NominatedNode(
+        node=name, victims=tuple(map(_going, going)), rivals=tuple(map(reference, rivals[:_MOST_RIVALS]))
     )
+    if row is None or not going:
+        return found
+    reach = node_reach(name, situation.table.nodes[row], renewed=None, now=situation.now or _LONG_AGO)
+    rejected = _rejected_without(situation, row, going)
+    if not rejected or len(leaving) == len(going):
+        return replace(found, rejected=rejected, reach=reach)
+    others = tuple(_going(other) for other in leaving if other not in going)
+    rejected = _rejected_without(situation, row, leaving)
+    return replace(found, others=() if rejected else others, rejected=rejected, reach=reach)
+
+
+def _going(pod: Pod) -> GoingVictim:
+    return GoingVictim(reference(pod), pod.metadata.deletion_timestamp)
+
+
+def _rejected_without(situation: Situation, row: int, gone: Sequence[Pod]) -> tuple[str, ...]:
+    """Why a row's node does not take the pod once some pods are gone; empty: it does."""
+    left = replace(situation, snapshot=devices_freed(situation.snapshot, gone)).without_pods(gone)
+    return left.filtered().reasons(row)
 
 
 def _victim(victim: Victim, filtered: Filtered) -> VictimPod:

@@ -157,6 +157,17 @@ class Filtered:
         """Whether a row's node is feasible."""
         return bool(self.considered[row]) and self.status(row).ok
 
+    def reasons(self, row: int) -> tuple[str, ...]:
+        """Why a row's node does not take the pod, in upstream's words; empty: it does."""
+        if not self.pre_filter.status.ok:
+            return self.pre_filter.status.reasons
+        return self.status(row).reasons if self.considered[row] else (self.left_out,)
+
+    @property
+    def left_out(self) -> str:
+        """What is said of nodes that PreFilter left out."""
+        return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.pre_filter.narrowed_by))}]"
+
     def rejecting(self, row: int) -> tuple[str, ...]:
         """All plugins that reject a considered row, in order; upstream stops at the first."""
         if row in self._crowded:
@@ -198,7 +209,7 @@ class Filtered:
             counts.update(status.reasons)
         absent = len(table) - len(self.rejected)
         if absent and self.pre_filter.node_names is not None:
-            counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.pre_filter.narrowed_by))}]"] += absent
+            counts[self.left_out] += absent
         return fit_error(len(table), counts)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from kubectl_plugin.views.preemption import (
+    awaited_words,
     nominated_words,
     preempted_words,
     preemption_words,
@@ -24,6 +25,7 @@ from podrules.placement.displaced import (
     PreemptionPreview,
     VictimPod,
 )
+from podrules.reachability import NodeReach, Reach
 from podrules.scheduler.queue import QueuePosition
 
 NOW = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
@@ -112,8 +114,77 @@ def test_nominated() -> None:
     nominated = NominatedNode("a", (GoingVictim(OTHER, "2026-01-01T10:00:30Z"), GoingVictim(OTHER, None)), (OTHER,))
     assert list(nominated_words(nominated, NOW)) == [
         "preemption made room on a: it is tried first; a reservation, no promise",
-        "waits for shop/web-0 (by 10:00:30 UTC) and shop/web-0 to be gone",
+        "waits for shop/web-0 and shop/web-0 (by 10:00:30 UTC) to be gone",
         "shop/web-0 of higher priority may take the place",
+    ]
+
+
+EARLY = GoingVictim(PodReference("ml", "early"), "2026-01-01T10:00:30Z")
+LATE = GoingVictim(PodReference("ml", "late"), "2026-01-01T10:01:00Z")
+SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
+
+
+@pytest.mark.parametrize(
+    ("nominated", "now", "said"),
+    [
+        pytest.param(
+            NominatedNode("a", (EARLY,), ()),
+            NOW,
+            (
+                "waits for early to end, by 10:00:30 UTC.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="one victim",
+        ),
+        pytest.param(
+            NominatedNode("a", (LATE, EARLY), ()),
+            NOW,
+            (
+                "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
+                "The scheduler preempted ml/early and ml/late to make room on a, which it tries first: no promise.",
+            ),
+            id="the last of several",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), others=(LATE,)),
+            NOW,
+            (
+                "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="another that has to go",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), ()),
+            NOW + timedelta(minutes=5),
+            (
+                "waits for early to end, overdue since 10:00:30 UTC.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="overdue",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), rejected=("Insufficient cpu",)),
+            NOW,
+            ("no node fits, nor does a once the pods that leave it are gone: Insufficient cpu.",),
+            id="no room even then",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), reach=SILENT),
+            NOW,
+            ("waits for early to end on a.", "a is silent since 10:00:00 UTC: nothing ends there by itself."),
+            id="silent",
+        ),
+    ],
+)
+def test_P5_what_is_awaited(nominated: NominatedNode, now: datetime, said: tuple[str, ...]) -> None:
+    assert awaited_words(nominated, now) == said
+
+
+def test_P5_no_instant_is_named_on_a_silent_node() -> None:
+    assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
+        "waits for ml/early to be gone",
+        "a is silent since 10:00:00 UTC: nothing ends there by itself",
     ]
 
 

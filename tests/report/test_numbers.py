@@ -115,11 +115,12 @@ def _resized(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, containers=(container, *pod.spec.containers[1:])))
 
 
-def test_what_is_wrong(report: ClusterReport) -> None:
+def test_what_is_wrong(read: Overview, report: ClusterReport) -> None:
     risks = {entry.key: entry.risk for entry in report.pods}
     assert risks["shop", "db-1"] is PodRisk.NODE_DOWN
     assert risks["shop", "db-0"] is None
-    waiting = {entry.key for entry in report.pods if entry.phase == "Pending"}
+    gated = {pod_key(pod) for pod in read.facts.pods if pod.spec.scheduling_gates}
+    waiting = {entry.key for entry in report.pods if entry.phase == "Pending"} - gated
     assert {key for key, risk in risks.items() if risk is PodRisk.UNSCHEDULABLE} == waiting
     assert all(entry.used is None for entry in report.pods if entry.risk is PodRisk.NODE_DOWN)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podrules.placement.displaced import PodReference
+from podrules.placement.outcome import Placement
+from tests.objects import raw_condition
 from tests.podrules.placement.building import make_node, make_pod, place
 
 HIGH: Mapping[str, Any] = {"priority": 10}
@@ -104,3 +106,68 @@ def test_P5_a_nominated_node_that_fits_is_taken_whatever_others_are_worth() -> N
     nodes = [make_node("small"), make_node("large", cpu="64", memory="256Gi")]
     placement = place(own, nodes, [own])
     assert (placement.best, placement.scores[0].node) == (("small",), "large")
+
+
+def leaving(name: str, *, cpu: str = "3", priority: int = 1, until: str = "10:00:30", preempted: bool = True) -> Any:
+    """A pod on its way out of node ``a``."""
+    pod: Any = make_pod(name, on="a", cpu=cpu, priority=priority)
+    pod["metadata"]["deletionTimestamp"] = f"2026-01-01T{until}Z"
+    if preempted:
+        condition = raw_condition("DisruptionTarget", reason="PreemptionByScheduler")
+        pod["status"] = {"conditions": [condition]}
+    return pod
+
+
+def nominated(pods: Sequence[Any], *, cpu: str = "3", node: Any = None) -> Placement:
+    """What is said of a pod that is nominated to node ``a``."""
+    own: Any = make_pod(cpu=cpu, **HIGH)
+    own["status"] = {"nominatedNodeName": "a"}
+    return place(own, [node or make_node("a")], [*pods, own])
+
+
+def test_P5_a_pod_whose_victims_leave_only_has_to_wait() -> None:
+    placement = nominated([leaving("x", cpu="2", until="10:00:50"), leaving("y", cpu="2")])
+    found = placement.nominated
+    assert found is not None
+    assert [victim.pod.name for victim in found.going] == ["y", "x"]
+    assert (found.under_way, found.rejected, found.others) == (True, (), ())
+    # There is nothing else to do: nothing competes with the wait.
+    assert [group.remedy for group in placement.rejected] == [None]
+
+
+def test_P5_a_node_that_needs_others_gone_too_waits_for_them() -> None:
+    found = nominated([leaving("x", cpu="2"), leaving("y", cpu="2", preempted=False)]).nominated
+    assert found is not None
+    assert [other.pod.name for other in found.others] == ["y"]
+    assert [victim.pod.name for victim in found.victims] == ["x"]
+    assert found.under_way
+
+
+def test_P5_a_node_that_fits_without_its_victims_does_not_wait_for_others() -> None:
+    found = nominated([leaving("x"), leaving("y", cpu="500m", preempted=False)]).nominated
+    assert found is not None
+    assert (found.others, found.under_way) == ((), True)
+
+
+def test_P5_a_node_that_does_not_fit_even_then_has_a_reason() -> None:
+    placement = nominated([leaving("x", cpu="1"), make_pod("stays", on="a", cpu="3", priority=20)])
+    found = placement.nominated
+    assert found is not None
+    assert (found.rejected, found.under_way) == (("Insufficient cpu",), False)
+    assert [group.remedy is None for group in placement.rejected] == [False]
+
+
+def test_P5_nothing_ends_on_a_silent_node() -> None:
+    node: Any = make_node("a")
+    node["status"]["conditions"] = [raw_condition("Ready", "Unknown")]
+    placement = nominated([leaving("x")], node=node)
+    found = placement.nominated
+    assert found is not None
+    assert (found.silent, found.rejected, found.under_way) == (True, (), False)
+    assert [group.remedy is None for group in placement.rejected] == [False]
+
+
+def test_P5_a_nomination_without_victims_is_no_wait() -> None:
+    found = nominated([make_pod("stays", on="a", cpu="3", priority=20)]).nominated
+    assert found is not None
+    assert (found.under_way, found.reach) == (False, None)

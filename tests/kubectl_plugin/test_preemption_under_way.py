@@ -1,0 +1,98 @@
+"""A pod for which preemption is making room: the wait leads, and the report does not count it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod
+
+FRAUD_SCORE: Final = "fraud-score-w88lqz7hx-c8z2n"
+UNSCHEDULABLE: Final = raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/1 nodes are available")
+
+
+def node(ready: str = "True") -> dict[str, Any]:
+    amounts = {"cpu": "4", "memory": "4Gi", "pods": "110"}
+    return raw_node("n1", capacity=amounts, allocatable=amounts, conditions=[raw_condition("Ready", ready)])
+
+
+def victim() -> dict[str, Any]:
+    return raw_pod(
+        "low",
+        "default",
+        uid="low",
+        metadata={"deletionTimestamp": "2026-01-01T10:00:30Z", "deletionGracePeriodSeconds": 30},
+        requests={"cpu": "3"},
+        nodeName="n1",
+        priority=1,
+        status={
+            "phase": "Running",
+            "conditions": [raw_condition("DisruptionTarget", reason="PreemptionByScheduler")],
+        },
+    )
+
+
+def waiting(name: str, *, nominated: str = "", deleted: bool = False, **spec: Any) -> dict[str, Any]:
+    """A pod that the scheduler found no node for."""
+    metadata = {"deletionTimestamp": "2026-01-01T10:00:30Z", "finalizers": ["example.com/keep"]} if deleted else None
+    status = {"phase": "Pending", "conditions": [UNSCHEDULABLE]}
+    if nominated:
+        status["nominatedNodeName"] = nominated
+    return raw_pod(
+        name, "default", uid=name, metadata=metadata, requests={"cpu": "3"}, priority=10, status=status, **spec
+    )
+
+
+def ask(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> str:
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    ran = run(*arguments, "--snapshot", str(snapshot))
+    assert (ran.code, ran.err) == (0, "")
+    return " ".join(ran.out.split())
+
+
+def test_P5_the_wait_leads() -> None:
+    ran = run("explain", f"pod/{FRAUD_SCORE}", "-n", "payments", "--demo")
+    first = ran.out.splitlines()[1]
+    assert first == "Pending for 43s: waits for embed-n6d8t to end, by 03:12:18 UTC."
+    assert "Cheapest way out" not in ran.out
+    assert "would fit" not in ran.out
+
+
+def test_P5_on_a_silent_node_nothing_ends(tmp_path: Path) -> None:
+    said = ask(tmp_path, [node("Unknown"), victim(), waiting("web", nominated="n1")], "explain", "pod/web")
+    assert "Pending: waits for low to end on n1. n1 is silent: nothing ends there by itself." in said
+    assert "10:00:30" not in said.partition("Placement")[0]
+
+
+def test_P5_a_node_that_does_not_fit_even_then_is_said_to(tmp_path: Path) -> None:
+    stays = raw_pod("stays", "default", uid="stays", requests={"cpu": "2"}, nodeName="n1", priority=20)
+    said = ask(tmp_path, [node(), victim(), stays, waiting("web", nominated="n1")], "explain", "pod/web")
+    assert "Pending: no node fits, nor does n1 once the pods that leave it are gone: Insufficient cpu." in said
+
+
+@pytest.mark.parametrize(
+    ("pod", "counted"),
+    [
+        pytest.param(waiting("web"), True, id="no node"),
+        pytest.param(waiting("web", nominated="n1"), False, id="preemption under way"),
+        pytest.param(waiting("web", nominated="gone"), True, id="nominated to a node that is gone"),
+        pytest.param(waiting("web", schedulingGates=[{"name": "example.com/later"}]), False, id="gated"),
+        pytest.param(waiting("web", deleted=True), False, id="being deleted"),
+    ],
+)
+def test_P5_the_report_counts_pods_without_a_place(tmp_path: Path, pod: Mapping[str, Any], counted: bool) -> None:
+    page = ask(tmp_path, [node(), victim(), pod], "report", "--all", "-o", "-")
+    assert (re.search(r"1 pod: no place\.", page) is not None) is counted
+
+
+def test_P5_the_report_of_the_demo_cluster_agrees_with_its_explanations() -> None:
+    page = re.sub(r"\s+", " ", run("report", "--all", "--demo", "-o", "-").out)
+    assert "2 pods: no place." in page
+    assert "waits for embed-n6d8t to end, by 03:12:18 UTC." in page
