@@ -33,8 +33,9 @@ from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduler.plugins.pod_topology_spread.filtering import Spread, spread_state
+from podrules.skew import ConstraintSkew, WorkloadSpread
 
-__all__ = ["ZONE", "ConstraintSkew", "WorkloadSpread", "ZoneNodes", "workload_spreads", "zone_nodes", "zone_of"]
+__all__ = ["ZONE", "ZoneNodes", "spreads_of", "workload_spreads", "zone_nodes", "zone_of"]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 _HARD: Final = "DoNotSchedule"
@@ -53,57 +54,6 @@ class ZoneNodes(Struct, frozen=True, rename="camel"):
     """Thousandths of a cpu that are allocatable."""
     memory: int
     """Bytes that are allocatable."""
-
-
-class ConstraintSkew(Struct, frozen=True, rename="camel"):
-    """One topologySpreadConstraint of a workload's pods, as it stands."""
-
-    field: str
-    topology_key: str
-    hard: bool
-    """DoNotSchedule; else ScheduleAnyway."""
-    domains: int
-    most: int
-    least: int
-    """The global minimum, 0 where there are too few domains."""
-    max_skew: int
-
-    @property
-    def skew(self) -> int:
-        """What maxSkew limits for a pod to come."""
-        return self.most - self.least
-
-    @property
-    def exceeded(self) -> bool:
-        """Whether the pods are spread less evenly than new ones would be."""
-        return self.skew > self.max_skew
-
-
-class WorkloadSpread(Struct, frozen=True, rename="camel"):
-    """Where the pods of one workload are."""
-
-    namespace: str
-    kind: str
-    name: str
-    zones: dict[str, int]
-    """Pods by zone, of zones that have any."""
-    constraints: tuple[ConstraintSkew, ...]
-
-    @property
-    def pods(self) -> int:
-        """How many are counted."""
-        return sum(self.zones.values())
-
-    @property
-    def exceeded(self) -> ConstraintSkew | None:
-        """The constraint whose maxSkew is exceeded most, hard ones first."""
-        over = [constraint for constraint in self.constraints if constraint.exceeded]
-        return max(over, key=lambda one: (one.hard, one.skew - one.max_skew), default=None)
-
-    @property
-    def in_one_zone(self) -> bool:
-        """Whether several pods would all be lost with one zone."""
-        return self.pods > 1 and len(self.zones) == 1
 
 
 def zone_of(node: Node) -> str:
@@ -157,6 +107,26 @@ def workload_spreads(
     )
 
 
+def spreads_of(
+    own: Iterable[Pod], nodes: Sequence[Node], pods: Iterable[Pod], *, features: Features = REFERENCE
+) -> tuple[WorkloadSpread, ...]:
+    """The spread of what keeps some pods alike: a Deployment's ReplicaSets, each with the constraints of its pods.
+
+    Args:
+        own: The pods of one workload.
+        nodes: All nodes.
+        pods: All pods of their namespace: constraints may count others.
+        features: Gates of the cluster's version.
+    """
+    owners = {
+        (pod.metadata.namespace, owner.kind, owner.name)
+        for pod in own
+        if (owner := pod.metadata.controller) is not None
+    }
+    found = workload_spreads(nodes, pods, features=features)
+    return tuple(spread for spread in found if (spread.namespace, spread.kind, spread.name) in owners)
+
+
 def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[ConstraintSkew]:
     """The constraints of one pod; those with a selector that cannot be read are no constraints of anything."""
     if not pod.spec.topology_spread_constraints:
@@ -173,13 +143,17 @@ def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[Constrain
 
 
 def _skew(spread: Spread, *, hard: bool) -> ConstraintSkew:
-    constraint = spread.constraint
+    constraint, counts = spread.constraint, spread.match_num[spread.known]
+    names = [name for name, known in zip(spread.labels.values, spread.known, strict=True) if known]
+    enough = spread.domains_num >= constraint.min_domains
     return ConstraintSkew(
         constraint.field,
         constraint.topology_key,
         hard,
         spread.domains_num,
-        int(spread.match_num[spread.known].max()),
+        int(counts.max()),
         spread.min_match_num,
         constraint.max_skew,
+        names[int(counts.argmax())],
+        names[int(counts.argmin())] if enough else None,
     )

@@ -18,7 +18,7 @@ from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
 from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import DAEMON_SETS, NODES, Kind
+from podrules.cluster.kinds import DAEMON_SETS, NODES, PODS, Kind
 from podrules.cluster.memory import NothingSource
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -29,6 +29,7 @@ from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.displaced import Preempted
 from podrules.placement.replicas import new_numbers, replica
 from podrules.placement.trouble import is_preempted, preempted, preemption_event
+from podrules.skew import WorkloadSpread
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.pressure import Placed as PlacedUnderPressure
@@ -215,6 +216,18 @@ class Reporter:
         chosen = _selector(entry)
         return None if chosen is None else self._gatherer.pods_of(entry.metadata.namespace, chosen)
 
+    def _spread(self, own: Sequence[Pod], namespace: str) -> tuple[WorkloadSpread, ...]:
+        """How a workload's pods stand by the constraints that they have themselves."""
+        if not any(pod.spec.topology_spread_constraints for pod in own):
+            return ()
+        # Loaded when it is asked for: it counts with arrays.
+        from podrules.spread import spreads_of
+
+        nodes, pods = self._gatherer.nodes(), self._gatherer.list(PODS, namespace)
+        if nodes is None or pods is None:
+            return ()
+        return spreads_of(own, nodes, pods, features=self._gatherer.features)
+
     def _workload(self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None) -> WorkloadReport:
         return WorkloadReport(
             workload_kind=kind.kind,
@@ -225,6 +238,7 @@ class Reporter:
             replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
             template=template,
             pods=None if pods is None else workload_pods(pods, self._gatherer.features),
+            spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )
 

@@ -25,7 +25,8 @@ from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass
 from podrules.pressure.usage import UsageSource
-from podrules.spread import ZONE, WorkloadSpread
+from podrules.skew import WorkloadSpread
+from podrules.spread import ZONE
 
 __all__ = ["MOST_ROWS", "budgets", "capacity", "nodes", "partitions", "priorities", "summary", "unknown", "zones"]
 

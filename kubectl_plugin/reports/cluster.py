@@ -25,7 +25,8 @@ from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orde
 from podrules.pressure.usage import NO_USAGE, UsageSource
 from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee
-from podrules.spread import WorkloadSpread, ZoneNodes, workload_spreads, zone_nodes, zone_of
+from podrules.skew import WorkloadSpread
+from podrules.spread import ZoneNodes, workload_spreads, zone_nodes, zone_of
 
 __all__ = [
     "ClusterFacts",

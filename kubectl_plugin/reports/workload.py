@@ -13,6 +13,7 @@ from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.qos import get_pod_qos
+from podrules.skew import WorkloadSpread
 
 __all__ = ["WorkloadPod", "WorkloadReport", "workload_pods"]
 
@@ -43,6 +44,8 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """The next pod that it would make."""
     pods: tuple[WorkloadPod, ...] | None
     """None when they could not be read, or the workload does not exist yet."""
+    spread: tuple[WorkloadSpread, ...] = ()
+    """How its pods stand now, by what keeps them alike, where they have topology spread constraints of their own."""
     unread: tuple[Unread, ...]
 
 

@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
+from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import counted, is_plain_name, memory
 from podrules.allocation import is_full
 from podrules.budget_risk import BudgetRisk, BudgetStanding
 from podrules.partitions import Risk
-from podrules.spread import WorkloadSpread
+from podrules.skew import WorkloadSpread
 
 __all__ = [
     "BUDGET_WORDS",
@@ -250,16 +251,12 @@ def spread_words(spread: WorkloadSpread) -> tuple[Severity, str]:
     """What is to be said of a workload's spread."""
     over = spread.exceeded
     if over is not None:
-        kind = "DoNotSchedule" if over.hard else "ScheduleAnyway"
-        return (
-            Severity.NOTICE,
-            f"skew {over.skew} over {over.topology_key}, maxSkew {over.max_skew} ({kind})",
-        )
+        return Severity.NOTICE, f"{skew_words(over)}: {domain_words(over)}"
     if spread.in_one_zone:
         return Severity.NOTICE, "all in one zone"
     if spread.constraints:
         tight = max(spread.constraints, key=lambda one: one.skew - one.max_skew)
-        return Severity.FINE, f"skew {tight.skew} over {tight.topology_key}, maxSkew {tight.max_skew}"
+        return Severity.FINE, f"{skew_words(tight)}: {domain_words(tight)}"
     return Severity.FINE, "no constraint of its own"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.pod import pod_page, unread_section
+from kubectl_plugin.views.skew_words import domain_words, skew_words
+from podrules.skew import ConstraintSkew
 
 __all__ = ["workload_page", "workload_title"]
 
@@ -17,6 +20,7 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
     """The template's page under the workload's name, and a line for each pod."""
     template = pod_page(report.template, now=now, wide=wide)
     parts: list[Section | Table] = list(template.parts)
+    parts += _spread_now(report)
     if report.pods:
         rows = tuple(
             (
@@ -41,6 +45,17 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         parts=tuple(parts),
         next_commands=(f"kubectl qos explain pod/{report.pods[0].name}{flag}",) if report.pods else (),
     )
+
+
+def _spread_now(report: WorkloadReport) -> Iterator[Section]:
+    lines = [_skew_line(one) for spread in report.spread for one in spread.constraints]
+    if lines:
+        yield Section("Spread now", tuple(dict.fromkeys(lines)))
+
+
+def _skew_line(one: ConstraintSkew) -> str:
+    stays = "; nothing moves running pods" if one.exceeded else ""
+    return f"{skew_words(one)}{stays}: {domain_words(one)}"
 
 
 def workload_title(report: WorkloadReport) -> str:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from podrules.model.node import Node
 from podrules.model.pod import Pod, TopologySpreadConstraint
-from podrules.spread import ZONE, workload_spreads, zone_nodes
+from podrules.spread import ZONE, spreads_of, workload_spreads, zone_nodes
 from tests.builders import make_constraint, make_node, make_owner, make_pod
 
 READY = {"type": "Ready", "status": "True"}
@@ -56,6 +56,7 @@ def test_skew_is_that_of_the_emptiest_domain() -> None:
     assert found.zones == {"a": 3, "b": 1}
     (constraint,) = found.constraints
     assert (constraint.most, constraint.least, constraint.skew, constraint.domains) == (3, 0, 3, 3)
+    assert (constraint.most_in, constraint.least_in) == ("a", "c")
     assert found.exceeded is constraint
 
 
@@ -67,7 +68,8 @@ def test_a_skew_of_max_skew_is_allowed() -> None:
 def test_too_few_domains_make_the_minimum_0() -> None:
     nodes = [node("a1", "a"), node("b1", "b")]
     even = [*pods(2, "a1", zonal(1, min_domains=3)), *pods(2, "b1", zonal(1, min_domains=3))]
-    assert workload_spreads(nodes, even)[0].constraints[0].least == 0
+    few = workload_spreads(nodes, even)[0].constraints[0]
+    assert (few.least, few.least_in) == (0, None)
     enough = [*pods(2, "a1", zonal(1)), *pods(2, "b1", zonal(1))]
     assert workload_spreads(nodes, enough)[0].constraints[0].skew == 0
 
@@ -94,3 +96,21 @@ def test_one_pod_is_not_spread() -> None:
 def test_a_selector_that_cannot_be_read_is_no_constraint() -> None:
     broken = make_constraint(1, ZONE, "DoNotSchedule", selector={"matchExpressions": [{"key": "a", "operator": "Odd"}]})
     assert workload_spreads(NODES, pods(2, "a1", broken))[0].constraints == ()
+
+
+def test_of_one_workload_alone_though_others_count() -> None:
+    own = pods(2, "a1", zonal(1))
+    others = [
+        replace(
+            pod,
+            metadata=replace(pod.metadata, name=f"old-{number}", owner_references=(make_owner("ReplicaSet", "old"),)),
+        )
+        for number, pod in enumerate(pods(1, "a1", zonal(1)))
+    ]
+    (found,) = spreads_of(own, NODES, [*own, *others])
+    assert (found.name, found.zones, found.constraints[0].most) == ("web", {"a": 2}, 3)
+
+
+def test_pods_of_a_daemon_set_are_not_spread() -> None:
+    own = pods(2, "a1", zonal(1), kind="DaemonSet")
+    assert spreads_of(own, NODES, own) == ()
