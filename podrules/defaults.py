@@ -35,6 +35,7 @@ __all__ = [
     "DefaultedField",
     "apply_limit_ranges",
     "apply_runtime_class",
+    "default_grace_period",
     "default_pod",
     "defaulted_fields",
 ]
@@ -61,15 +62,20 @@ def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
         containers=tuple(map(_with_requests, pod.spec.containers)),
         init_containers=tuple(map(_with_requests, pod.spec.init_containers)),
     )
-    seconds = spec.termination_grace_period_seconds
-    if seconds is None:
-        seconds = DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
-    # Conversion makes a negative period 1 (pkg/apis/core/v1/conversion.go).
-    spec = replace(spec, termination_grace_period_seconds=1 if seconds < 0 else seconds)
-    stored = replace(pod, spec=spec)
+    stored = default_grace_period(replace(pod, spec=spec))
+    spec = stored.spec
     if features.pod_level_resources and spec.resources is not None:
         stored = replace(stored, spec=replace(spec, resources=_pod_level(stored, spec.resources)))
     return _rounded(stored)
+
+
+def default_grace_period(pod: Pod) -> Pod:
+    """The pod with its grace period as the API server serves it: 30 s if it names none, 1 s if it is negative."""
+    seconds = pod.spec.termination_grace_period_seconds
+    if seconds is None:
+        seconds = DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
+    # Conversion makes a negative period 1 (pkg/apis/core/v1/conversion.go).
+    return replace(pod, spec=replace(pod.spec, termination_grace_period_seconds=1 if seconds < 0 else seconds))
 
 
 def apply_limit_ranges(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:

@@ -7,7 +7,8 @@ Kubelet, per pod (T2, T4)
     the smaller of deletionGracePeriodSeconds and an eviction's override, 0 meaning unset; else the spec; at least 1.
 Kubelet, per container (T2, T3)
     the override if the kubelet gave one, else deletionGracePeriodSeconds, else the failed probe's own period, else the
-    spec. preStop runs first and its time is subtracted, then sidecars wait for their turn; never below 2 s.
+    spec. preStop runs first, of all containers at once, and its time is subtracted; then a sidecar waits for its turn,
+    if any that goes before it runs; never below 2 s.
 A second, shorter delete changes the object and not the stop in flight: the process lives its first period out.
 
 Source, at v1.36.3: pkg/registry/core/pod/strategy.go (CheckGracefulDelete); BeforeDelete in
@@ -18,14 +19,14 @@ killContainer); pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
-from podrules.model.pod import Container, Pod
+from podrules.model.pod import Container, ContainerRef, Pod
 from podrules.priority import is_critical_pod
+from podrules.processes import has_process
 
 __all__ = [
     "ContainerKillReason",
@@ -117,8 +118,13 @@ class ContainerStop(Struct, frozen=True, rename="camel"):
     name: str
     field: str
     is_sidecar: bool
+    waits: bool
+    """Whether it is a sidecar whose turn comes after others."""
     pre_stop: str | None
-    """``exec``, ``httpGet`` or ``sleep``; None without a hook."""
+    """``exec``, ``httpGet`` or ``sleep``; None without a hook. Every hook starts at once, a sidecar's too."""
+    pre_stop_earliest: int
+    """Seconds: when the hook is over at the earliest; of a sleep that is known. 0 without a hook."""
+    pre_stop_latest: int
     sigterm_earliest: int
     """Seconds: after a preStop sleep, and, for a sidecar, after those of the containers before it; else at once."""
     sigterm_latest: int
@@ -301,40 +307,36 @@ def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
     return (tuple(entry.name for entry in pod.spec.containers), *sidecars)
 
 
-def container_stops(pod: Pod, seconds: int, idle: Collection[str] = ()) -> tuple[ContainerStop, ...]:
+def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
     """How each container stops when the kubelet stops the pod, in the order in which they are told to.
 
-    A sidecar is told once the containers before it ended, or when the period is over.
+    A sidecar is told once the containers before it ended, or when the period is over. What has no process is told
+    nothing, and nobody waits for it.
 
     Args:
         pod: The pod.
         seconds: The pod worker's grace period, at least 1.
-        idle: Containers that do not run: they are told nothing, and nobody waits for them.
     """
-    refs = {ref.container.name: ref for ref in pod.containers()}
+    refs = {ref.container.name: ref for ref in pod.containers() if has_process(pod, ref)}
+    # The kubelet kills an init container beside the others, and no sidecar waits for it.
+    initialising = tuple(name for name, ref in refs.items() if ref.is_init and not ref.is_sidecar)
+    mains, *sidecars = termination_order(pod)
     steps: list[ContainerStop] = []
-    before = 0
-    for position, group in enumerate(termination_order(pod)):
-        told = [
-            _container_stop(refs[name].container, refs[name].field, seconds, waits=before if position else None)
-            for name in group
-            if name not in idle
-        ]
-        steps += told
+    for group in ((*mains, *initialising), *sidecars):
         # Who obeys and has no hook ends with its signal.
-        before = max((step.sigterm_earliest for step in told), default=before)
+        before = max((step.sigterm_earliest for step in steps if step.name not in initialising), default=None)
+        steps += [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
     return tuple(steps)
 
 
-def container_stop(container: Container, field: str, seconds: int) -> ContainerStop:
-    """How one container stops that the kubelet kills alone, as for a failed probe: it waits for no other.
+def container_stop(ref: ContainerRef, seconds: int) -> ContainerStop:
+    """How one container of a pod that stays stops, as for a failed probe: it waits for no other.
 
     Args:
-        container: Of a pod that stays.
-        field: Its path.
+        ref: The container.
         seconds: Its grace period.
     """
-    return _container_stop(container, field, seconds, waits=None)
+    return _container_stop(ref, seconds, waits=None)
 
 
 def stop_plan(pod: Pod, option_seconds: int | None = None) -> StopPlan:
@@ -351,16 +353,19 @@ def stop_plan(pod: Pod, option_seconds: int | None = None) -> StopPlan:
     )
 
 
-def _container_stop(container: Container, field: str, seconds: int, *, waits: int | None) -> ContainerStop:
-    """One container's stop; ``waits``: a sidecar's turn comes after so many seconds at the earliest."""
-    hook, earliest, latest = _pre_stop(container, seconds)
-    if waits is not None:
-        earliest, latest = max(earliest, waits), seconds
+def _container_stop(ref: ContainerRef, seconds: int, *, waits: int | None) -> ContainerStop:
+    """One container's stop; ``waits``: its turn comes after so many seconds at the earliest; None: it has none."""
+    container = ref.container
+    hook, hook_earliest, hook_latest = _pre_stop(container, seconds)
+    earliest, latest = (hook_earliest, hook_latest) if waits is None else (max(hook_earliest, waits), seconds)
     return ContainerStop(
         name=container.name,
-        field=field,
-        is_sidecar=waits is not None,
+        field=ref.field,
+        is_sidecar=ref.is_sidecar,
+        waits=waits is not None,
         pre_stop=hook,
+        pre_stop_earliest=hook_earliest,
+        pre_stop_latest=hook_latest,
         sigterm_earliest=earliest,
         sigterm_latest=latest,
         sigkill_latest=max(seconds, latest + MINIMUM_GRACE_PERIOD_SECONDS),

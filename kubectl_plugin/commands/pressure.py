@@ -12,7 +12,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage
 from podrules.cluster.source import Unread
 from podrules.model.node import Node
-from podrules.model.pod import Pod
+from podrules.model.pod import Pod, PodStatus
 from podrules.pressure.node import NodePressure, node_pressure
 from podrules.pressure.place import limited_usage, requested_usage, with_pod_using
 
@@ -60,7 +60,9 @@ class Pressures:
         if isinstance(found, Unread):
             return Placed((), (found,))
         meta = replace(pod.metadata, uid=_TO_COME)
-        coming = replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node.metadata.name))
+        spec = replace(pod.spec, node_name=node.metadata.name)
+        # A manifest may hold the status of the pod that it was made from.
+        coming = replace(pod, metadata=meta, spec=spec, status=PodStatus())
         others = [one for one in found if _name(one) != _name(coming)]
         features = self._gatherer.features
         ends = [(Assumption.REQUESTS, requested_usage(coming)), (Assumption.LIMITS, limited_usage(coming, features))]

@@ -25,7 +25,7 @@ from podrules.defaults import (
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
-from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.pod import Pod, PodQOSClass, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.placement.displaced import Preempted
 from podrules.placement.outcome import Placement
@@ -454,5 +454,5 @@ def _admitted(facts: PodFacts, pod: Pod) -> tuple[Pod, PriorityReport]:
 
 
 def as_if_running(pod: Pod) -> Pod:
-    """A pod that does not exist yet, as it will be deleted one day: bound and running."""
-    return replace(pod, spec=replace(pod.spec, node_name=pod.spec.node_name or "a-node"))
+    """A pod that does not exist yet, as it will be deleted one day: bound and running, whatever its manifest says."""
+    return replace(pod, spec=replace(pod.spec, node_name=pod.spec.node_name or "a-node"), status=PodStatus())

@@ -21,6 +21,7 @@ from podrules.pressure.oom_order import PAGE_SIZE
 from podrules.pressure.place import EvictionStanding, OOMStanding, pod_standing
 from podrules.pressure.usage import UsageSource
 from podrules.priority import is_critical_pod
+from podrules.processes import idle_containers
 from podrules.qos import get_pod_qos
 
 __all__ = [
@@ -79,6 +80,8 @@ class PodPressureReport(Struct, frozen=True, rename="camel"):
     usage_source: UsageSource
     critical: bool
     """The kubelet never evicts it."""
+    idle: tuple[str, ...]
+    """Containers without a process now: the kernel has nothing to kill of them."""
     oom: tuple[OOMStandingReport, ...]
     evictions: tuple[EvictionStandingReport, ...]
     """Without usage none."""
@@ -116,6 +119,7 @@ def pod_pressure_report(
         assumption=assumption,
         usage_source=pressure.usage_source,
         critical=is_critical_pod(pod),
+        idle=idle_containers(pod),
         oom=tuple(_oom(entry, classes) for entry in standing.ooms),
         evictions=tuple(_eviction(entry, classes) for entry in standing.evictions),
     )

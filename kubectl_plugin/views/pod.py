@@ -191,9 +191,10 @@ def _eviction_words(report: PodReport) -> str:
 def _stop_words(stop: ContainerStop) -> str:
     hook = ""
     if stop.pre_stop is not None:
-        most = "" if stop.sigterm_earliest == stop.sigterm_latest else "up to "
-        hook = f"preStop {stop.pre_stop} for {most}{stop.sigterm_latest} s, then "
-    if stop.is_sidecar:
+        most = "" if stop.pre_stop_earliest == stop.pre_stop_latest else "up to "
+        field = f"{stop.field}.lifecycle.preStop.{stop.pre_stop}"
+        hook = f"preStop {stop.pre_stop} for {most}{stop.pre_stop_latest} s ({field}), then "
+    if stop.waits:
         told = f"{hook}{stop.stop_signal} once the containers before it ended, at {stop.sigterm_latest} s at the latest"
     else:
         told = f"{hook}{stop.stop_signal}{'' if hook else ' at once'}"

@@ -24,7 +24,7 @@ from kubectl_plugin.views.pressure import (
     over_words,
 )
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import memory, ordinal
+from kubectl_plugin.views.words import listed, memory, ordinal
 from podrules.eviction.signals import Signal
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
@@ -65,6 +65,9 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
         if standing is not None:
             yield lead + _oom(entry, standing)
             lead = ""
+    if entry.idle:
+        have = "container has" if len(entry.idle) == 1 else "containers have"
+        yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle)}"
     for standing in entry.oom:
         yield from _own_limit(entry, standing)
     yield from _evictions(entry, wide=wide)

@@ -47,7 +47,7 @@ _STANDINGS: Final = {
     Standing.PASSED_OVER: "kubectl drain leaves pods of DaemonSets and static pods alone",
 }
 """Why a way is not open."""
-_LONGEST_PATH: Final = 44
+_LONGEST_PATH: Final = 50
 _UNKNOWN_RULES: Final = frozenset({Rule.OWNER_DECIDES, Rule.NOT_BY_KUBELET, Rule.VOLUME_UNKNOWN})
 
 
@@ -257,7 +257,7 @@ def _start(event: Event) -> str:
         case What.LAST_HEARTBEAT:
             return event.field
         case What.PRE_STOP:
-            return _path(event.field)
+            return _path(event.field) if event.seconds is None else f"{_path(event.field)} {event.seconds} s"
         case _:
             return "at once"
 

@@ -63,8 +63,11 @@ def _container(events: list[Event], end: int) -> str:
     told = by_what[What.SIGTERM].latest or 0
     kill = killed.latest or 0
     begins = (found.latest if found is not None else hook.latest if hook is not None else None) or 0
-    waits = _HOOK if hook is not None else _WAITS if told > begins else _RUNS
-    spans = [(0, begins, _RUNS), (begins, told, waits), (told, kill, _STOPS)]
+    hooked = begins
+    if hook is not None:
+        # A hook whose length nobody knows takes all the time until SIGTERM.
+        hooked = told if hook.seconds is None else min(begins + hook.seconds, told)
+    spans = [(0, begins, _RUNS), (begins, hooked, _HOOK), (hooked, told, _WAITS), (told, kill, _STOPS)]
     drawn = list(_drawn(spans, end))
     drawn[_column(kill, end)] = _KILL
     return "".join(drawn)

@@ -11,8 +11,10 @@ from podrules.cluster.errors import BadObject, KubeletUnavailable, NotFound
 from podrules.cluster.field_selector import FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.defaults import default_grace_period
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
+from podrules.model.pod import Pod
 from podrules.model.selectors import Selector
 
 __all__ = ["MemorySource", "NothingSource"]
@@ -96,9 +98,11 @@ class MemorySource:
         key = (kind, namespace, name)
         if key not in self._decoded:
             try:
-                self._decoded[key] = from_object(self._all(kind)[namespace, name], kind.model)
+                decoded = from_object(self._all(kind)[namespace, name], kind.model)
             except DecodeError as error:
                 raise BadObject(f"{kind.singular}/{name} in {self.description}: {error}") from error
+            # What a person wrote may lack what the API server fills in whenever it serves a pod.
+            self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded
         return cast("T", self._decoded[key])
 
 

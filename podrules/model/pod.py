@@ -24,6 +24,7 @@ __all__ = [
     "ContainerRestartRule",
     "ContainerState",
     "ContainerStateTerminated",
+    "ContainerStateWaiting",
     "ContainerStatus",
     "ExecAction",
     "HTTPGetAction",
@@ -203,8 +204,16 @@ class ContainerStateTerminated(Model, frozen=True):
     """How a container ended."""
 
     reason: str = ""
+    message: str = ""
     exit_code: int = 0
     finished_at: str | None = None
+
+
+class ContainerStateWaiting(Model, frozen=True):
+    """Why a container does not run yet, or not now."""
+
+    reason: str = ""
+    message: str = ""
 
 
 class ContainerStateRunning(Model, frozen=True):
@@ -214,16 +223,18 @@ class ContainerStateRunning(Model, frozen=True):
 
 
 class ContainerState(Model, frozen=True):
-    """``state`` or ``lastState``; neither field set: it waits."""
+    """``state`` or ``lastState``; no field set: it waits."""
 
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
+    waiting: ContainerStateWaiting | None = None
 
 
 class ContainerStatus(Model, frozen=True):
     """``status.containerStatuses[]`` and ``status.initContainerStatuses[]``."""
 
     name: str = ""
+    ready: bool = False
     restart_count: int = 0
     state: ContainerState = field(default_factory=ContainerState)
     last_state: ContainerState = field(default_factory=ContainerState)

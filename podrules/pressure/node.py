@@ -51,6 +51,7 @@ from podrules.model.quantity import ZERO, Quantity
 from podrules.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score_adj
 from podrules.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.pressure.usage import NodeUsage, UsageSource
+from podrules.processes import has_process, status_of
 from podrules.resources import MEMORY, allocated_pod
 
 __all__ = [
@@ -387,14 +388,19 @@ class _Candidates:
 
 
 def _running(pod: Pod, stats: PodStats | None) -> Iterator[tuple[ContainerRef, ContainerStats | None]]:
-    """The containers that are measured; without measurements those that run once a pod has started."""
-    refs = {ref.container.name: ref for ref in pod.containers()}
+    """The containers that have a process: of those that are measured; without measurements of all."""
+    refs = {ref.container.name: ref for ref in pod.containers() if _may_run(pod, ref)}
     for index, container in enumerate(pod.spec.ephemeral_containers):
         refs.setdefault(container.name, ContainerRef(container, f"spec.ephemeralContainers[{index}]", is_init=False))
     if stats is not None and stats.containers:
         yield from ((refs[measured.name], measured) for measured in stats.containers if measured.name in refs)
         return
-    yield from ((ref, None) for ref in pod.containers() if not ref.is_init or ref.is_sidecar)
+    yield from ((ref, None) for ref in pod.containers() if has_process(pod, ref))
+
+
+def _may_run(pod: Pod, ref: ContainerRef) -> bool:
+    """Whether what is measured of a container may be of a process: what nobody reported of is measured as it runs."""
+    return has_process(pod, ref) or status_of(pod, ref.container.name) is None
 
 
 def _order(

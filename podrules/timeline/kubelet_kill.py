@@ -32,6 +32,7 @@ from podrules.model.duration import DurationError, parse_duration
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.pod import ContainerRef, Pod, Probe
 from podrules.priority import SYSTEM_CRITICAL_PRIORITY
+from podrules.processes import has_process
 from podrules.termination import (
     ContainerKillReason,
     container_stop,
@@ -41,7 +42,7 @@ from podrules.termination import (
 )
 from podrules.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
 from podrules.timeline.events import NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
-from podrules.timeline.stopping import Grace, idle_containers, idle_notes, stop_of, told
+from podrules.timeline.stopping import Grace, idle_notes, stop_of, told
 from podrules.volumes import WriterGuard
 
 __all__ = ["ShutdownGroup", "evict", "probe_failure", "shutdown", "shutdown_groups"]
@@ -100,11 +101,10 @@ def evict(
 
 def probe_failure(pod: Pod) -> WayTimeline:
     """A liveness or startup probe of a container fails, for each container that has one."""
-    idle = idle_containers(pod)
     events = [
         event
         for ref in pod.containers()
-        if (ref.is_sidecar or not ref.is_init) and ref.container.name not in idle
+        if (ref.is_sidecar or not ref.is_init) and has_process(pod, ref)
         for event in _probed(pod, ref)
     ]
     if not events:
@@ -136,7 +136,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
         seconds = set_termination_grace_period(pod, container, reason)
         own = probe.termination_grace_period_seconds is not None
         path = f"{field}.terminationGracePeriodSeconds" if own else "spec.terminationGracePeriodSeconds"
-        step = container_stop(container, ref.field, seconds)
+        step = container_stop(ref, seconds)
         for event in told(step, step, Grace(seconds, path, given=seconds)):
             yield _after(event, failed)
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)

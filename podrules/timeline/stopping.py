@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from podrules.model.pod import Pod
+from podrules.processes import idle_containers
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.timeline.events import Event, Note, Reminder, Rule, Span, What
 
-__all__ = ["Grace", "Stop", "idle_containers", "idle_notes", "stop_of", "told"]
+__all__ = ["Grace", "Stop", "idle_notes", "stop_of", "told"]
 
 
 class Grace(Struct, frozen=True):
@@ -43,19 +44,11 @@ class Stop(Struct, frozen=True):
     ended: Span
 
 
-def idle_containers(pod: Pod) -> tuple[str, ...]:
-    """App containers and sidecars that are known not to run now: nothing of them has to stop."""
-    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    names = {ref.container.name for ref in pod.containers() if ref.is_sidecar or not ref.is_init}
-    return tuple(status.name for status in statuses if status.state.running is None and status.name in names)
-
-
 def stop_of(pod: Pod, grace: Grace) -> Stop:
     """How the containers stop that run now."""
-    idle = idle_containers(pod)
     longest = max(grace.seconds, grace.first or 0)
-    first = container_stops(pod, grace.seconds, idle)
-    last = {step.name: step for step in container_stops(pod, longest, idle)}
+    first = container_stops(pod, grace.seconds)
+    last = {step.name: step for step in container_stops(pod, longest)}
     events = [event for step in first for event in told(step, last[step.name], grace)]
     ended = Span(
         max((step.sigterm_earliest for step in first), default=0),
@@ -72,14 +65,15 @@ def told(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[
         longest: With the one with which the stop may have begun; else the same.
         grace: What decided it.
     """
-    name, hook = step.name, f"{step.field}.lifecycle.preStop"
+    name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
     if step.pre_stop is not None:
-        yield Event.of(What.PRE_STOP, Span(0, 0), Rule.START, subject=name, field=f"{hook}.{step.pre_stop}")
+        known = step.pre_stop_earliest if step.pre_stop_earliest == longest.pre_stop_latest else None
+        yield Event.of(What.PRE_STOP, Span(0, 0), Rule.START, subject=name, field=hook, seconds=known)
     rule, field = Rule.START, ""
-    if step.is_sidecar:
+    if step.waits:
         rule, field = Rule.SIDECAR_TURN, f"{step.field}.restartPolicy"
     elif step.pre_stop is not None:
-        rule, field = Rule.AFTER_PRE_STOP, f"{hook}.{step.pre_stop}"
+        rule, field = Rule.AFTER_PRE_STOP, hook
     term = Span(step.sigterm_earliest, longest.sigterm_latest)
     yield Event.of(What.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
     kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)

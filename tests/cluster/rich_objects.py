@@ -216,7 +216,14 @@ def _full_pod() -> Object:
 
 
 def _full_status() -> Object:
-    ended = {"exitCode": 137, "reason": "OOMKilled", "startedAt": _TIME, "finishedAt": _TIME, "signal": 9}
+    ended = {
+        "exitCode": 137,
+        "reason": "OOMKilled",
+        "startedAt": _TIME,
+        "finishedAt": _TIME,
+        "signal": 9,
+        "message": "killed",
+    }
     return {
         "phase": "Running",
         "reason": "Because",
@@ -244,7 +251,7 @@ def _full_status() -> Object:
                 "imageID": "",
                 "ready": False,
                 "restartCount": 0,
-                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
             },
         ],
         "initContainerStatuses": [

@@ -20,6 +20,7 @@ from tests.objects import raw_workload
 
 GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
+CASES = Path(__file__).resolve().parents[1] / "testdata" / "cases"
 
 DEMO = {
     "timeline-hook-and-sidecar": ["-n", "data", "pod/postgres-0", "--timeline"],
@@ -191,3 +192,15 @@ def test_T5_now_stands_between_what_was_and_what_comes() -> None:
     [now] = [index for index, line in enumerate(lines) if line.split() == [at, "now"]]
     assert lines[now - 1].split()[1] < at
     assert lines[now + 1].split()[1] > at
+
+
+def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
+    manifest = str(CASES / "cli" / "sidecars.yaml")
+    path = "spec.initContainers[1].lifecycle.preStop.sleep"
+    told = " ".join(run("explain", "-f", manifest, "--offline").out.split())
+    assert f"preStop sleep for 10 s ({path}), then SIGTERM once the containers before it ended" in told
+    drawn = run("explain", "-f", manifest, "--offline", "--timeline=delete").out
+    assert f"preStop proxy   {path} 10 s" in drawn
+    lane = next(line for line in drawn.splitlines() if line.startswith("proxy   p"))
+    # 10 of 49 s, and then it waits for its turn until 45 s.
+    assert (lane.count("p") - 1, lane.count("w")) == (12, 42)

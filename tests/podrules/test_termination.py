@@ -436,6 +436,21 @@ def test_T3_hooks_come_before_sigterm(
     assert plan.sigkill_latest == times[2]
 
 
+def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
+    pod = _running(
+        grace=45,
+        containers=[make_container(pre_stop=EXEC)],
+        init_containers=[make_sidecar("proxy", pre_stop={"sleep": {"seconds": 10}}), make_sidecar("logs")],
+    )
+    steps = {step.name: step for step in stop_plan(pod).containers}
+    assert list(steps) == ["app", "logs", "proxy"]
+    assert (steps["app"].pre_stop_earliest, steps["app"].pre_stop_latest) == (0, 45)
+    # The hook runs beside the others; only SIGTERM waits for the turn.
+    assert (steps["proxy"].pre_stop_earliest, steps["proxy"].pre_stop_latest) == (10, 10)
+    assert (steps["proxy"].sigterm_earliest, steps["proxy"].sigterm_latest) == (10, 45)
+    assert steps["proxy"].field == "spec.initContainers[0]"
+
+
 def test_T3_hook_of_one_container_does_not_delay_another() -> None:
     containers = [make_container("slow", pre_stop={"sleep": {"seconds": 20}}), make_container("quick")]
     assert _times(stop_plan(_running(grace=30, containers=containers))) == {"slow": (20, 20, 30), "quick": (0, 0, 30)}

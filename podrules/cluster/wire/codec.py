@@ -51,7 +51,7 @@ _OWN: Final[Mapping[type[Struct], frozenset[str]]] = {
     Container: frozenset(),
     PodStatus: frozenset({"start_time", "conditions", "container_statuses", "init_container_statuses"}),
     ContainerStatus: frozenset({"state", "last_state"}),
-    ContainerState: frozenset({"running", "terminated"}),
+    ContainerState: frozenset({"running", "terminated", "waiting"}),
     ContainerStateRunning: frozenset({"started_at"}),
     Condition: frozenset({"last_transition_time", "last_heartbeat_time"}),
     NodeStatus: frozenset({"conditions", "images", "volumes_in_use", "node_info"}),

@@ -203,6 +203,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "action": (1, "string"),
     },
     "core/v1.ContainerState": {
+        "waiting": (1, "*core/v1.ContainerStateWaiting"),
         "running": (2, "*core/v1.ContainerStateRunning"),
         "terminated": (3, "*core/v1.ContainerStateTerminated"),
     },
@@ -212,12 +213,18 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "core/v1.ContainerStateTerminated": {
         "exitCode": (1, "int32"),
         "reason": (3, "string"),
+        "message": (4, "string"),
         "finishedAt": (6, "meta/v1.Time"),
+    },
+    "core/v1.ContainerStateWaiting": {
+        "reason": (1, "string"),
+        "message": (2, "string"),
     },
     "core/v1.ContainerStatus": {
         "name": (1, "string"),
         "state": (2, "core/v1.ContainerState"),
         "lastState": (3, "core/v1.ContainerState"),
+        "ready": (4, "bool"),
         "restartCount": (5, "int32"),
         "allocatedResources": (10, "map[string]resource.Quantity"),
         "resources": (11, "*core/v1.ResourceRequirements"),

@@ -13,7 +13,7 @@ from podrules.model.decode import from_object
 from podrules.model.kubelet import KubeletConfiguration, Summary
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
-from podrules.model.pod import Pod
+from podrules.model.pod import ContainerStatus, Pod
 from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource, node_pressure
 from podrules.pressure.place import limited_usage, pod_standing, requested_usage, with_pod_using
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
@@ -303,3 +303,29 @@ def test_usage_of_a_pod_to_come_is_bounded_only_with_limits() -> None:
     assert requested_usage(pod) == {"a": 5, "b": 0}
     assert limited_usage(pod, REFERENCE) is None
     assert with_pod_using(NO_USAGE, pod, {"a": 5}) is NO_USAGE
+
+
+def _status(name: str, **state: Any) -> ContainerStatus:
+    return from_object({"name": name, "state": state}, ContainerStatus)
+
+
+def test_Q3_kernel_kills_no_container_that_has_no_process() -> None:
+    pods = [
+        _pod("image", container_statuses=[_status("app", waiting={"reason": "ImagePullBackOff"})]),
+        _pod(
+            "half",
+            containers=[make_container("up"), make_container("down")],
+            container_statuses=[_status("up", running={}), _status("down", terminated={"exitCode": 1})],
+        ),
+        _pod("to-come"),
+    ]
+    told = [("half", "up"), ("to-come", "app")]
+    assert _names(_order(_pressure(pods), OOMScope.GLOBAL)) == told
+    # A summary may still list what has ended.
+    old = summary(
+        stats("image", "1Mi", containers=[_container("app", "1Mi")]),
+        stats("half", "9Mi", containers=[_container("up", "5Mi"), _container("down", "4Mi")]),
+        stats("to-come", "2Mi", containers=[_container("app", "2Mi")]),
+    )
+    assert _names(_order(_pressure(pods, old), OOMScope.GLOBAL)) == told
+    assert pod_standing(_pressure(pods), pods[0]).ooms == ()

@@ -1,0 +1,35 @@
+"""Pods that do not run as they should, in every answer: `states.json` has a pod for each state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+
+STATES = str(Path(__file__).resolve().parents[1] / "testdata/cases/cli/states.json")
+
+
+def _json(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--snapshot", STATES, "-o", "json").out)
+
+
+def test_Q3_node_ranks_no_container_that_has_no_process() -> None:
+    [order] = [one for one in _json("node", "n1")["oom"] if one["scope"] == "Global"]
+    ranked = {place["pod"] for place in order["places"]}
+    assert ranked == {"healthy", "notready", "oom2", "sigkill", "unknownphase"}
+
+
+@pytest.mark.parametrize("name", ["crash", "image", "creating", "config", "initfail"])
+def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str) -> None:
+    told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES).out.split())
+    assert "container has no process now, so nothing for the kernel to kill: app" in told
+    assert "containers that the kernel kills" not in told
+
+
+def test_T1_absent_grace_period_is_the_default_of_the_api_server() -> None:
+    plan = _json("explain", "pod/healthy")["termination"]
+    assert plan["grace"] == {"seconds": 30, "source": "spec.terminationGracePeriodSeconds"}
