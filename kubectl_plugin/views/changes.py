@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kubectl_plugin.views.words import listed, resource_amount
-from podrules.placement.outcome import Change, ChangeKind, ConstraintSpread, Placement, Remedy
+from podrules.placement.outcome import Change, ChangeKind, ConstraintSpread, Placement, PodOnNode, Remedy
 
-__all__ = ["cheapest_ways", "remedy_words"]
+__all__ = ["cheapest_ways", "pods_on_nodes", "remedy_words"]
 
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -26,9 +27,18 @@ def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
     """``free 220Mi memory on node-a1``, ``maxSkew 3 on zone (then node-b2)``."""
     changes = listed([_change_words(change, spread) for change in remedy.changes])
     if any(change.node for change in remedy.changes):
-        return changes
+        elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
+        return f"{changes} (then {remedy.node})" if elsewhere else changes
     others = f" and {remedy.feasible - 1} more" if remedy.feasible > 1 else ""
     return f"{changes} (then {remedy.node}{others})"
+
+
+def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
+    """``shop/a and shop/b on node-1``; with each its node where these differ."""
+    names = [f"{pod.namespace}/{pod.name}" for pod in pods]
+    if len({pod.node for pod in pods}) == 1:
+        return f"{listed(names, most)} on {pods[0].node}"
+    return listed([f"{name} on {pod.node}" for name, pod in zip(names, pods, strict=True)], most)
 
 
 def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
@@ -52,8 +62,7 @@ def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
         case ChangeKind.DROP:
             return f"drop {change.field} {change.value}"
         case ChangeKind.REMOVE_PODS:
-            pods = [f"{pod.namespace}/{pod.name}" for pod in change.pods]
-            return f"stop {'pod' if len(pods) == 1 else 'pods'} {listed(pods)} on {change.node}"
+            return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 
 
 def _amounts(change: Change) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from kubectl_plugin.views.changes import pods_on_nodes
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.words import clock, instant, listed
 from podrules.placement.displaced import (
@@ -61,11 +62,12 @@ def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]
         looked = "1 node was" if preview.potential == 1 else f"{preview.potential} nodes were"
         yield f"preempts nobody: {looked} looked at, none has room without its pods of lower priority"
     if preview.elsewhere is not None:
-        elsewhere, own = _pods(preview.elsewhere.elsewhere), _pods(preview.elsewhere.on_node)
-        also = f", and {own} there" if own else ""
+        elsewhere, own = preview.elsewhere.elsewhere, _pods(preview.elsewhere.on_node)
+        node = preview.elsewhere.node
+        also = f" and {own} on {node}" if own else ""
         yield (
-            f"without {elsewhere} on other nodes{also} it would fit {preview.elsewhere.node}; the scheduler never "
-            "preempts across nodes: delete by hand what may go"
+            f"without {pods_on_nodes(elsewhere, _SHOWN)}{also} it would fit {node}; the scheduler never preempts "
+            "across nodes: delete by hand what may go"
         )
 
 

@@ -32,7 +32,7 @@ from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.facts import facts, pods_using_claims, reference
+from podrules.placement.facts import facts, on_its_node, pods_using_claims
 from podrules.placement.outcome import (
     Change,
     ChangeKind,
@@ -243,7 +243,7 @@ def _removed(situation: Situation, row: int, pods: Iterable[Pod]) -> Iterator[Ap
     """Some pods gone, unless they are many or none."""
     chosen = list(pods)
     if 0 < len(chosen) <= _FEW and all(pod.metadata.uid for pod in chosen):
-        change = Change(ChangeKind.REMOVE_PODS, node=situation.table.names[row], pods=tuple(map(reference, chosen)))
+        change = Change(ChangeKind.REMOVE_PODS, node=situation.table.names[row], pods=tuple(map(on_its_node, chosen)))
         yield Applied(change, situation.without_pods(chosen), len(chosen))
 
 

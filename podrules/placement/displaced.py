@@ -13,6 +13,7 @@ __all__ = [
     "GoingVictim",
     "LeftAlone",
     "NominatedNode",
+    "PodOnNode",
     "PodReference",
     "Preempted",
     "PreemptedFor",
@@ -26,6 +27,12 @@ class PodReference(Struct, frozen=True, rename="camel"):
 
     namespace: str
     name: str
+
+
+class PodOnNode(PodReference, frozen=True, rename="camel"):
+    """A bound pod."""
+
+    node: str
 
 
 class VictimPod(Struct, frozen=True, rename="camel"):
@@ -43,7 +50,7 @@ class CrossNode(Struct, frozen=True, rename="camel"):
     """Pods of other nodes whose removal would have made room on a node; the scheduler never tries that."""
 
     node: str
-    elsewhere: tuple[PodReference, ...]
+    elsewhere: tuple[PodOnNode, ...]
     on_node: tuple[PodReference, ...]
     """Pods of the node itself that would have to go as well."""
 

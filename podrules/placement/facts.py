@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
 from podrules.model.pod import Pod
-from podrules.placement.displaced import PodReference
+from podrules.placement.displaced import PodOnNode, PodReference
 from podrules.placement.outcome import (
     ClaimMismatch,
     DevicePool,
@@ -37,7 +37,7 @@ from podrules.scheduler.plugins.volume_restrictions import VolumeRestrictionsVal
 from podrules.scheduler.plugins.volume_zone import VolumeTopology
 from podrules.scheduler.registry import FILTER_PLUGINS
 
-__all__ = ["facts", "pods_using_claims", "reference"]
+__all__ = ["facts", "on_its_node", "pods_using_claims", "reference"]
 
 
 @runtime_checkable
@@ -66,6 +66,11 @@ def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
 def reference(pod: Pod) -> PodReference:
     """A pod's name."""
     return PodReference(pod.metadata.namespace, pod.metadata.name)
+
+
+def on_its_node(pod: Pod) -> PodOnNode:
+    """A bound pod's name and node."""
+    return PodOnNode(pod.metadata.namespace, pod.metadata.name, pod.spec.node_name)
 
 
 def pods_using_claims(context: CycleContext, claims: Sequence[str]) -> tuple[Pod, ...]:

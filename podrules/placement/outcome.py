@@ -7,7 +7,7 @@ from enum import Enum
 import msgspec
 from msgspec import Struct
 
-from podrules.placement.displaced import NominatedNode, PodReference, PreemptionPreview
+from podrules.placement.displaced import NominatedNode, PodOnNode, PodReference, PreemptionPreview
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Outcome",
     "Placement",
     "PodAffinityConflict",
+    "PodOnNode",
     "PodReference",
     "PortInUse",
     "ReasonCount",
@@ -221,14 +222,15 @@ class Change(Struct, frozen=True, rename="camel"):
 
     kind: ChangeKind
     node: str = ""
-    """Of changes to a node."""
+    """Of changes to a node, or to pods for its sake."""
     field: str = ""
     """Of the pod: what is changed or dropped."""
     value: str = ""
     """The new value, the taint or the label."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)
     """Of resources; cpu in thousandths, the rest in whole units."""
-    pods: tuple[PodReference, ...] = ()
+    pods: tuple[PodOnNode, ...] = ()
+    """That are to go; they may run on other nodes than the one that takes the pod then."""
 
 
 class Remedy(Struct, frozen=True, rename="camel"):

@@ -23,7 +23,7 @@ from podrules.placement.displaced import (
     PreemptionPreview,
     VictimPod,
 )
-from podrules.placement.facts import reference
+from podrules.placement.facts import on_its_node, reference
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach
 from podrules.scheduler.cycle import Filtered
@@ -70,7 +70,7 @@ def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Preem
         if help_elsewhere is None
         else CrossNode(
             help_elsewhere.node,
-            tuple(map(reference, help_elsewhere.elsewhere)),
+            tuple(map(on_its_node, help_elsewhere.elsewhere)),
             tuple(map(reference, help_elsewhere.on_node)),
         ),
         left_alone=() if best is None else tuple(_left_alone(filtered, preemption, best)),

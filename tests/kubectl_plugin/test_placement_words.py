@@ -20,6 +20,7 @@ from podrules.placement.outcome import (
     LabelMismatch,
     MissingFeature,
     PodAffinityConflict,
+    PodOnNode,
     PodReference,
     PortInUse,
     RejectedNode,
@@ -124,7 +125,13 @@ CHANGES: list[tuple[Change, str]] = [
         Change(ChangeKind.DROP, field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"),
         "drop the required terms of spec.affinity.podAntiAffinity (then b and 2 more)",
     ),
-    (Change(ChangeKind.REMOVE_PODS, node="a", pods=(OTHER,)), "stop pod shop/web-0 on a"),
+    (Change(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "b"),)), "stop pod shop/web-0 on b"),
+    (
+        Change(
+            ChangeKind.REMOVE_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"), PodOnNode("shop", "web-1", "b"))
+        ),
+        "stop pods shop/web-0 on a and shop/web-1 on b (then b)",
+    ),
 ]
 
 

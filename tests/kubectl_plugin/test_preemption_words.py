@@ -19,6 +19,7 @@ from podrules.placement.displaced import (
     GoingVictim,
     LeftAlone,
     NominatedNode,
+    PodOnNode,
     PodReference,
     Preempted,
     PreemptedFor,
@@ -103,10 +104,12 @@ def test_lower_pods_that_stay() -> None:
 
 
 def test_across_nodes() -> None:
-    found = words(make_preview(elsewhere=CrossNode("a", (OTHER,), (PodReference("shop", "own"),))))
+    found = words(
+        make_preview(elsewhere=CrossNode("a", (PodOnNode("shop", "web-0", "b"),), (PodReference("shop", "own"),)))
+    )
     assert found[1] == (
-        "without shop/web-0 on other nodes, and shop/own there it would fit a; the scheduler never preempts across "
-        "nodes: delete by hand what may go"
+        "without shop/web-0 on b and shop/own on a it would fit a; the scheduler never preempts across nodes: delete "
+        "by hand what may go"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podrules.placement.displaced import PodReference
+from podrules.placement.displaced import PodOnNode, PodReference
 from podrules.placement.outcome import Placement
 from tests.objects import raw_condition
 from tests.podrules.placement.building import make_node, make_pod, place
@@ -82,7 +82,7 @@ def test_P4_help_across_nodes_is_told() -> None:
     assert preview is not None
     assert preview.nodes == ()
     assert preview.elsewhere is not None
-    assert (preview.elsewhere.node, preview.elsewhere.elsewhere) == ("a", (PodReference("default", "low"),))
+    assert (preview.elsewhere.node, preview.elsewhere.elsewhere) == ("a", (PodOnNode("default", "low", "b"),))
 
 
 def test_P5_a_nomination_names_who_is_not_gone_and_who_may_come_first() -> None:

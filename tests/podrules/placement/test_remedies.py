@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podrules.placement.outcome import ChangeKind, InsufficientResource, PodReference
+from podrules.placement.outcome import ChangeKind, InsufficientResource, PodOnNode
 from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, only_change, place
 
 MI = 1024**2
@@ -102,7 +102,7 @@ def test_a_host_port_is_given_up_by_its_holder() -> None:
         return pod  # type: ignore[no-any-return]
 
     change = only_change(place(with_port("web"), [make_node("a")], [with_port("old", "a")]), "NodePorts")
-    assert (change.kind, change.pods) == (ChangeKind.REMOVE_PODS, (PodReference("default", "old"),))
+    assert (change.kind, change.pods) == (ChangeKind.REMOVE_PODS, (PodOnNode("default", "old", "a"),))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_another_pods_anti_affinity_ends_with_that_pod() -> None:
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     node = make_node("a", labels={"kubernetes.io/hostname": "a"})
     placement = place(make_pod(labels={"app": "web"}), [node], [make_pod("lonely", on="a", affinity=anti)])
-    assert only_change(placement, "InterPodAffinity").pods == (PodReference("default", "lonely"),)
+    assert only_change(placement, "InterPodAffinity").pods == (PodOnNode("default", "lonely", "a"),)
 
 
 def test_nodes_without_the_key_are_in_no_domain_together() -> None:
@@ -138,7 +138,7 @@ def test_nodes_without_the_key_are_in_no_domain_together() -> None:
         make_node("a", labels={"kubernetes.io/hostname": "a"}),
         make_node("b", labels={"kubernetes.io/hostname": "b"}, unschedulable=True),
     ]
-    in_the_way = (PodReference("default", "db"),)
+    in_the_way = (PodOnNode("default", "db", "a"),)
     pods = [make_pod("db", on="a", labels={"app": "db"}), make_pod("elsewhere", on="b", labels={"app": "web"})]
     placement = place(make_pod(affinity=away(hostname="db", zone="web")), nodes, pods)
     assert only_change(placement, "InterPodAffinity").pods == in_the_way
