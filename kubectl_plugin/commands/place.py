@@ -188,7 +188,7 @@ class _Planner:
             return Refused(name, namespace, stored)
         framework = self._schedulers.framework(stored)
         if isinstance(framework, str):
-            return Refused(name, namespace, framework)
+            return Refused(name, namespace, f"not modelled: {framework}")
         replicas = self._options.replicas
         number = _own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
         kind, entry = manifest.kind, manifest.entry
@@ -199,7 +199,7 @@ class _Planner:
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
-            return Refused(name, pod.metadata.namespace, framework)
+            return Refused(name, pod.metadata.namespace, f"not modelled: {framework}")
         made = replace(
             pod,
             metadata=replace(pod.metadata, uid=""),

@@ -15,6 +15,7 @@ from podrules.cluster.source import Source, Unread
 from podrules.cluster.stakes import read_reach
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Outcome, Placement
+from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
 
 if TYPE_CHECKING:
@@ -52,19 +53,30 @@ class Schedulers:
         self._profiles: Mapping[str, Profile] | None = None
 
     def framework(self, pod: Pod) -> Framework | str:
-        """What a pod's scheduler runs; or why that is not known.
+        """What a pod's scheduler runs; or why its placement is not modelled.
 
         Raises:
             ClusterError: the configuration cannot be read.
         """
         from podrules.scheduler.runtime import new_framework
 
+        unmodelled = self.not_modelled(pod)
+        if unmodelled is NotModelled.POD_GROUP:
+            field, name = scheduling_group(pod) or ("", "")
+            return f'{field} "{name}": the scheduler places the pods of a group together'
         name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
-        profile = self._read().get(name)
-        if profile is None:
+        if unmodelled is NotModelled.OTHER_SCHEDULER:
             where = self._where or "kube-scheduler's defaults; name its configuration with --scheduler-config"
             return f'spec.schedulerName "{name}" has no profile in {where}'
-        return new_framework(profile)
+        return new_framework(self._read()[name])
+
+    def not_modelled(self, pod: Pod) -> NotModelled | None:
+        """Why a pod's placement is not modelled; None: it is.
+
+        Raises:
+            ClusterError: the configuration cannot be read.
+        """
+        return not_modelled(pod, self._read() if self._where else {DEFAULT_SCHEDULER_NAME})
 
     def _read(self) -> Mapping[str, Profile]:
         if self._profiles is None:
@@ -119,7 +131,7 @@ class Placer:
         pod, claims = (pod, ()) if templates is None else with_claims_of(pod, templates)
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
-            return Placed(self._unknown(pod, framework))
+            return Placed(replace(self._unknown(pod, framework), outcome=Outcome.NOT_MODELLED))
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
         if cluster.snapshot is None:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
@@ -143,6 +155,10 @@ class Placer:
             now=self._source.now,
         )
         return Placed(self._reached(likely_placement(situation, every_node=self._every_node)))
+
+    def not_modelled(self, pod: Pod) -> bool:
+        """Whether nothing can be told of a pod's placement, for its group or its scheduler; raises as `place` does."""
+        return self._schedulers.not_modelled(pod) is not None
 
     def _reached(self, placement: Placement) -> Placement:
         """With what the Lease of a nominated node tells, where pods are to leave that node."""

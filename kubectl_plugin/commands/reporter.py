@@ -89,6 +89,14 @@ class Reporter:
         place = self._way is None if self._wants_placement is None else self._wants_placement
         return self._to_come(manifest.pod, manifest.kind, manifest.entry, brought, place=place)
 
+    def not_modelled(self, pod: Pod) -> bool:
+        """Whether nothing can be told of a pod's placement, for its group or its scheduler.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        return self._placer.not_modelled(pod)
+
     def preemption_under_way(self, pod: Pod) -> bool:
         """Whether a pending pod only waits for its victims to end.
 

@@ -62,6 +62,8 @@ class PodRisk(Enum):
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
     NOT_READY = "NotReady"
+    NOT_MODELLED = "NotModelled"
+    """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
 
 
 class Promised(Struct, frozen=True, rename="camel"):
@@ -211,6 +213,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
+    not_modelled: frozenset[PodKey] = frozenset()
+    """Pods of a group or of another scheduler."""
     partitions: PartitionsReport | None
     features: Features
     unread: tuple[Unread, ...]
@@ -390,8 +394,16 @@ class _Entries:
             oom_points=place.points,
             oom_rank=place.oom_rank,
             eviction_rank=place.eviction_rank,
-            risk=None if pod_key(pod) in self._facts.awaited else _risk(pod, place, self._down, self._facts.at),
+            risk=self._risk(pod, place),
         )
+
+    def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
+        if pod_key(pod) in self._facts.awaited:
+            return None
+        risk = _risk(pod, place, self._down, self._facts.at)
+        if risk is PodRisk.UNSCHEDULABLE and pod_key(pod) in self._facts.not_modelled:
+            return PodRisk.NOT_MODELLED
+        return risk
 
     def _owner(self, pod: Pod) -> tuple[str, str]:
         owner = owner_guarantee(pod)

@@ -67,6 +67,8 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield f"the scheduler does not look at it: {placement.reason}"
         case Outcome.UNKNOWN:
             yield from _unknown(report, placement)
+        case Outcome.NOT_MODELLED:
+            yield f"not modelled: {placement.reason}"
         case Outcome.UNSCHEDULABLE:
             yield "on no node" if placement.rejected else f"on no node: {placement.message}"
         case Outcome.FITS:

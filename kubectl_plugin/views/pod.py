@@ -18,6 +18,7 @@ from kubectl_plugin.views.verdict import is_silent, verdict
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
+from podrules.placement.outcome import Outcome
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
 from podrules.resources import CPU, MEMORY
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
@@ -130,7 +131,9 @@ def _priority_section(report: PodReport, *, wide: bool) -> Section:
         PrioritySource.CLASS: f"class {quoted(own.class_name)}",
         PrioritySource.GLOBAL_DEFAULT: f"class {quoted(own.class_name)}, the cluster's default",
     }.get(own.source or PrioritySource.NONE, "no PriorityClass")
-    if own.preemption_policy == PREEMPT_NEVER:
+    if report.placement is not None and report.placement.outcome is Outcome.NOT_MODELLED:
+        manner = "whom it preempts is not modelled"
+    elif own.preemption_policy == PREEMPT_NEVER:
         manner = "queues ahead of lower pods, preempts none (preemptionPolicy Never)"
     else:
         manner = "preempts lower pods when it fits nowhere else"

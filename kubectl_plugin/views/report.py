@@ -45,6 +45,7 @@ RISK_WORDS: Final = {
     PodRisk.OOM_KILLED: "was OOM-killed",
     PodRisk.OVER_REQUEST: "over its request",
     PodRisk.NOT_READY: "not Ready",
+    PodRisk.NOT_MODELLED: "waits, not modelled",
 }
 BUDGET_WORDS: Final = {
     BudgetRisk.OVERLAPS: "never: two budgets",
@@ -180,6 +181,11 @@ _POD_FINDINGS: Final = {
         "The kubelet evicts such pods first when their node runs short, whatever their QoS class.",
     ),
     PodRisk.NOT_READY: (Severity.NOTICE, "not Ready", "They run and get no traffic."),
+    PodRisk.NOT_MODELLED: (
+        Severity.NOTICE,
+        "waiting, not modelled",
+        "They belong to a group or to another scheduler: whether they have a place is not known here.",
+    ),
 }
 
 

@@ -56,6 +56,8 @@ def _to_come(report: PodReport) -> Verdict:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
         return (_standing(report), " ".join(("No node fits now.", *why_no_node(placement), *room))), Severity.NOTICE
+    if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
+        return (_standing(report), f"Its placement is not modelled, for {placement.reason}."), Severity.NOTICE
     return (_standing(report),), Severity.FINE
 
 
@@ -78,6 +80,9 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
             urgency = Severity.TROUBLE if is_overdue(nominated, now) else Severity.NOTICE
             return (f"{waiting}: {first}", *more), urgency
         return (f"{waiting}: {first}", *more, *why_no_node(placement), *room), Severity.TROUBLE
+    if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
+        said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
+        return (f"{waiting}: its placement is not modelled, for {placement.reason}.", *said), Severity.NOTICE
     if placement is not None and placement.outcome is Outcome.FITS:
         fit = f"{placement.feasible} of {placement.nodes} nodes {'fits' if placement.feasible == 1 else 'fit'} now"
         return (f"{waiting}, not yet bound: {fit}.",), Severity.NOTICE

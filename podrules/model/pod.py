@@ -31,9 +31,11 @@ __all__ = [
     "Lifecycle",
     "LifecycleHandler",
     "Pod",
+    "PodOS",
     "PodQOSClass",
     "PodResourceClaim",
     "PodResourceClaimStatus",
+    "PodSchedulingGroup",
     "PodSpec",
     "PodStatus",
     "PodTemplateSpec",
@@ -43,6 +45,7 @@ __all__ = [
     "SleepAction",
     "TopologySpreadConstraint",
     "Volume",
+    "WorkloadReference",
 ]
 
 
@@ -172,6 +175,25 @@ class PodResourceClaim(Model, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class PodOS(Model, frozen=True):
+    """``spec.os``."""
+
+    name: str = ""
+    """``linux`` or ``windows``."""
+
+
+class PodSchedulingGroup(Model, frozen=True):
+    """``spec.schedulingGroup``, from 1.36 on: pods that the scheduler places together."""
+
+    pod_group_name: str | None = None
+
+
+class WorkloadReference(Model, frozen=True):
+    """``spec.workloadRef`` of 1.35, which ``spec.schedulingGroup`` replaced."""
+
+    name: str = ""
+
+
 class PodSpec(Model, frozen=True):
     """``spec``."""
 
@@ -198,6 +220,9 @@ class PodSpec(Model, frozen=True):
     host_network: bool = False
     host_users: bool | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    os: PodOS | None = None
+    scheduling_group: PodSchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
 
 
 class ContainerStateTerminated(Model, frozen=True):

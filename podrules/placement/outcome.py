@@ -50,6 +50,8 @@ class Outcome(Enum):
     """It is not even queued (PreEnqueue)."""
     UNKNOWN = "Unknown"
     """The rules cannot tell: something could not be read, or is not restated here."""
+    NOT_MODELLED = "NotModelled"
+    """It belongs to a group, or to a scheduler that is not kube-scheduler: judged alone it would be judged wrongly."""
 
 
 class InsufficientResource(Struct, frozen=True, rename="camel", tag_field="type"):

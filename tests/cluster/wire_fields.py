@@ -53,6 +53,11 @@ _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | r
 _TAGGED: Final = re.compile(
     r'^\t(?:\w+[ \t]+)?(\*?)[\w.\[\]*]+[ \t]+`json:"(\w*)[^"]*"(?: \w+:"[^"]*")*? protobuf:"\w+,(\d+),', re.MULTILINE
 )
+_FORMER: Final = {
+    "core/v1.PodSpec": {"workloadRef": (42, "*core/v1.WorkloadReference")},
+    "core/v1.WorkloadReference": {"name": (1, "string")},
+}
+"""Fields that older servers send and upstream has removed: their numbers stay reserved (k8s.io/api at v0.35.0)."""
 _SCALARS: Final = frozenset({"string", "bool", "int32", "int64"})
 _LEAVES: Final = frozenset({"meta/v1.Time", "meta/v1.MicroTime", "resource.Quantity", "intstr.IntOrString"})
 
@@ -158,6 +163,9 @@ def _upstream() -> _Messages:
                     name, kind = numbers[number]
                     inline = "<" if not json_name else ""
                     entries[json_name or name] = _Field(int(number), f"{pointer}{inline}{kind}".replace("*[]", "[]"))
+    for message, former in _FORMER.items():
+        known = found.setdefault(message, {})
+        known.update((name, _Field(*field)) for name, field in former.items() if name not in known)
     return found
 
 

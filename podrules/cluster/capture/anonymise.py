@@ -57,6 +57,7 @@ _KEPT: Final = frozenset(
         *("", "true", "false", "linux", "windows", "amd64", "arm64", "arm", "default", "kubernetes"),
         *("kube-system", "kube-public", "kube-node-lease", "default-scheduler"),
         *("system-node-critical", "system-cluster-critical", "metadata.name"),
+        *("type", "virtual-kubelet", "virtual-kubelet.io/provider"),
         *("cpu", "memory", "pods", "ephemeral-storage", "storage"),
         *("v1", "apps/v1", "batch/v1", "127.0.0.1", "0.0.0.0"),  # noqa: S104 - an address that ports are compared with
         *MIGRATED_PROVISIONERS.values(),

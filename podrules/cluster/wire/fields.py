@@ -457,6 +457,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "message": (6, "string"),
         "lastHeartbeatTime": None,
     },
+    "core/v1.PodOS": {
+        "name": (1, "string"),
+    },
     "core/v1.PodResourceClaim": {
         "name": (1, "string"),
         "resourceClaimName": (3, "*string"),
@@ -468,6 +471,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     },
     "core/v1.PodSchedulingGate": {
         "name": (1, "string"),
+    },
+    "core/v1.PodSchedulingGroup": {
+        "podGroupName": (1, "*string"),
     },
     "core/v1.PodSpec": {
         "volumes": (1, "[]core/v1.Volume"),
@@ -488,10 +494,13 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "overhead": (32, "map[string]resource.Quantity"),
         "topologySpreadConstraints": (33, "[]core/v1.TopologySpreadConstraint"),
         "ephemeralContainers": (34, "[]core/v1.EphemeralContainer"),
+        "os": (36, "*core/v1.PodOS"),
         "hostUsers": (37, "*bool"),
         "schedulingGates": (38, "[]core/v1.PodSchedulingGate"),
         "resourceClaims": (39, "[]core/v1.PodResourceClaim"),
         "resources": (40, "*core/v1.ResourceRequirements"),
+        "workloadRef": (42, "*core/v1.WorkloadReference"),
+        "schedulingGroup": (43, "*core/v1.PodSchedulingGroup"),
     },
     "core/v1.PodStatus": {
         "phase": (1, "string"),
@@ -617,6 +626,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "core/v1.WeightedPodAffinityTerm": {
         "weight": (1, "int32"),
         "podAffinityTerm": (2, "core/v1.PodAffinityTerm"),
+    },
+    "core/v1.WorkloadReference": {
+        "name": (1, "string"),
     },
     "meta/v1.Condition": {
         "type": (1, "string"),
