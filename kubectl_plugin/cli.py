@@ -24,10 +24,12 @@ __all__ = ["main", "source_of"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without arguments given, those of the process are meant."""
+    parsed = None
     try:
         if argv is None:
             _leave_in_order()
-        code = _run(parse(sys.argv[1:] if argv is None else argv))
+        parsed = parse(sys.argv[1:] if argv is None else argv)
+        code = _run(parsed)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -36,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except ClusterError as error:
-        return tell(error, sys.stderr)
+        return tell(error, sys.stderr, parsed.options.cluster.target() if parsed is not None else None)
     return code
 
 

@@ -17,7 +17,7 @@
 
 from __future__ import annotations
 
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from podrules.cluster.errors import (
     ClusterError,
@@ -30,6 +30,9 @@ from podrules.cluster.errors import (
     UsageError,
 )
 
+if TYPE_CHECKING:
+    from kubectl_plugin.render.command import Target
+
 __all__ = [
     "FINDINGS",
     "INTERRUPTED",
@@ -41,6 +44,7 @@ __all__ = [
     "NO_PLACE",
     "UNREADABLE",
     "tell",
+    "words_of",
 ]
 
 FINDINGS: Final = 1
@@ -63,9 +67,29 @@ _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
 )
 
 
-def tell(error: ClusterError, err: IO[str]) -> int:
-    """Print an error for the user; returns its exit code."""
+def words_of(error: ClusterError, target: Target) -> str:
+    """What went wrong, with the remedy as it is pasted.
+
+    Args:
+        error: What went wrong.
+        target: Where it did.
+    """
+    from kubectl_plugin.render.command import Command, Hint, Prose
+
+    if not error.remedy:
+        return str(error)
+    return target.said(Prose((error.message, Hint(Command(error.remedy), "; try `", "`"))))
+
+
+def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
+    """Print an error for the user; returns its exit code.
+
+    Args:
+        error: What went wrong.
+        err: Where to.
+        target: Where it did; None: that is not known yet.
+    """
     from kubectl_plugin.render.escape import escape
 
-    print(f"error: {escape(str(error))}", file=err)
+    print(f"error: {escape(str(error) if target is None else words_of(error, target))}", file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)

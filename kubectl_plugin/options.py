@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import subprocess
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import Doors, KubectlProxy, LargeTransport, kubectl_namespace
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.columns import Columns
+    from kubectl_plugin.render.command import Target
     from kubectl_plugin.render.jsonpath import Template
     from podrules.cluster.source import Source
 
 __all__ = [
+    "DEMO_SCHEDULER",
     "ClusterOptions",
     "Connection",
     "DeletionOptions",
@@ -33,6 +35,10 @@ __all__ = [
     "connect",
     "connect_for_changes",
 ]
+
+
+DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
+"""Where the demo cluster has its scheduler's configuration: nobody has to name it."""
 
 
 class Streams(NamedTuple):
@@ -92,15 +98,38 @@ class ClusterOptions(NamedTuple):
 
     def kubectl_flags(self) -> list[str]:
         """The same for kubectl."""
-        given = {
-            "--context": self.context,
-            "--kubeconfig": self.kubeconfig,
-            "--cluster": self.cluster,
-            "--user": self.user,
-            "--as": self.as_user,
-        }
-        flags = [f"{name}={value}" for name, value in given.items() if value]
-        return flags + [f"--as-group={group}" for group in self.as_groups]
+        return [f"{name}={value}" for name, value in self._connection()]
+
+    def target(self, scheduler_config: str | None = None) -> Target:
+        """The flags that commands need which an answer suggests.
+
+        Args:
+            scheduler_config: What ``--scheduler-config`` said, or stands for it.
+        """
+        # Loaded with the answer, not before kubectl starts.
+        from kubectl_plugin.render.command import Target
+
+        demo = (("--demo", ""),) if self.demo else ()
+        snapshot = (("--snapshot", self.snapshot),) if self.snapshot else ()
+        known = self.demo and scheduler_config == DEMO_SCHEDULER
+        return Target(
+            connection=self._connection(),
+            source=(*demo, *snapshot),
+            namespace=self.namespace or "",
+            scheduler_config="" if known else scheduler_config or "",
+            live=self.live,
+        )
+
+    def _connection(self) -> tuple[tuple[str, str], ...]:
+        given = (
+            ("--context", self.context),
+            ("--kubeconfig", self.kubeconfig),
+            ("--cluster", self.cluster),
+            ("--user", self.user),
+            ("--as", self.as_user),
+            *(("--as-group", group) for group in self.as_groups),
+        )
+        return tuple((name, value) for name, value in given if value)
 
 
 class Options(Protocol):

@@ -12,6 +12,7 @@ from kubectl_plugin.options import Output, Streams
 from podrules.cluster.errors import UsageError
 
 if TYPE_CHECKING:
+    from kubectl_plugin.render.command import Target
     from kubectl_plugin.render.page import Page
 
 __all__ = ["Printer"]
@@ -20,9 +21,16 @@ __all__ = ["Printer"]
 class Printer:
     """Turns reports and pages into text on standard output."""
 
-    def __init__(self, output: Output, streams: Streams, *, colour: bool) -> None:
-        """Print nothing yet."""
-        self._output, self._streams, self._colour = output, streams, colour
+    def __init__(self, output: Output, streams: Streams, *, colour: bool, target: Target) -> None:
+        """Print nothing yet.
+
+        Args:
+            output: How.
+            streams: Where to.
+            colour: Whether in colour.
+            target: Where the answers come from, for the commands in them.
+        """
+        self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._reports: list[Struct] = []
         self._names: list[str] = []
         self._page_before = False
@@ -85,10 +93,10 @@ class Printer:
         if self._output.format == "markdown":
             from kubectl_plugin.render.markdown import render_markdown
 
-            return render_markdown(page)
+            return render_markdown(page, target=self._target)
         from kubectl_plugin.render.text import render_page
 
-        return render_page(page, colour=self._colour)
+        return render_page(page, colour=self._colour, target=self._target)
 
     def _as_data(self, *, as_list: bool) -> str:
         from kubectl_plugin.render.escape import escape

@@ -27,6 +27,7 @@ from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.base import KubeObject
 
 if TYPE_CHECKING:
+    from kubectl_plugin.render.command import Prose, Target
     from kubectl_plugin.render.page import Page
 
 __all__ = [
@@ -88,7 +89,7 @@ class Teller:
 class Change(ABC):
     """One change of one object: run to its end, or told where it stands."""
 
-    def __init__(self, named: str, output: Output, streams: Streams, *, colour: bool) -> None:
+    def __init__(self, named: str, output: Output, streams: Streams, *, colour: bool, target: Target) -> None:
         """Nothing is done yet.
 
         Args:
@@ -96,10 +97,11 @@ class Change(ABC):
             output: How it is told.
             streams: Where to.
             colour: Whether in colour.
+            target: Where the object is, for the commands that are suggested.
         """
         self.outcome = Outcome.FAILED
-        self.named, self._streams = named, streams
-        self._printer = Printer(output, streams, colour=colour)
+        self.named, self._streams, self._target = named, streams, target
+        self._printer = Printer(output, streams, colour=colour, target=target)
         self.tell = Teller(self._printer)
 
     def run(self) -> int:
@@ -116,7 +118,7 @@ class Change(ABC):
         except ClusterError as error:
             self._streams.out.flush()
             code = NOTHING_TO_CHANGE if isinstance(error, NotFound) else None
-            told = tell(error, self._streams.err)
+            told = tell(error, self._streams.err, self._target)
             self.tell_state(sure=not isinstance(error, Unreachable))
             return told if code is None else code
         finally:
@@ -135,7 +137,7 @@ class Change(ABC):
         """What was looked at and done so far."""
 
     @abstractmethod
-    def state(self, *, sure: bool) -> Iterable[str]:
+    def state(self, *, sure: bool) -> Iterable[str | Prose]:
         """Where it stands when it did not come to its end, and how to go on.
 
         Args:
@@ -152,7 +154,7 @@ class Change(ABC):
         from kubectl_plugin.render.escape import escape
 
         self._streams.out.flush()
-        for line in self.state(sure=sure):
+        for line in filter(None, map(self._target.said, self.state(sure=sure))):
             self._streams.err.write(f"{escape(line)}\n")
         self._streams.err.flush()
 
@@ -162,7 +164,7 @@ class Change(ABC):
             self._printer.finish()
         except UsageError as error:
             # The exit code stays that of the change.
-            tell(error, self._streams.err)
+            tell(error, self._streams.err, self._target)
 
 
 class Deadline:

@@ -10,6 +10,7 @@ from kubectl_plugin.commands.changing import Change, Deadline, changes_to, look_
 from kubectl_plugin.commands.following import Followed, follow
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
+from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, StepKind
 from podrules.attachment import deleted_at
@@ -49,7 +50,9 @@ class _Deletion(Change):
 
     def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
         """Look at what is at stake."""
-        super().__init__(f"pod/{pod.metadata.name}", options.output, streams, colour=options.colour)
+        super().__init__(
+            f"pod/{pod.metadata.name}", options.output, streams, colour=options.colour, target=options.cluster.target()
+        )
         self._pod, self._options, self._source = pod, options, source
         # Read now: a report is made also when the connection has gone with an interruption.
         self._server_version = source.git_version
@@ -94,7 +97,7 @@ class _Deletion(Change):
             unread=self._gatherer.unread,
         )
 
-    def state(self, *, sure: bool) -> Iterable[str]:
+    def state(self, *, sure: bool) -> Iterable[str | Prose]:
         """See `Change.state`."""
         from kubectl_plugin.views.deletion import state_words
 

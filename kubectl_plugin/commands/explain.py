@@ -53,14 +53,16 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
         return watch(options, source, streams, run, watched)
     code = 0
     for error in explain(options, source, streams):
-        told = tell(error, streams.err)
+        told = tell(error, streams.err, options.cluster.target())
         code = code or told
     return code
 
 
 def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[ClusterError]:
     """Explain everything that was asked for; yields what went wrong with single targets, and goes on."""
-    printer = Printer(options.output, streams, colour=options.colour)
+    printer = Printer(
+        options.output, streams, colour=options.colour, target=options.cluster.target(options.scheduler_config)
+    )
     for answer in _answers(options, source, streams):
         if isinstance(answer, ClusterError):
             yield answer

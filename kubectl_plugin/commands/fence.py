@@ -177,7 +177,7 @@ class _Fence(NodeChange):
             except Unreachable as error:
                 unanswered = error
                 if not silent:
-                    self.tell(StepKind.NO_ANSWER, self.named, str(error))
+                    self.tell(StepKind.NO_ANSWER, self.named, error.message)
                 silent = True
             if not deadline.wait():
                 if unanswered is not None:

@@ -95,7 +95,7 @@ class _Seen:
     def unanswered(self, error: Unreachable) -> None:
         """Tell, once at a time, that nothing can be seen."""
         self._was_cut_off = True
-        self._once(StepKind.NO_ANSWER, str(error))
+        self._once(StepKind.NO_ANSWER, error.message)
 
     def _once(self, kind: StepKind, detail: str) -> None:
         if kind not in self._told:

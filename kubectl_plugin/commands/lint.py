@@ -11,6 +11,7 @@ from msgspec import Struct
 from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE
 from kubectl_plugin.options import LintOptions, Streams
 from kubectl_plugin.printing import Printer
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.lint import (
     IgnoredBy,
     LintFinding,
@@ -219,6 +220,6 @@ def _print(report: LintReport, severity: Level, options: LintOptions, streams: S
 
             streams.out.write(render_github(report))
         case _:
-            printer = Printer(options.output, streams, colour=options.colour)
+            printer = Printer(options.output, streams, colour=options.colour, target=Target())
             printer.add(report, pages=lambda: (lint_page(report, severity),))
             printer.finish()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from kubectl_plugin.commands.changing import Change, present
 from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.access import Access
@@ -45,7 +46,13 @@ class NodeChange(Change):
 
     def __init__(self, node: Node, options: FenceOptions, source: Source, streams: Streams) -> None:
         """Look at the node and at what hangs on it."""
-        super().__init__(f"node/{node.metadata.name}", options.output, streams, colour=options.colour)
+        super().__init__(
+            f"node/{node.metadata.name}",
+            options.output,
+            streams,
+            colour=options.colour,
+            target=options.cluster.target(),
+        )
         self._options, self._source = options, source
         # Read now: a report is made also when the connection has gone with an interruption.
         self._server_version = source.git_version
@@ -71,7 +78,7 @@ class NodeChange(Change):
             unread=self._gatherer.unread,
         )
 
-    def state(self, *, sure: bool) -> Iterable[str]:
+    def state(self, *, sure: bool) -> Iterable[str | Prose]:
         """See `Change.state`."""
         from kubectl_plugin.views.fencing import state_words
 

@@ -94,7 +94,9 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
         ClusterError: something that the answer needs cannot be read, or is not there.
     """
     report = _Planner(options, source).report(_read_files(options, source, streams))
-    printer = Printer(options.output, streams, colour=options.colour)
+    printer = Printer(
+        options.output, streams, colour=options.colour, target=options.cluster.target(options.scheduler_config)
+    )
     names = [*(spec.name for spec in report.specs), *(entry.name for entry in report.refused)]
     printer.add(report, names, partial(_pages, report, wide=options.output.wide))
     printer.finish()

@@ -57,7 +57,8 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     explained = Explained(
         nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)
     )
-    text = document(report, explained).encode()
+    target = options.cluster.target(options.scheduler_config)
+    text = document(report, explained, target).encode()
     if options.path == _STANDARD_OUTPUT:
         streams.out.write(text.decode())
         return code
@@ -65,7 +66,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     from kubectl_plugin.render.text import render_page
 
     page = written_page(report, options.path, len(text), len(explained.pods))
-    streams.out.write(render_page(page, colour=options.colour))
+    streams.out.write(render_page(page, colour=options.colour, target=target))
     return code
 
 
@@ -89,7 +90,7 @@ def _manifests(
     for path in options.files:
         for answer in _of_file(path, reporter, read, streams):
             if isinstance(answer, ClusterError):
-                told = tell(answer, streams.err)
+                told = tell(answer, streams.err, options.cluster.target())
                 code = code or told
             else:
                 pages.append(answer)

@@ -24,11 +24,14 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: nothing can be read, or the file cannot be written.
     """
+    from kubectl_plugin.render.command import Target
     from kubectl_plugin.render.text import render_page
     from kubectl_plugin.views.snapshot import snapshot_page
 
     report = _capture(options, source)
-    streams.out.write(render_page(snapshot_page(report), colour=options.colour))
+    # What it suggests asks the file that was written, wherever that came from.
+    written = Target(source=(("--snapshot", options.path),), live=False)
+    streams.out.write(render_page(snapshot_page(report), colour=options.colour, target=written))
     return 0
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from kubectl_plugin.commands.screen import Pipe, Screen, Terminal
+from kubectl_plugin.exit_codes import words_of
 from kubectl_plugin.options import ExplainOptions, NodeOptions, PartitionsOptions, Run, Streams
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
@@ -131,7 +132,7 @@ def _go_on(once: _Once, bell: _Bell, screen: Screen, interval: float) -> None:
         except Unreachable as error:
             delay = min(_LAST_DELAY, 2 * delay or _FIRST_DELAY)
             due = time.monotonic() + delay
-            screen.tell(f"the API server does not answer, next try in {delay:.0f} s: {error}")
+            screen.tell(f"the API server does not answer, next try in {delay:.0f} s: {once.told(error)}")
             continue
         if delay:
             screen.tell("the API server answers again")
@@ -155,6 +156,10 @@ class _Once:
         """By the monotonic clock."""
         self.took = 0.0
         """Seconds."""
+
+    def told(self, error: Unreachable) -> str:
+        """Why there is no answer."""
+        return words_of(error, self._options.cluster.target())
 
     def look(self) -> _Answer:
         """Ask for everything anew.

@@ -10,6 +10,7 @@ from kubectl_plugin.exit_codes import NOT_FOUND
 from kubectl_plugin.glossary.lookup import MAX_TEXT, find, similar
 from kubectl_plugin.options import Streams, WhyOptions
 from kubectl_plugin.printing import Printer
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.term import ExplainedText, TermReport
 from podrules.cluster.source import Source
 
@@ -23,7 +24,7 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
     """Explain what was asked, or list what can be."""
     del source
     asked = streams.stdin.read(MAX_TEXT).strip() if options.words == ("-",) else " ".join(options.words)
-    printer = Printer(options.output, streams, colour=options.colour)
+    printer = Printer(options.output, streams, colour=options.colour, target=Target())
     if not asked:
         from kubectl_plugin.views.term import glossary_page
 

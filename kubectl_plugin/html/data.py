@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_plugin.html.markup import Markup, element
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodKey, PodRisk
@@ -46,8 +47,8 @@ class _Texts:
         return [escape(text) for text in self._places]
 
 
-def data_block(report: ClusterReport) -> Markup:
-    """The element that holds the numbers."""
+def data_block(report: ClusterReport, target: Target) -> Markup:
+    """The element that holds the numbers, and the flags for commands."""
     texts = _Texts()
     rows = {pod.key: row for row, pod in enumerate(report.pods)}
     nodes = _nodes(report.nodes, rows, texts)
@@ -61,6 +62,7 @@ def data_block(report: ClusterReport) -> Markup:
             "classes": [one.value for one in _CLASSES],
             "risks": [RISK_WORDS[risk] for risk in _RISKS],
             "severities": [severity.value for severity in _SEVERITIES],
+            "flags": {command: target.flags(command) for command in ("explain", "node")},
         }
     )
 

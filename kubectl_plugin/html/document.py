@@ -20,6 +20,7 @@ from kubectl_plugin.html.bars import patterns
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodKey
 from kubectl_plugin.views.words import clock
@@ -37,8 +38,14 @@ class Explained(Struct, frozen=True):
     """Of pods to come."""
 
 
-def document(report: ClusterReport, explained: Explained) -> str:
-    """The page as text; the same report gives the same page."""
+def document(report: ClusterReport, explained: Explained, target: Target) -> str:
+    """The page as text; the same report gives the same page.
+
+    Args:
+        report: The cluster.
+        explained: Pages within it.
+        target: Where all of it came from, for the commands in it.
+    """
     style, script = _asset("page.css"), _asset("page.js")
     head = element(
         "head",
@@ -56,7 +63,7 @@ def document(report: ClusterReport, explained: Explained) -> str:
         element("a", "To the summary", href="#summary", class_="skip"),
         patterns(),
         _header(report),
-        element("main", _sections(report, explained), id="main"),
+        element("main", _sections(report, explained, target), id="main"),
         _footer(report),
         element(
             "dialog",
@@ -65,12 +72,15 @@ def document(report: ClusterReport, explained: Explained) -> str:
             id="detail",
             aria_labelledby="detail-title",
         ),
-        [element("template", page_body(page, level=3), id=f"node-{row}") for row, page in _by_row(report, explained)],
         [
-            element("template", page_body(page, level=3), id=f"pod-{row}")
+            element("template", page_body(page, level=3, target=target), id=f"node-{row}")
+            for row, page in _by_row(report, explained)
+        ],
+        [
+            element("template", page_body(page, level=3, target=target), id=f"pod-{row}")
             for row, page in _pods_by_row(report, explained)
         ],
-        data_block(report),
+        data_block(report, target),
         element("script", Markup(script)),
     )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
@@ -110,18 +120,18 @@ def _header(report: ClusterReport) -> Markup:
     )
 
 
-def _sections(report: ClusterReport, explained: Explained) -> Markup:
+def _sections(report: ClusterReport, explained: Explained, target: Target) -> Markup:
     return joined(
         overview.summary(report),
         overview.capacity(report),
-        _manifests(explained),
+        _manifests(explained, target),
         _listing("nodes", "Nodes", "name, zone, taint", overview.nodes(report)),
         _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", overview.troubled(report)),
         overview.zones(report),
         overview.priorities(report),
         overview.budgets(report),
-        overview.partitions(report),
-        overview.unknown(report),
+        overview.partitions(report, target),
+        overview.unknown(report, target),
     )
 
 
@@ -150,11 +160,11 @@ def _listing(anchor: str, title: str, hint: str, static: Child) -> Markup:
     )
 
 
-def _manifests(explained: Explained) -> Markup | None:
+def _manifests(explained: Explained, target: Target) -> Markup | None:
     if not explained.manifests:
         return None
     cards = [
-        element("article", element("h3", page.title), page_body(page, level=4), class_="card")
+        element("article", element("h3", page.title), page_body(page, level=4, target=target), class_="card")
         for page in explained.manifests
     ]
     return element("section", element("h2", "Pods to come"), cards, id="manifests")

@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_plugin.html.bars import resource_bar, share_bar
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body, severity_word
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
 from kubectl_plugin.views.partitions import partitions_pages
@@ -354,8 +355,8 @@ def _unprotected(report: ClusterReport) -> Markup | None:
     )
 
 
-def partitions(report: ClusterReport) -> Markup:
-    """Nodes that do not answer, and what hangs on them."""
+def partitions(report: ClusterReport, target: Target) -> Markup:
+    """Nodes that do not answer, and what hangs on them; the target is for the commands in it."""
     known = report.partitions
     if known is None:
         body: Child = element("p", "Unknown: no heartbeat was read.", class_="note")
@@ -364,7 +365,8 @@ def partitions(report: ClusterReport) -> Markup:
     else:
         pages = partitions_pages(known, wide=False)
         body = [
-            element("article", element("h3", page.title), page_body(page, level=4), class_="card") for page in pages
+            element("article", element("h3", page.title), page_body(page, level=4, target=target), class_="card")
+            for page in pages
         ]
     return element("section", element("h2", "Silent nodes"), body, id="partitions")
 
@@ -403,9 +405,9 @@ def _troubled_cells(pod: PodEntry) -> list[Child]:
     ]
 
 
-def unknown(report: ClusterReport) -> Markup | None:
-    """What could not be read."""
-    lines = list(dict.fromkeys(map(unread_words, report.unread)))
+def unknown(report: ClusterReport, target: Target) -> Markup | None:
+    """What could not be read; the target is for the commands in it."""
+    lines = list(dict.fromkeys(target.said(unread_words(entry)) for entry in report.unread))
     if not lines:
         return None
     return element(

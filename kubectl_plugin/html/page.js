@@ -185,7 +185,7 @@
     }
   }
 
-  const { nodes, pods, texts, classes, risks, severities } = await read();
+  const { nodes, pods, texts, classes, risks, severities, flags } = await read();
   const podName = (row) => `${texts[pods.namespace[row]]}/${pods.name[row]}`;
   const otherPod = (pod) => (typeof pod === "number" ? podName(pod) : known(pod));
   const shortPod = (pod) => {
@@ -218,8 +218,11 @@
     const shown = entries.filter(([, value]) => value !== null && value !== "");
     return make("dl", { class: "facts" }, ...shown.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   }
-  function command(words) {
-    return make("p", {}, "Everything: ", make("code", { class: "command" }, words));
+  // What is pasted has to ask where the page came from; flags that cannot be shown as they are: no command.
+  function commands(plain, name, about) {
+    if (!plain || flags[name] === null) return [];
+    const words = ["kubectl qos", name, about, flags[name], "-o wide"].filter(Boolean).join(" ");
+    return [make("p", {}, "Everything: ", make("code", { class: "command" }, words))];
   }
 
   function openPod(row) {
@@ -241,7 +244,7 @@
         ["Evicted by the kubelet", pods.evicted[row] === null ? "never, or its usage is unknown" : `place ${pods.evicted[row]} of its node`],
         ["Restarts", grouped(pods.restarts[row])],
       ]),
-      ...(pods.plain[row] ? [command(`kubectl qos explain pod/${pods.name[row]} -n ${texts[pods.namespace[row]]}`)] : []),
+      ...commands(pods.plain[row], "explain", `pod/${pods.name[row]} -n ${texts[pods.namespace[row]]}`),
     ]), actions);
   }
 
@@ -261,7 +264,7 @@
       withBar("Memory", nodes.memory[row], memory), make("p", {}, told("Memory", nodes.memory[row], memory)),
       ordered("Whom the kernel kills first, if memory runs out", own, pods.killed, (pod) => `points ${known(pods.points[pod])}, oom_score_adj ${known(pods.adj[pod])}`),
       ordered("Whom the kubelet evicts first", own, pods.evicted, (pod) => `uses ${known(pods.used[pod], memory)}, requests ${memory(pods.memory[pod])}, priority ${grouped(pods.priority[pod])}`),
-      ...(nodes.plain[row] ? [command(`kubectl qos node ${nodes.name[row]} -o wide`)] : []),
+      ...commands(nodes.plain[row], "node", nodes.name[row]),
     ]), actions);
   }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from kubectl_plugin.html.markup import Markup, element
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 
 __all__ = ["page_body", "severity_word"]
@@ -17,25 +19,26 @@ def severity_word(severity: Severity) -> Markup:
     return element("span", _WORDS[severity], class_=f"sign {severity.value}")
 
 
-def page_body(page: Page, *, level: int) -> Markup:
+def page_body(page: Page, *, level: int, target: Target) -> Markup:
     """A page without its title.
 
     Args:
         page: What it says.
         level: Of the headings in it.
+        target: Where the answer came from, for the commands in it.
     """
     first, *rest = page.verdict or ("",)
     return element(
         "div",
         element("p", severity_word(page.severity), " ", element("strong", first), class_="verdict"),
         [element("p", sentence) for sentence in rest],
-        [_table(part, level) if isinstance(part, Table) else _section(part, level) for part in page.parts],
-        _next(page, level),
+        [_table(part, level) if isinstance(part, Table) else _section(part, level, target) for part in page.parts],
+        _next(target.suggestions(page.next_commands), level),
         class_="told",
     )
 
 
-def _section(section: Section, level: int) -> Markup:
+def _section(section: Section, level: int, target: Target) -> Markup:
     lines: list[Markup] = []
     for is_row, group in groupby(section.lines, key=lambda line: isinstance(line, Row)):
         if is_row:
@@ -43,7 +46,7 @@ def _section(section: Section, level: int) -> Markup:
             body = element("tbody", [element("tr", [element("td", cell) for cell in cells]) for cells in rows])
             lines.append(element("table", body, class_="rows", role="presentation"))
         else:
-            lines += [element("p", str(line)) for line in group]
+            lines += [element("p", target.said(line)) for line in group if not isinstance(line, Row)]
     return element("section", element(f"h{level}", section.label), element("div", lines), class_="part-of")
 
 
@@ -68,10 +71,10 @@ def _side(table: Table, place: int) -> str | None:
     return "number" if place in table.right else None
 
 
-def _next(page: Page, level: int) -> Markup | None:
-    if not page.next_commands:
+def _next(lines: Sequence[str], level: int) -> Markup | None:
+    if not lines:
         return None
-    commands = [element("li", element("code", command)) for command in page.next_commands]
+    commands = [element("li", element("code", line)) for line in lines]
     return element(
         "section", element(f"h{level}", "Next"), element("ul", commands, class_="commands"), class_="part-of"
     )

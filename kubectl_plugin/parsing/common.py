@@ -30,7 +30,6 @@ __all__ = [
     "watch_interval",
 ]
 
-_DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
 _TEMPLATES: Final = {
     "jsonpath": "'{.name}'",
     "jsonpath-as-json": "'{.name}'",
@@ -206,8 +205,10 @@ def cluster_options(args: argparse.Namespace, *, can_do_without: bool = False) -
 
 def scheduler_config(args: argparse.Namespace) -> str | None:
     """Where the scheduler's configuration is; the demo cluster has its own."""
+    from kubectl_plugin.options import DEMO_SCHEDULER
+
     given: str | None = args.scheduler_config
-    return given or (_DEMO_SCHEDULER if args.demo else None)
+    return given or (DEMO_SCHEDULER if args.demo else None)
 
 
 def wants_colour(args: argparse.Namespace) -> bool:

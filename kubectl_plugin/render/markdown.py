@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Table
 
@@ -36,8 +37,13 @@ _OPENING: Final = re.compile(r"\d*[-+=#.)]")
 """What a line of a list or a heading begins with."""
 
 
-def render_markdown(page: Page) -> str:
-    """The whole page, ending in a new line. Every text in it is escaped here, and only here."""
+def render_markdown(page: Page, *, target: Target) -> str:
+    """The whole page, ending in a new line. Every text in it is escaped here, and only here.
+
+    Args:
+        page: What it says.
+        target: Where the answer came from, for the commands in it.
+    """
     blocks = [f"### {_text(page.title)}"]
     if page.verdict:
         first, *rest = page.verdict
@@ -47,12 +53,13 @@ def render_markdown(page: Page) -> str:
         if isinstance(part, Table):
             blocks.append(_table(part))
         elif isinstance(previous, Section):
-            blocks[-1] += f"\n{_section(part)}"
+            blocks[-1] += f"\n{_section(part, target)}"
         else:
-            blocks.append(_section(part))
+            blocks.append(_section(part, target))
         previous = part
-    if page.next_commands:
-        blocks.append(_commands(page.next_commands))
+    commands = target.suggestions(page.next_commands)
+    if commands:
+        blocks.append(_commands(commands))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -61,16 +68,18 @@ def markdown_item(text: str) -> str:
     return f"- {_text(text)}"
 
 
-def _section(section: Section) -> str:
-    lines = [_line(line) for line in section.lines if line]
+def _section(section: Section, target: Target) -> str:
+    lines = [_line(line, target) for line in section.lines if line]
     label = f"- **{_text(section.label)}**"
     if len(lines) == 1:
         return f"{label}: {lines[0]}"
     return "\n".join([label, *(f"  - {line}" for line in lines)])
 
 
-def _line(line: str | Row) -> str:
-    return " · ".join(_text(cell) for cell in line.cells if cell) if isinstance(line, Row) else _text(line)
+def _line(line: str | Prose | Row, target: Target) -> str:
+    if isinstance(line, Row):
+        return " · ".join(_text(cell) for cell in line.cells if cell)
+    return _text(target.said(line))
 
 
 def _table(table: Table) -> str:

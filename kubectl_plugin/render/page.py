@@ -6,6 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from kubectl_plugin.render.command import Command, Prose
+
 __all__ = ["Page", "Row", "Section", "Severity", "Table"]
 
 
@@ -27,7 +29,7 @@ class Section(Struct, frozen=True):
     """A label at the left and lines beside it; rows that follow each other share their columns."""
 
     label: str
-    lines: tuple[str | Row, ...]
+    lines: tuple[str | Prose | Row, ...]
 
 
 class Table(Struct, frozen=True):
@@ -47,4 +49,4 @@ class Page(Struct, frozen=True):
     verdict: tuple[str, ...]
     severity: Severity
     parts: tuple[Section | Table, ...] = ()
-    next_commands: tuple[str, ...] = ()
+    next_commands: tuple[Command, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 
@@ -18,13 +19,21 @@ _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
 """The last cell of a row keeps at least this many columns; else it goes below."""
+_UNBROKEN: Final = "\xa0"
+"""A space at which no line ends."""
 _BOLD: Final = "\x1b[1m"
 _RESET: Final = "\x1b[0m"
 _COLOURS: Final = {Severity.FINE: "\x1b[32m", Severity.NOTICE: "\x1b[33m", Severity.TROUBLE: "\x1b[31m"}
 
 
-def render_page(page: Page, *, colour: bool) -> str:
-    """The whole page, ending in a new line. Every text in it is escaped here, and only here."""
+def render_page(page: Page, *, colour: bool, target: Target) -> str:
+    """The whole page, ending in a new line. Every text in it is escaped here, and only here.
+
+    Args:
+        page: What it says.
+        colour: Whether the terminal wants it.
+        target: Where the answer came from, for the commands in it.
+    """
     paint = _Painter(colour=colour)
     lines = [paint.bold(escape(page.title))]
     for number, sentence in enumerate(page.verdict):
@@ -34,12 +43,13 @@ def render_page(page: Page, *, colour: bool) -> str:
     for part in page.parts:
         if not (isinstance(part, Section) and isinstance(previous, Section)):
             lines.append("")
-        lines += _section(part, paint) if isinstance(part, Section) else _table(part, paint)
+        lines += _section(part, paint, target) if isinstance(part, Section) else _table(part, paint)
         previous = part
-    if page.next_commands:
+    commands = target.suggestions(page.next_commands)
+    if commands:
         lines.append("")
         label = "Next"
-        for command in page.next_commands:
+        for command in commands:
             lines.append(f"{label:<{_LABEL}}{escape(command)}")
             label = ""
     return "\n".join(lines) + "\n"
@@ -58,14 +68,14 @@ class _Painter:
         return f"{_COLOURS[severity]}{text}{_RESET}" if self._colour else text
 
 
-def _section(section: Section, paint: _Painter) -> list[str]:
+def _section(section: Section, paint: _Painter, target: Target) -> list[str]:
     body: list[str] = []
     for is_row, group in groupby(section.lines, key=lambda line: isinstance(line, Row)):
         if is_row:
             body += _rows([line.cells for line in group if isinstance(line, Row)], WIDTH - _LABEL)
         else:
             for line in group:
-                body += _wrap(str(line), WIDTH - _LABEL)
+                body += [] if isinstance(line, Row) else _wrap_prose(line, WIDTH - _LABEL, target)
     first, *rest = body or [""]
     label = f"{section.label:<{_LABEL}}"
     return [paint.bold(label) + first, *(" " * _LABEL + line if line else "" for line in rest)]
@@ -113,6 +123,13 @@ def _rows(
 
 def _wrap(text: str, width: int) -> list[str]:
     return _fill(escape(text), width) or [""]
+
+
+def _wrap_prose(text: str | Prose, width: int, target: Target) -> list[str]:
+    """As `_wrap`; a command is not broken."""
+    if isinstance(text, str):
+        return _wrap(text, width)
+    return [line.replace(_UNBROKEN, " ") for line in _wrap(target.said(text, _UNBROKEN), width)]
 
 
 def _fill(text: str, width: int) -> list[str]:

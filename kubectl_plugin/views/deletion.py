@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
@@ -96,22 +97,22 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
     yield f"the object is gone{kept}; processes get {report.plan.sigkill_latest} s more, if the kubelet answers"
 
 
-def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[str]:
+def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     if report.outcome is not Outcome.NOT_CONFIRMED:
         return
     if not all(map(is_plain_name, (report.name, report.namespace, stakes.node.name))):
         return  # A hostile snapshot must not put words into a command that people paste.
-    pod = f"pod/{report.name} -n {report.namespace}"
+    pod, place = f"pod/{report.name}", report.namespace
     if stakes.node.reach in _QUIET:
-        yield f"kubectl qos fence node/{stakes.node.name}   # safer: once the machine is off"
+        yield qos("fence", f"node/{stakes.node.name}", comment="safer: once the machine is off")
     elif stakes.deleted is None:
-        with_grace = "" if report.grace_of_its_own else f" --grace-period={_USUAL_GRACE}"
-        yield f"kubectl qos delete {pod}{with_grace}   # safer: with grace"
-    yield f"kubectl qos explain {pod}"
-    yield f"kubectl qos delete {pod} --grace-period=0 --confirm"
+        grace = () if report.grace_of_its_own else (f"--grace-period={_USUAL_GRACE}",)
+        yield qos("delete", pod, namespace=place, options=grace, changes=True, comment="safer: with grace")
+    yield qos("explain", pod, namespace=place)
+    yield qos("delete", pod, namespace=place, options=("--grace-period=0", "--confirm"), changes=True)
 
 
-def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str]:
+def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str | Prose]:
     """What has been done when a deletion did not come to its end, and how to go on.
 
     Args:
@@ -120,15 +121,17 @@ def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterat
         sure: Whether the last request was answered.
     """
     told = {step.kind: step for step in steps}
-    named, place = f"pod/{pod.name}", f"-n {pod.namespace}"
+    named, place = f"pod/{pod.name}", pod.namespace
     if StepKind.DELETED in told:
         yield f"{named} is deleted, and goes without further help once its processes are known to have stopped."
         if StepKind.NODE_SILENT in told:
-            yield f"Once its machine is off for certain: kubectl qos fence node/{told[StepKind.NODE_SILENT].detail}"
-        yield f"To look: kubectl qos explain {named} {place}"
+            fence = qos("fence", f"node/{told[StepKind.NODE_SILENT].detail}")
+            yield Prose((Hint(fence, "Once its machine is off for certain: "),))
+        yield Prose((Hint(qos("explain", named, namespace=place), "To look: "),))
     elif StepKind.DELETING in told and not sure:
         yield f"Whether {named} was deleted is not known: there was no answer. Nothing else was changed."
-        yield f"To look: kubectl get {named} {place}; the same command goes on from there."
+        yield Prose((Hint(kubectl("get", named, namespace=place), "To look: "),))
+        yield "The same command goes on from there."
     elif StepKind.CONFIRMED in told:
         yield f"{named} carries the confirmation {CONFIRMATION}, and is not deleted."
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import Outcome, StepKind
@@ -12,6 +13,7 @@ from kubectl_plugin.views.partitions import budgets_section, by_itself, pods_tab
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.steps import TAINT_TEXT
+from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
 from podrules.cluster.access import Access
 from podrules.fencing import FenceState
@@ -81,26 +83,46 @@ def _goes(report: FenceReport) -> Iterator[str]:
         yield f"staying, for they tolerate the taint: {listed(left.staying, most=_MOST_NAMED)}"
 
 
-def _denied(access: Access) -> str:
+def _denied(access: Access) -> Prose:
     named = f" {access.name}" if access.name else ""
-    return f"{access.verb} {access.resource}{named} (kubectl auth can-i {access.verb} {access.resource})"
+    return Prose(
+        (f"{access.verb} {access.resource}{named}", Hint(can_i(access.verb, access.resource, None), " (", ")"))
+    )
 
 
-def _next_commands(report: FenceReport, fence_command: str) -> Iterator[str]:
+def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]:
     if not is_plain_name(report.name):
         return  # A hostile snapshot must not put words into a command that people paste.
     node = f"node/{report.name}"
     match report.state:
         case FenceState.ANSWERS:
-            yield f"kubectl drain {report.name} --ignore-daemonsets   # to empty it"
+            yield kubectl("drain", report.name, options=("--ignore-daemonsets",), changes=True, comment="to empty it")
         case FenceState.BACK:
-            yield f"kubectl qos unfence {node} --confirm"
+            yield qos("unfence", node, options=("--confirm",), changes=True)
         case FenceState.TOO_EARLY | FenceState.FENCED:
-            yield f"kubectl qos fence {node}   # again, in a minute"
+            yield qos("fence", node, comment="again, in a minute")
         case _ if report.outcome is Outcome.NOT_CONFIRMED:
             if fence_command:
-                yield f"kubectl qos fence {node} --confirm   # runs the fence command"
-            yield f"kubectl qos fence {node} --confirm-powered-off   # once you know that it is off"
+                yield _with_fence_command(node, fence_command)
+            yield qos(
+                "fence",
+                node,
+                options=("--confirm-powered-off",),
+                changes=True,
+                comment="once you know that it is off",
+            )
+
+
+def _with_fence_command(node: str, fence_command: str) -> Command:
+    """It is repeated as it was given: by the flag, for its variable may not be set where this is pasted."""
+    return qos(
+        "fence",
+        node,
+        options=("--confirm",),
+        typed=(("--fence-command", fence_command),),
+        changes=True,
+        comment="runs the fence command",
+    )
 
 
 def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
@@ -111,7 +133,7 @@ def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
         verdict=tuple(_unfence_verdict(report, now)),
         severity=Severity.NOTICE if fenced else Severity.FINE,
         parts=(),
-        next_commands=(f"kubectl qos unfence node/{report.name} --confirm",)
+        next_commands=(qos("unfence", f"node/{report.name}", options=("--confirm",), changes=True),)
         if fenced and is_plain_name(report.name)
         else (),
     )
@@ -132,7 +154,7 @@ def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]
             yield "Nothing to do: it is not declared out of service."
 
 
-def state_words(report: FenceReport, *, sure: bool) -> Iterator[str]:
+def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
     """What has been done when it did not come to its end, and how to go on.
 
     Args:
@@ -140,15 +162,19 @@ def state_words(report: FenceReport, *, sure: bool) -> Iterator[str]:
         sure: Whether the last request was answered.
     """
     told = {step.kind for step in report.steps}
-    node, undo = f"node/{report.name}", f"kubectl qos unfence node/{report.name} --confirm"
+    node = f"node/{report.name}"
+    undo = qos("unfence", node, options=("--confirm",), changes=True)
     if told & {StepKind.TAINTED, StepKind.GOING_ON}:
         yield f"{node} is declared out of service; pods and volumes go without further help."
-        yield f"To go on: kubectl qos fence {node}. To undo, as far as nothing has gone yet: {undo}"
+        yield Prose((Hint(qos("fence", node), "To go on: "),))
+        yield Prose((Hint(undo, "To undo, as far as nothing has gone yet: "),))
     elif StepKind.UNTAINTED in told:
         yield f"{node} is taken back."
     elif told & {StepKind.TAINTING, StepKind.UNTAINTING} and not sure:
         yield f"Whether the taint of {node} was changed is not known: there was no answer. Nothing else was changed."
-        yield f"To look: kubectl qos partitions. The same command goes on from where it is; {undo} undoes it."
+        yield Prose((Hint(qos("partitions"), "To look: "),))
+        yield "The same command goes on from where it is."
+        yield Prose((Hint(undo, "To undo it: "),))
     elif StepKind.FENCE_COMMAND_DONE in told:
         yield f"The fence command has run; {node} is not declared out of service. The same command runs both again."
     elif StepKind.FENCE_COMMAND in told:

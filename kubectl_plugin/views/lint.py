@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.views.lint_words import WORDS, RuleWords
@@ -44,7 +45,7 @@ def lint_page(report: LintReport, severity: Level) -> Page:
         verdict=tuple(_verdict(report, severity)),
         severity=Severity.TROUBLE if report.unreadable else Severity.FINE if worst is None else _SEVERITIES[worst],
         parts=(*_unread(report), *map(_section, shown), *_unknown_ignores(report)),
-        next_commands=tuple(f"kubectl qos why {_argument(term)}" for term in list(terms)[:_TERMS]),
+        next_commands=tuple(qos("why", term) for term in list(terms)[:_TERMS]),
     )
 
 
@@ -85,7 +86,3 @@ def _unknown_ignores(report: LintReport) -> Iterator[Section]:
     for entry in report.unknown_ignores:
         said = f"There is no rule {entry.rule}." if entry.rule else "It names no rule."
         yield Section("ignore", (f"{entry.file}:{entry.line}", said))
-
-
-def _argument(term: str) -> str:
-    return f'"{term}"' if " " in term or "(" in term else term

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.views.pod import unread_section
@@ -60,10 +61,10 @@ def _full(report: NodeReport) -> list[str]:
     return [] if report.pods is None else [entry.name for entry in _offered(report) if entry.full]
 
 
-def _next_commands(report: NodeReport) -> Iterator[str]:
+def _next_commands(report: NodeReport) -> Iterator[Command]:
     if is_plain_name(report.name):
-        yield f"kubectl qos node {report.name}"
-    yield f"kubectl get pods -A --field-selector spec.nodeName={report.name}"
+        yield qos("node", report.name)
+        yield kubectl("get", "pods", "-A", options=("--field-selector", f"spec.nodeName={report.name}"))
 
 
 def _verdict(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.node_pressure import (
     EvictionOrderReport,
@@ -386,16 +387,17 @@ def _permission(report: NodePressureReport) -> Iterator[str]:
         )
 
 
-def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Command]:
     if not is_plain_name(report.name):
         return
     order = report.oom_of(OOMScope.GLOBAL)
     first = order.places[0] if order is not None and order.places else None
     if first is not None and first.pod and is_plain_name(first.pod) and is_plain_name(first.namespace):
-        yield f"kubectl qos explain pod/{first.pod} -n {first.namespace}"
+        yield qos("explain", f"pod/{first.pod}", namespace=first.namespace)
     if not wide:
-        yield f"kubectl qos node {report.name} -o wide"
-    yield f"kubectl get events -A --field-selector involvedObject.kind=Node,involvedObject.name={report.name}"
+        yield qos("node", report.name, options=("-o", "wide"))
+    about = f"involvedObject.kind=Node,involvedObject.name={report.name}"
+    yield kubectl("get", "events", "-A", options=("--field-selector", about))
 
 
 def _amount(text: str, signal: Signal) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.views.pod import unread_section
@@ -220,19 +221,19 @@ def _blocked(block: Block, pod: PodDown) -> str:
     return f"its volume {block.claim} stays attached here"
 
 
-def _next_commands(node: NodeDown) -> Iterator[str]:
+def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
     if not is_plain_name(name):
         return  # A hostile snapshot must not put words into a command that people paste.
     match node.reach.reach:
         case Reach.OUT_OF_SERVICE if node.ready != "True" and node.pods:
-            yield f"kubectl qos fence node/{name}   # goes on where it was"
+            yield qos("fence", f"node/{name}", comment="goes on where it was")
         case Reach.OUT_OF_SERVICE:
-            yield f"kubectl qos unfence node/{name}   # once the machine is back"
+            yield qos("unfence", f"node/{name}", comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS:
-            yield "kubectl qos partitions   # in a minute"
+            yield qos("partitions", comment="in a minute")
         case _:
-            yield f"kubectl qos fence node/{name}   # what would go; changes nothing"
+            yield qos("fence", f"node/{name}", comment="what would go; changes nothing")
     worst = next(iter(node.pods), None)
     if worst is not None and is_plain_name(worst.name) and is_plain_name(worst.namespace):
-        yield f"kubectl qos explain pod/{worst.name} -n {worst.namespace}"
+        yield qos("explain", f"pod/{worst.name}", namespace=worst.namespace)

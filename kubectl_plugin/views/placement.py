@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.changes import cheapest_ways, remedy_words
@@ -61,7 +62,7 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
         yield _spread_table(placement)
 
 
-def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wide: bool) -> Iterator[str]:
+def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wide: bool) -> Iterator[str | Prose]:
     match placement.outcome:
         case Outcome.HELD:
             yield f"the scheduler does not look at it: {placement.reason}"
@@ -96,7 +97,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         yield f"verified on 1.36 only: this server is {report.server_version}"
 
 
-def _unknown(report: PodReport, placement: Placement) -> Iterator[str]:
+def _unknown(report: PodReport, placement: Placement) -> Iterator[str | Prose]:
     yield f"unknown: {placement.reason}"
     for entry in report.placement_unread:
         yield unread_words(entry)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.pod import ContainerCgroup, PodReport
+from kubectl_plugin.reports.pod import ContainerCgroup, NodeFacts, PodReport
 from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
@@ -228,20 +229,25 @@ def _owner_section(report: PodReport) -> Section:
     return Section("Owner", (chain,) if chain else ())
 
 
-def _next_commands(report: PodReport, *, wide: bool) -> Iterator[str]:
+def _next_commands(report: PodReport, *, wide: bool) -> Iterator[Command]:
     status = report.status
     names = (report.name, report.namespace, *(owner.name for owner in report.owners))
     if not all(map(is_plain_name, names)):
         return  # A hostile snapshot must not put words into a command that people paste.
-    namespace = f" -n {report.namespace}" if report.namespace else ""
     if status is None:
         return
     if status.node is not None:
-        yield f"kubectl qos explain node/{status.node.name}"
+        if _is_there(report, status.node):
+            yield qos("explain", f"node/{status.node.name}")
     elif status.unschedulable:
-        yield f"kubectl describe pod {report.name}{namespace}"
+        yield kubectl("describe", "pod", report.name, namespace=report.namespace)
     top = report.owners[-1] if report.owners else None
     if top is not None and top.kind in {"Deployment", "StatefulSet", "DaemonSet"}:
-        yield f"kubectl qos explain {top.kind.lower()}/{top.name}{namespace}"
+        yield qos("explain", f"{top.kind.lower()}/{top.name}", namespace=report.namespace)
     if not wide:
-        yield f"kubectl qos explain pod/{report.name}{namespace} -o wide"
+        yield qos("explain", f"pod/{report.name}", namespace=report.namespace, options=("-o", "wide"))
+
+
+def _is_there(report: PodReport, node: NodeFacts) -> bool:
+    """Whether the pod's Node could be read: of one that is gone there is nothing to ask."""
+    return node.ready is not None or bool(report.resources.node_allocatable)

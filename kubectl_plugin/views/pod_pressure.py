@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_pressure import (
@@ -40,12 +41,12 @@ _ASSUMED: Final = {
 
 def pressure_section(report: PodReport, *, wide: bool) -> Section:
     """Its place in both orders; ``wide`` adds those of all pods' cgroup, of disks and process ids."""
-    lines = [line for entry in _distinct(report.pressure) for line in _lines(entry, wide=wide)]
+    lines: list[str | Prose] = [line for entry in _distinct(report.pressure) for line in _lines(entry, wide=wide)]
     if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
         lines.append("a container has no memory limit: by using more it may come to be the first")
     if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
         lines.append("by working sets of the metrics API, which hold file cache too")
-    lines += [f"not known: {unread_words(entry)}" for entry in report.pressure_unread]
+    lines += [unread_words(entry, "not known: ") for entry in report.pressure_unread]
     return Section("Pressure", tuple(lines))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -13,7 +12,7 @@ from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import counted, is_plain_name, memory
+from kubectl_plugin.views.words import counted, memory
 from podrules.allocation import is_full
 from podrules.budget_risk import BudgetRisk, BudgetStanding
 from podrules.partitions import Risk
@@ -284,10 +283,11 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
     worst = max((one.severity for one in found), key=list(Severity).index, default=Severity.FINE)
     return Page(
         title=f"{path}, of {report.source}",
-        verdict=(f"Written, {memory(size)}B: {nodes} and {pods}, {told}.", headline(report, found)),
+        verdict=(
+            f"Written, {memory(size)}B: {nodes} and {pods}, {told}.",
+            headline(report, found),
+            "Open it in a browser: it loads nothing from elsewhere.",
+        ),
         severity=worst,
         parts=(missing,) if missing.lines else (),
-        next_commands=(f"open {shlex.quote(path)} in a browser; it loads nothing from elsewhere",)
-        if is_plain_name(path.replace("/", "").replace("_", "").lower())
-        else (),
     )

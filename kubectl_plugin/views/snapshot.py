@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.snapshot import SnapshotReport
 from kubectl_plugin.views.words import clock, listed, memory
@@ -22,7 +22,7 @@ def snapshot_page(report: SnapshotReport) -> Page:
         verdict=tuple(_verdict(report)),
         severity=Severity.FINE if _is_whole(report) else Severity.NOTICE,
         parts=tuple(_parts(report)),
-        next_commands=(f"kubectl qos explain pod/NAME -n NAMESPACE --snapshot {shlex.quote(report.path)}",),
+        next_commands=(qos("explain", "pods", comment="or pod/NAME, with -n NAMESPACE"),),
     )
 
 

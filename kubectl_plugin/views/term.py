@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.render.command import as_typed, qos
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.term import ExplainedText, TermReport
@@ -27,7 +28,7 @@ def term_pages(report: TermReport) -> Iterator[Page]:
             verdict=(entry.means,),
             severity=Severity.FINE,
             parts=tuple(_parts(entry)),
-            next_commands=entry.commands,
+            next_commands=tuple(map(as_typed, entry.commands)),
         )
 
 
@@ -41,7 +42,7 @@ def glossary_page() -> Page:
         parts=tuple(
             Section(topic.value, ("", *(entry.name for entry in entries))) for topic, entries in CATALOGUE.items()
         ),
-        next_commands=('kubectl qos why "Insufficient memory"',),
+        next_commands=(qos("why", "Insufficient memory"),),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.timeline_bar import bar_table
@@ -362,10 +363,9 @@ _NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
 }
 
 
-def _next_commands(report: PodReport, told: PodTimeline) -> Iterator[str]:
+def _next_commands(report: PodReport, told: PodTimeline) -> Iterator[Command]:
     if report.status is None or not all(map(is_plain_name, (report.name, report.namespace))):
         return
-    flag = f" -n {report.namespace}" if report.namespace else ""
     if told.silent:
-        yield "kubectl qos partitions"
-    yield f"kubectl qos explain pod/{report.name}{flag}"
+        yield qos("partitions")
+    yield qos("explain", f"pod/{report.name}", namespace=report.namespace)

@@ -77,7 +77,7 @@ def listed(items: Sequence[str], most: int | None = None) -> str:
 
 def is_plain_name(name: str) -> bool:
     """Whether a name is one that the API server would accept, or empty: safe in a command to paste."""
-    return re.fullmatch(r"[a-z0-9.-]*", name, re.ASCII) is not None
+    return re.fullmatch(r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)?", name, re.ASCII) is not None
 
 
 def ordinal(number: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.pod import pod_page, unread_section
 from kubectl_plugin.views.skew_words import domain_words, skew_words
+from kubectl_plugin.views.words import is_plain_name
 from podrules.skew import ConstraintSkew
 
 __all__ = ["workload_page", "workload_title"]
@@ -37,13 +39,12 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         parts.append(Section("Pods", ("none now",)))
     if report.unread:
         parts.append(unread_section(report.unread))
-    flag = f" -n {report.namespace}" if report.namespace else ""
     return Page(
         title=workload_title(report),
         verdict=template.verdict,
         severity=template.severity,
         parts=tuple(parts),
-        next_commands=(f"kubectl qos explain pod/{report.pods[0].name}{flag}",) if report.pods else (),
+        next_commands=tuple(_next_commands(report)),
     )
 
 
@@ -56,6 +57,12 @@ def _spread_now(report: WorkloadReport) -> Iterator[Section]:
 def _skew_line(one: ConstraintSkew) -> str:
     stays = "; nothing moves running pods" if one.exceeded else ""
     return f"{skew_words(one)}{stays}: {domain_words(one)}"
+
+
+def _next_commands(report: WorkloadReport) -> Iterator[Command]:
+    first = next(iter(report.pods or ()), None)
+    if first is not None and is_plain_name(first.name) and is_plain_name(report.namespace):
+        yield qos("explain", f"pod/{first.name}", namespace=report.namespace)
 
 
 def workload_title(report: WorkloadReport) -> str:

@@ -27,6 +27,18 @@ __all__ = [
 class ClusterError(Exception):
     """Something could not be read. The message is for the user: what, and the remedy."""
 
+    def __init__(self, message: str, *, remedy: tuple[str, ...] = ()) -> None:
+        """Take it in parts.
+
+        Args:
+            message: What, and what helps.
+            remedy: A command that helps. Whoever knows how the cluster was chosen names it with the flags for that;
+                ``str`` gives it without.
+        """
+        super().__init__(f"{message}; try `{' '.join(remedy)}`" if remedy else message)
+        self.message = message
+        self.remedy = remedy
+
 
 class UsageError(ClusterError):
     """The command line asks for something that cannot be done."""
@@ -68,7 +80,9 @@ class NotCaptured(ManifestError):
 
     def __init__(self, kind: Kind[Any], source: str, reason: str) -> None:
         because = f": {reason}" if reason else ""
-        super().__init__(f"{kind.rbac_name} are not in {source}{because}; capture it anew with `kubectl qos snapshot`")
+        super().__init__(
+            f"{kind.rbac_name} are not in {source}{because}; capture that cluster anew (kubectl qos snapshot)"
+        )
 
 
 class Forbidden(ClusterError):

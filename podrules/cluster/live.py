@@ -233,7 +233,9 @@ class LiveSource:
         if status == 404:
             raise NotServed(kind)
         if status == 401:
-            raise Unreachable(f"the API server does not accept your credentials: {message}; try `kubectl auth whoami`")
+            raise Unreachable(
+                f"the API server does not accept your credentials: {message}", remedy=("kubectl", "auth", "whoami")
+            )
         if status in {500, 502} and not body.lstrip().startswith(b"{"):
             # kubectl proxy reports its own failures as plain text.
             raise Unreachable(f"the API server cannot be reached: {message}")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from kubectl_plugin.render.command import Target, qos
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.markdown import markdown_item, render_markdown
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
@@ -60,7 +61,7 @@ def _page(text: str) -> Page:
             Section("Two", (text, Row((text, "", text)))),
             Table(text, (text, "right"), ((text, text), (text, "1")), right=frozenset({1})),
         ),
-        next_commands=(f"kubectl qos explain {text}",),
+        next_commands=(qos("why", text),),
     )
 
 
@@ -70,7 +71,7 @@ def _texts(rendered: str, tag: str) -> list[str]:
 
 
 def _hold(text: str) -> None:
-    rendered = PARSER.render(render_markdown(_page(text)))
+    rendered = PARSER.render(render_markdown(_page(text), target=Target()))
     # Tags are ours alone; the comment is what keeps a mention from being one.
     tags = set(re.findall(r"</?([a-z0-9]+)", rendered))
     assert tags <= {"h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
@@ -78,8 +79,10 @@ def _hold(text: str) -> None:
     assert [" ".join(cell.split()) for cell in _texts(rendered, "td")] == [seen, seen, seen, "1"]
     assert [" ".join(cell.split()) for cell in _texts(rendered, "th")] == [seen, "right"]
     assert [" ".join(title.split()) for title in _texts(rendered, "h3")] == [seen]
-    assert rendered.count("<pre>") == 1
-    assert " ".join(_texts(rendered, "code")[0].split()) == f"kubectl qos explain {seen}".strip()
+    # A command that cannot be shown as it is to be pasted is not shown.
+    pasted = Target().line(qos("why", text))
+    assert [code.rstrip("\n") for code in _texts(rendered, "code")] == ([] if pasted is None else [pasted])
+    assert (pasted is None) == (escape(text) != text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -110,10 +113,10 @@ def test_K_a_page_reads_well() -> None:
             Section("Stops", ("at once", Row(("app", "SIGTERM at once; SIGKILL by 30 s")))),
             Table("Placement", ("nodes", "reason"), (("9", "Insufficient memory"),), right=frozenset({0})),
         ),
-        next_commands=("kubectl qos explain node/a",),
+        next_commands=(qos("explain", "node/a"),),
     )
     assert (
-        render_markdown(page)
+        render_markdown(page, target=Target())
         == """\
 ### pod/web in namespace shop
 

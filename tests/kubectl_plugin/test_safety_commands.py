@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.reports.steps import Step, StepKind
 from kubectl_plugin.views.deletion import state_words
@@ -218,7 +219,7 @@ def _steps(*kinds: StepKind) -> list[Step]:
 )
 def test_F2_where_a_deletion_stands(kinds: Sequence[StepKind], sure: bool, said: str) -> None:
     lines = state_words(ObjectMeta(name="db-1", namespace="shop"), _steps(*kinds), sure=sure)
-    assert said in " ".join(lines)
+    assert said in " ".join(map(Target().said, lines))
 
 
 @pytest.mark.parametrize("kind", StepKind)

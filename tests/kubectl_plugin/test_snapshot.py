@@ -67,7 +67,7 @@ def test_what_is_in_it_is_told(demo: Path, anonymous: Path) -> None:
     assert re.search(r"Captured 12 nodes and 126 pods and 18 other kinds in [0-9.]+KiB\.", said)
     assert "There are no replicationcontrollers, limitranges" in said
     assert "configmaps: none was named with --scheduler-config" in said
-    assert f"--snapshot {demo.with_name('again.qos')}" in said
+    assert f"--snapshot={demo.with_name('again.qos')}" in said
     said = " ".join(run("snapshot", "--snapshot", str(anonymous), "-o", str(demo.with_name("third.qos"))).out.split())
     assert "events: not in the snapshot it is made of" in said
 

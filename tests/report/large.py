@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from kubectl_plugin.html.document import Explained, document
+from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster import ClusterFacts, cluster_report
 from podrules.cluster.node_usage import ReadUsage
 from podrules.features import REFERENCE
@@ -112,7 +113,7 @@ def _main(nodes: int, pods: int, path: Path) -> None:
 
     facts = large_facts(Size(nodes, pods))
     before = time.process_time()
-    text = document(cluster_report(facts), Explained())
+    text = document(cluster_report(facts), Explained(), Target())
     made = time.process_time() - before
     path.write_text(text, encoding="utf-8")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
