@@ -17,6 +17,7 @@ import zlib
 from binascii import crc32
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
@@ -92,6 +93,7 @@ def shape_of(model: type[Struct]) -> str:
     return f"{crc32(_shape(model).encode()):08x}"
 
 
+@cache
 def _shape(annotation: Any) -> str:
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         inside = ",".join(f"{entry.encode_name}:{_shape(entry.type)}" for entry in fields(annotation))

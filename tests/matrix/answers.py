@@ -1,0 +1,296 @@
+"""What each command says of a cluster and of every pod in it, and how long that took.
+
+Commands run in this process on a snapshot's file, or on a plain List: their words are parsed once a cluster and
+namespace, and the target is put into the options, for argparse takes longer than an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import time
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from kubectl_plugin.cli import source_of
+from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.options import ClusterOptions, Streams
+from kubectl_plugin.parsing import parse
+from podrules.cluster.errors import ClusterError
+from podrules.cluster.memory import MemorySource
+from podrules.cluster.source import Source
+from tests.controlplane.client import Object
+from tests.matrix.clusters import NAMESPACES, NOW, Cluster, key_of
+from tests.webhook.clusters import make_cluster
+from tests.webhook.reviews import delete_review
+from webhook.handlers import validate
+from webhook.response import encode_answer
+from webhook.review import decode_review
+
+__all__ = ["ClusterTold", "PodTold", "Said", "answers"]
+
+_SEVERITIES: Final = {"32": "fine", "33": "notice", "31": "trouble"}
+_COLOUR: Final = re.compile(r"\x1b\[(0|1|3[123])m")
+RAISED: Final = -1
+"""In place of an exit code: the command did not come to its end."""
+
+
+class Said(NamedTuple):
+    """What one command printed."""
+
+    code: int
+    out: str
+    """Without colour."""
+    err: str
+    severity: str = ""
+    """``fine notice trouble``: the colour of the first sentence."""
+
+    @property
+    def flat(self) -> str:
+        """The text without its lines' ends."""
+        return " ".join(self.out.split())
+
+    @property
+    def verdict(self) -> str:
+        """The sentences under the title, in one line."""
+        return " ".join(self.out.partition("\n\n")[0].partition("\n")[2].split())
+
+
+class PodTold(NamedTuple):
+    """All that is said of one pod."""
+
+    pod: Object
+    explain: Said
+    explained: Mapping[str, Any]
+    timeline: Said
+    timed: Mapping[str, Any]
+    """The ``timeline`` of the explanation."""
+    delete: Said
+    """Without grace, and without a confirmation."""
+    deletion: Mapping[str, Any]
+    """Empty where nothing is at stake, so that the command goes on to the cluster that there is not."""
+    webhook: tuple[str, ...]
+    """Warnings of the same deletion."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return key_of(self.pod)
+
+    @property
+    def id(self) -> str:
+        """To find it by."""
+        uid: str = self.pod["metadata"]["uid"]
+        return uid
+
+
+class ClusterTold(NamedTuple):
+    """All that is said of one cluster."""
+
+    cluster: Cluster
+    file: str
+    """Of the snapshot."""
+    pods: Sequence[PodTold]
+    nodes: Mapping[str, Mapping[str, Any]]
+    """``node -o json``."""
+    promised: Mapping[str, Mapping[str, Any]]
+    """``explain node/… -o json``."""
+    words: Mapping[str, Said]
+    """In words: ``node NAME``, ``explain NAME``, ``partitions``, ``lint``, ``report``."""
+    down: Mapping[str, Any]
+    """``partitions -o json``."""
+    lint: Mapping[str, Any]
+    report: Mapping[str, Any]
+    """The numbers in the page of ``report -A``."""
+    page: str
+
+
+class Asker:
+    """Runs commands on one file."""
+
+    def __init__(self, file: str) -> None:
+        """Open nothing yet."""
+        self._file = file
+        self._sources: dict[str, Source] = {}
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        """Keep sources open."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self._open.close()
+
+    def __call__(self, *words: str, target: str = "", namespace: str = NAMESPACES[0]) -> Said:
+        """Run a command; ``target`` is what it is about."""
+        options = _options(words, bool(target))
+        cluster = options.cluster._replace(snapshot=self._file, namespace=namespace)
+        options = options._replace(colour=True, cluster=cluster)
+        if target:
+            options = options._replace(**{"nodes" if words[0] == "node" else "targets": (target,)})
+        return _run(words[0], options, self._source(cluster))
+
+    def _source(self, cluster: ClusterOptions) -> Source:
+        namespace = cluster.namespace or ""
+        if namespace not in self._sources:
+            self._sources[namespace] = self._open.enter_context(source_of(cluster, io.StringIO()))
+        return self._sources[namespace]
+
+
+@cache
+def _options(words: tuple[str, ...], about: bool) -> Any:
+    return parse([words[0], *(["pod/x"] if about else []), *words[1:], "--snapshot", "x"]).options
+
+
+def _run(command: str, options: Any, source: Source) -> Said:
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        code = import_module(f"kubectl_plugin.commands.{command}").run(
+            options, source, Streams(io.StringIO(), out, err)
+        )
+    except ClusterError as error:
+        code = tell(error, err)
+    except Exception:  # noqa: BLE001  # whatever it is, a person would see it
+        code = RAISED
+        err.write(traceback.format_exc())
+    text = out.getvalue()
+    colours = [found for found in _COLOUR.findall(text) if found in _SEVERITIES]
+    return Said(code, _COLOUR.sub("", text), err.getvalue(), _SEVERITIES[colours[0]] if colours else "")
+
+
+def answers(clusters: Iterable[Cluster], folder: Path) -> tuple[list[ClusterTold], float]:
+    """Ask everything about every cluster, and tell the CPU time that it took, in seconds.
+
+    Args:
+        clusters: Them.
+        folder: For the snapshots' files.
+    """
+    begun = time.process_time()
+    told = [_answer(cluster, folder) for cluster in clusters]
+    return told, time.process_time() - begun
+
+
+def _answer(cluster: Cluster, folder: Path) -> ClusterTold:
+    file = _written(cluster, folder)
+    names = [node["metadata"]["name"] for node in cluster.of("Node")]
+    manifests = folder / f"pods-{cluster.seed}.json"
+    manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(cluster)}))
+    with Asker(file) as ask:
+        page = ask("report", "-A", "-o", "-")
+        return ClusterTold(
+            cluster=cluster,
+            file=file,
+            pods=[_of_pod(ask, cluster, pod) for pod in cluster.of("Pod")],
+            nodes={name: _data(ask("node", "-o", "json", target=name)) for name in names},
+            promised={name: _data(ask("explain", "-o", "json", target=f"node/{name}")) for name in names},
+            words={
+                **{f"node {name}": ask("node", target=name) for name in names},
+                **{f"explain {name}": ask("explain", target=f"node/{name}") for name in names},
+                "partitions": ask("partitions"),
+                "report": page._replace(out=""),
+                "lint": _lint(manifests),
+            },
+            down=_data(ask("partitions", "-o", "json")),
+            lint=_data(_lint(manifests, "-o", "json")),
+            report=_numbers(page.out),
+            page=page.out,
+        )
+
+
+def _written(cluster: Cluster, folder: Path) -> str:
+    """The cluster as a file: a snapshot, or a List that does not tell when it was so."""
+    file = folder / f"cluster-{cluster.seed}.{'json' if cluster.is_list else 'snapshot'}"
+    if cluster.is_list:
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster.objects)}))
+        return str(file)
+    source = MemorySource(cluster.objects, description="the cluster", now=NOW, git_version="v1.36.3")
+    said = _run("snapshot", parse(["snapshot", "-o", str(file)]).options, source)
+    assert said.code == 0, said
+    return str(file)
+
+
+def _manifests(cluster: Cluster) -> list[Object]:
+    """Pods and their workloads as their authors wrote them: without what the API server and the kubelet added."""
+    kinds = {"Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "PersistentVolumeClaim"}
+    return [
+        {part: value for part, value in entry.items() if part != "status"}
+        for entry in cluster.objects
+        if entry["kind"] in kinds
+    ]
+
+
+def _lint(file: Path, *words: str) -> Said:
+    options: Any = parse(["lint", "-f", str(file), *words]).options
+    return _run("lint", options._replace(colour=True), MemorySource((), description="no cluster"))
+
+
+def _of_pod(ask: Asker, cluster: Cluster, pod: Object) -> PodTold:
+    namespace, name = key_of(pod)
+    target = f"pod/{name}"
+
+    def about(*words: str) -> Said:
+        return ask(*words, target=target, namespace=namespace)
+
+    deletion = _data(about("delete", "--grace-period=0", "-o", "json"))
+    explained, timed = _data(about("explain", "-o", "json")), _data(about("explain", "--timeline=all", "-o", "json"))
+    return PodTold(
+        pod=pod,
+        explain=about("explain"),
+        explained=explained,
+        timeline=about("explain", "--timeline=all"),
+        timed=timed.get("timeline") or {},
+        delete=about("delete", "--grace-period=0"),
+        deletion=deletion if deletion.get("stakes") else {},
+        webhook=_warned(cluster, pod),
+    )
+
+
+_WEBHOOKS: Final[dict[int, Any]] = {}
+
+
+def _warned(cluster: Cluster, pod: Object) -> tuple[str, ...]:
+    if cluster.seed not in _WEBHOOKS:
+        _WEBHOOKS.clear()
+        _WEBHOOKS[cluster.seed] = make_cluster(cluster.objects, now=NOW)
+    request = decode_review(delete_review(pod))
+    reply = json.loads(encode_answer(request.uid, validate(request, _WEBHOOKS[cluster.seed])))
+    return tuple(reply["response"].get("warnings", ()))
+
+
+def _data(said: Said) -> Mapping[str, Any]:
+    return json.loads(said.out) if said.out else {}
+
+
+class _Blocks(HTMLParser):
+    """Finds the block of numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._within = False
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        self._within = tag == "script" and ("id", "data") in attrs
+
+    def handle_data(self, data: str) -> None:
+        if self._within:
+            self.text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "script":
+            self._within = False
+
+
+def _numbers(page: str) -> Mapping[str, Any]:
+    start = page.find('id="data"')
+    parser = _Blocks()
+    parser.feed(page[page.rfind("<", 0, start) :])
+    return json.loads(parser.text) if parser.text else {}

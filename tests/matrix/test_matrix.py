@@ -1,0 +1,83 @@
+"""Answers about the same pod never contradict each other, nor its objects: over 2,000 pods of 50 clusters.
+
+What is asked for once is kept for all tests of this file; each invariant is a test.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+
+from tests.matrix import about_clusters, about_pods
+from tests.matrix.answers import ClusterTold, PodTold, answers
+from tests.matrix.clusters import CLUSTERS, PODS_EACH, clusters
+from tests.matrix.oracle import Truth
+
+_MOST_SHOWN = 12
+
+Truths = Mapping[tuple[str, str], Truth]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Sequence[ClusterTold]:
+    """What every command says."""
+    found, seconds = answers(clusters(), tmp_path_factory.mktemp("matrix"))
+    print(f"{sum(len(one.pods) for one in found)} pods of {len(found)} clusters: {seconds:.1f} s of CPU")
+    return found
+
+
+@pytest.fixture(scope="module")
+def truths(told: Sequence[ClusterTold]) -> Sequence[Truths]:
+    """What the objects tell of each pod."""
+    return [{pod.key: Truth(one.cluster, pod.pod) for pod in one.pods} for one in told]
+
+
+def test_the_matrix_holds_every_state(told: Sequence[ClusterTold], truths: Sequence[Truths]) -> None:
+    every = [truth for of_cluster in truths for truth in of_cluster.values()]
+
+    assert len(told) == CLUSTERS
+    assert len(every) == CLUSTERS * PODS_EACH
+    for axis, least in (
+        (lambda truth: truth.reach, 5),
+        (lambda truth: truth.system, 3),
+        (lambda truth: truth.owner, 7),
+        (lambda truth: truth.source, 9),
+        (lambda truth: truth.qos, 3),
+        (lambda truth: (truth.status["phase"], truth.is_terminating, bool(truth.finalizers)), 7),
+    ):
+        counts = Counter(map(axis, every))
+        assert len(counts) >= least, counts
+        assert min(counts.values()) >= 5, counts
+
+
+@pytest.mark.parametrize("check", [getattr(about_pods, name) for name in about_pods.__all__], ids=about_pods.__all__)
+def test_of_each_pod(
+    check: Callable[[PodTold, Truth], Iterator[str]], told: Sequence[ClusterTold], truths: Sequence[Truths]
+) -> None:
+    wrong = [
+        f"{pod.id}: {text}"
+        for one, known in zip(told, truths, strict=True)
+        for pod in one.pods
+        for text in check(pod, known[pod.key])
+    ]
+
+    assert not wrong, _few(wrong)
+
+
+@pytest.mark.parametrize(
+    "check", [getattr(about_clusters, name) for name in about_clusters.__all__], ids=about_clusters.__all__
+)
+def test_of_each_cluster(
+    check: Callable[[ClusterTold, Truths], Iterator[str]], told: Sequence[ClusterTold], truths: Sequence[Truths]
+) -> None:
+    wrong = [
+        f"{one.cluster.seed}: {text}" for one, known in zip(told, truths, strict=True) for text in check(one, known)
+    ]
+
+    assert not wrong, _few(wrong)
+
+
+def _few(wrong: Sequence[str]) -> str:
+    return "\n".join((f"{len(wrong)} contradictions:", *wrong[:_MOST_SHOWN]))
