@@ -9,6 +9,7 @@ from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.changes import cheapest_ways, remedy_words
+from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
 from kubectl_plugin.views.node_facts import fact_words
 from kubectl_plugin.views.preemption import nominated_words, preemption_words, queue_words
 from kubectl_plugin.views.unread import unread_words
@@ -32,15 +33,18 @@ _SHOWN_CHANGED = 4
 
 
 def why_no_node(placement: Placement) -> tuple[str, ...]:
-    """For a verdict: what keeps a pod from every node, and the cheapest way out."""
-    groups = placement.rejected
+    """For a verdict: what keeps a pod from every node, its claims first, and the cheapest way out."""
+    # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
+    groups = [group for group in placement.rejected if group.nodes or not placement.claims]
     # One more group is as short as saying that there is one.
     most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
     phrases = [f"{group.count} {_phrase(group)}" for group in groups[:most]]
     rest = sum(group.count for group in groups[most:])
     if rest:
         phrases.append(f"{rest} {'fails' if rest == 1 else 'fail'} otherwise")
-    sentences = [f"Of {placement.nodes} nodes, {listed(phrases)}."] if phrases else []
+    sentences = list(claim_sentences(placement.claims)) if placement.claims else []
+    if phrases:
+        sentences.append(f"Of {placement.nodes} nodes, {listed(phrases)}.")
     ways = cheapest_ways(placement)
     if ways:
         sentences.append(f"Cheapest way out: {', or '.join(ways)}.")
@@ -72,6 +76,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield f"not modelled: {placement.reason}"
         case Outcome.UNSCHEDULABLE:
             yield "on no node" if placement.rejected else f"on no node: {placement.message}"
+            yield from claim_lines(placement.claims)
         case Outcome.FITS:
             yield _likely(placement)
     if placement.current is not None:

@@ -55,7 +55,10 @@ def _to_come(report: PodReport) -> Verdict:
     if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
-        return (_standing(report), " ".join(("No node fits now.", *why_no_node(placement), *room))), Severity.NOTICE
+        nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
+        # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
+        sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
+        return sentences, Severity.NOTICE
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
         return (_standing(report), f"Its placement is not modelled, for {placement.reason}."), Severity.NOTICE
     return (_standing(report),), Severity.FINE

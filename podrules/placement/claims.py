@@ -22,7 +22,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, StorageClass, Volume
 from podrules.scheduler.plugins.volume_binding.storage_index import ANNOTATION_CLASS
 
-__all__ = ["with_claims", "with_claims_of"]
+__all__ = ["default_class", "with_claims", "with_claims_of"]
 
 _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -59,7 +59,7 @@ def with_claims(snapshot: ClusterSnapshot, claims: Sequence[PersistentVolumeClai
         claim.metadata.place: claim for claim in snapshot.persistent_volume_claims if claim.metadata.place in wanted
     }
     gone = {key for key, claim in there.items() if _goes_with_its_pod(claim, wanted[key])}
-    default = _default_class(snapshot)
+    default = default_class(snapshot)
     new = tuple(_classed(claim, default) for key, claim in wanted.items() if key not in there or key in gone)
     if not new:
         return snapshot
@@ -83,7 +83,8 @@ def _goes_with_its_pod(claim: PersistentVolumeClaim, new: PersistentVolumeClaim)
     return earlier is not None and later is not None and (earlier.kind, earlier.name) == (later.kind, later.name)
 
 
-def _default_class(snapshot: ClusterSnapshot) -> StorageClass | None:
+def default_class(snapshot: ClusterSnapshot) -> StorageClass | None:
+    """The class of claims that name none; None: there is no default."""
     default = [
         entry
         for entry in snapshot.storage_classes

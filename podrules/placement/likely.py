@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from podrules.model.pod import Pod
 from podrules.placement.changes import Situation
+from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
 from podrules.placement.outcome import (
@@ -76,13 +77,14 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
     rejected = tuple(_groups(anew, filtered, every_node=every_node, remedies=remedies))
     found = replace(base, rejected=rejected, spread=tuple(_spread(filtered)))
     if filtered.error:
-        return replace(found, outcome=Outcome.UNSCHEDULABLE, message=filtered.error)
+        return replace(found, outcome=Outcome.UNSCHEDULABLE, message=filtered.error, claims=claim_problems(filtered))
     feasible = filtered.feasible
     if not len(feasible):
         return replace(
             found,
             outcome=Outcome.UNSCHEDULABLE,
             message=filtered.message,
+            claims=claim_problems(filtered),
             preemption=preview(filtered, anew.snapshot.pod_disruption_budgets),
             current=_current(pod, filtered, None),
             told=_told(pod, filtered.message),

@@ -14,6 +14,8 @@ __all__ = [
     "Change",
     "ChangeKind",
     "ClaimMismatch",
+    "ClaimProblem",
+    "ClaimTrouble",
     "ConstraintSpread",
     "CurrentNode",
     "DevicePool",
@@ -186,6 +188,57 @@ Fact = (
 """A number or value behind a rejection."""
 
 
+class ClaimTrouble(Enum):
+    """What keeps a claim from being used on any node."""
+
+    MISSING = "Missing"
+    NOT_MADE_YET = "NotMadeYet"
+    """Of an ephemeral volume: kube-controller-manager makes it."""
+    LOST = "Lost"
+    """The volume that it was bound to is gone."""
+    BEING_DELETED = "BeingDeleted"
+    NOT_OWNED = "NotOwned"
+    """It has the name of an ephemeral volume's claim, and is not this pod's."""
+    VOLUME_MISSING = "VolumeMissing"
+    """It names a PersistentVolume that is not there."""
+    VOLUME_TAKEN = "VolumeTaken"
+    """It names a PersistentVolume that is another claim's."""
+    CLASS_MISSING = "ClassMissing"
+    """Unbound: no volume matches, and its StorageClass is not there."""
+    NO_CLASS = "NoClass"
+    """Unbound: no volume matches, it names no class, and there is no default."""
+    NO_VOLUME = "NoVolume"
+    """Unbound: no volume matches, and nobody makes one for its class."""
+    NO_BINDING_MODE = "NoBindingMode"
+    """Unbound: its StorageClass has no volumeBindingMode."""
+    WAITS_FOR_CLASS = "WaitsForClass"
+    """Unbound and without a class: it is given the default one."""
+    WAITS_FOR_VOLUME = "WaitsForVolume"
+    """Unbound: a volume is there for it, and is to be bound."""
+    WAITS_FOR_PROVISIONER = "WaitsForProvisioner"
+    """Unbound: its class makes volumes at once, and has not made this one."""
+
+
+class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A claim of the pod that keeps it from every node."""
+
+    trouble: ClaimTrouble
+    namespace: str
+    claim: str
+    field: str
+    """Of the pod: ``spec.volumes[0].persistentVolumeClaim.claimName``, ``spec.volumes[0].ephemeral``."""
+    volume: str = ""
+    """The PersistentVolume that it names, or that is there for it."""
+    storage_class: str = ""
+    """The one that it names or is given; empty: none."""
+    provisioner: str = ""
+    """Of that class."""
+    wanted: tuple[str, ...] = ()
+    """What it asks of a volume: the size and the access modes."""
+    classes: tuple[str, ...] = ()
+    """For one whose class is not there: some StorageClasses that are, the default first."""
+
+
 class NodeScore(Struct, frozen=True, rename="camel"):
     """A node that fits."""
 
@@ -338,6 +391,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     rejected: tuple[RejectedGroup, ...] = ()
     """Largest group first."""
     spread: tuple[ConstraintSpread, ...] = ()
+    claims: tuple[ClaimProblem, ...] = ()
+    """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first."""
     current: CurrentNode | None = None
     nominated: NominatedNode | None = None
     """Node that preemption made room on: it is tried first, and taken when it fits."""

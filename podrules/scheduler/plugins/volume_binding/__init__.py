@@ -1,5 +1,5 @@
 """VolumeBinding: claims that are bound, can be bound, or can be provisioned. See `plugin`."""
 
-from podrules.scheduler.plugins.volume_binding.plugin import ClaimProblem, VolumeBinding, VolumeBindingValues
+from podrules.scheduler.plugins.volume_binding.plugin import UnsuitedClaim, VolumeBinding, VolumeBindingValues
 
-__all__ = ["ClaimProblem", "VolumeBinding", "VolumeBindingValues"]
+__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]

@@ -47,6 +47,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, Sto
 
 __all__ = [
     "ANNOTATION_SELECTED_NODE",
+    "NO_PROVISIONER",
     "ClaimVerdict",
     "PodVolumeClaims",
     "Problem",

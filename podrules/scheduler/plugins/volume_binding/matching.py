@@ -32,7 +32,14 @@ from podrules.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduler.plugins.node_selector_problems import term_problems
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
-__all__ = ["NO_VOLUME", "AttributesClassError", "ClaimMatches", "find_matching_volumes", "matches_node_affinity"]
+__all__ = [
+    "NO_VOLUME",
+    "AttributesClassError",
+    "ClaimMatches",
+    "find_matching_volumes",
+    "matches_node_affinity",
+    "suitable_volumes",
+]
 
 NO_VOLUME: Final = -1
 _FILESYSTEM: Final = "Filesystem"
@@ -139,16 +146,14 @@ class _Choice:
 
     def choose(self, claim: PersistentVolumeClaim) -> NDArray[np.int32]:
         """Volumes that name the claim, then the others from the smallest on."""
-        supply, metadata = self.supply, claim.metadata
+        supply = self.supply
         everywhere = np.arange(len(self.open), dtype=np.int32)
-        for place in supply.named.get((metadata.namespace, metadata.name), ()):
-            volume = supply.volumes[place]
-            if _names(volume, claim) and _is_large_enough(claim, volume) and _fits(claim, volume):
-                self._take([place])
-                self.open &= self._taken_earlier(everywhere, np.full(len(everywhere), place, np.int32))
+        for place in _naming(supply, claim):
+            self._take([place])
+            self.open &= self._taken_earlier(everywhere, np.full(len(everywhere), place, np.int32))
         batch: list[int] = []
         reach = 0
-        for place in self._suitable(claim):
+        for place in _free(supply, claim):
             batch.append(place)
             reach += len(supply.rows(place))
             if reach >= _BATCH * len(everywhere):
@@ -158,20 +163,6 @@ class _Choice:
                     return self.chosen
         self._take(batch)
         return self.chosen
-
-    def _suitable(self, claim: PersistentVolumeClaim) -> Iterator[int]:
-        """Free volumes that a claim can have on some node."""
-        supply = self.supply
-        selector = None if claim.spec.selector is None else Selector.from_label_selector(claim.spec.selector)
-        modes = set(claim.spec.access_modes)
-        for place in supply.free[bisect_left(supply.sizes, _storage(claim.spec.resources.requests)) :]:
-            volume = supply.volumes[place]
-            if (
-                modes.issubset(volume.spec.access_modes)
-                and (selector is None or selector.matches(volume.metadata.labels))
-                and _fits(claim, volume)
-            ):
-                yield place
 
     def _take(self, places: Sequence[int]) -> None:
         """Give each open row the first of some volumes that can be used there and is not gone yet."""
@@ -190,6 +181,39 @@ class _Choice:
         for chosen in self.earlier:
             taken |= chosen[rows] == places
         return taken
+
+
+def suitable_volumes(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+    """Volumes that a claim could be bound to, whatever the node: those that name it, then free ones by size.
+
+    Raises:
+        SelectorError: the claim's selector cannot be read.
+    """
+    supply = index.derived(_Supply).of(claim_class(claim))
+    for place in (*_naming(supply, claim), *_free(supply, claim)):
+        yield supply.volumes[place]
+
+
+def _naming(supply: _ClassVolumes, claim: PersistentVolumeClaim) -> Iterator[int]:
+    """Volumes whose claimRef is a claim, and that it can have."""
+    for place in supply.named.get(claim.metadata.place, ()):
+        volume = supply.volumes[place]
+        if _names(volume, claim) and _is_large_enough(claim, volume) and _fits(claim, volume):
+            yield place
+
+
+def _free(supply: _ClassVolumes, claim: PersistentVolumeClaim) -> Iterator[int]:
+    """Free volumes that a claim can have on some node."""
+    selector = None if claim.spec.selector is None else Selector.from_label_selector(claim.spec.selector)
+    modes = set(claim.spec.access_modes)
+    for place in supply.free[bisect_left(supply.sizes, _storage(claim.spec.resources.requests)) :]:
+        volume = supply.volumes[place]
+        if (
+            modes.issubset(volume.spec.access_modes)
+            and (selector is None or selector.matches(volume.metadata.labels))
+            and _fits(claim, volume)
+        ):
+            yield place
 
 
 _BATCH: Final = 4

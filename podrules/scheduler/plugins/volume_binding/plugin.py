@@ -27,20 +27,18 @@ from podrules.scheduler.plugins.volume_binding.binder import (
     Problem,
     find_pod_volumes,
 )
+from podrules.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
 from podrules.scheduler.plugins.volume_binding.storage_index import (
-    WAIT_FOR_FIRST_CONSUMER,
     ClaimReference,
     StorageIndex,
     claim_class,
     claim_reference,
-    is_bound,
-    is_owned,
     not_found,
     not_owned,
     storage_index,
 )
 
-__all__ = ["ClaimProblem", "VolumeBinding", "VolumeBindingValues"]
+__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]
 
 REASON_UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
 
@@ -53,7 +51,7 @@ _REASONS: Final = {
 """In the order in which upstream lists them."""
 
 
-class ClaimProblem(Model, frozen=True):
+class UnsuitedClaim(Model, frozen=True):
     """What keeps a claim off a node."""
 
     claim: str
@@ -67,7 +65,7 @@ class ClaimProblem(Model, frozen=True):
 class VolumeBindingValues(Model, frozen=True):
     """All claims of the pod that a node does not suit; upstream stops at the first."""
 
-    problems: tuple[ClaimProblem, ...]
+    problems: tuple[UnsuitedClaim, ...]
 
 
 class VolumeBinding:
@@ -83,13 +81,13 @@ class VolumeBinding:
         )
         if not references:
             return PreFilterResult(SKIP)
-        claims: list[PersistentVolumeClaim] = []
-        for reference in references:
-            claim = _usable_claim(index, pod, reference)
-            if isinstance(claim, str):
-                return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (claim,)))
-            claims.append(claim)
-        return _sorted_claims(index, claims)
+        states = [claim_state(index, pod, reference) for reference in references]
+        for reference, state in zip(references, states, strict=True):
+            if state in UNUSABLE:
+                text = _unusable(index, pod, reference, state)
+                return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
+        claims = [index.claims[pod.metadata.namespace, reference.name] for reference in references]
+        return _sorted_claims(list(zip(claims, states, strict=True)))
 
     def filter(self, context: CycleContext, state: PodVolumeClaims) -> Verdicts:
         """Judge every node."""
@@ -114,7 +112,7 @@ class VolumeBinding:
         """The claims that a node does not suit."""
         bound, delayed = find_pod_volumes(storage_index(context), state, context.features)
         problems = {
-            verdict.claim.metadata.name: ClaimProblem(
+            verdict.claim.metadata.name: UnsuitedClaim(
                 claim=verdict.claim.metadata.name,
                 volume=verdict.claim.spec.volume_name,
                 storage_class=claim_class(verdict.claim),
@@ -136,44 +134,33 @@ class VolumeBinding:
         return np.zeros(len(feasible), np.int64)
 
 
-def _usable_claim(index: StorageIndex, pod: Pod, reference: ClaimReference) -> PersistentVolumeClaim | str:
-    """The claim, or why the pod must wait (podHasPVCs)."""
+def _unusable(index: StorageIndex, pod: Pod, reference: ClaimReference, state: ClaimState) -> str:
+    """Upstream's words for why the pod must wait (podHasPVCs)."""
     claim = index.claims.get((pod.metadata.namespace, reference.name))
     if claim is None:
         if reference.ephemeral:
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{reference.name}"'
         return not_found("persistentvolumeclaim", reference.name)
     named = f'persistentvolumeclaim "{reference.name}"'
-    if claim.status.phase == "Lost":
+    if state is ClaimState.LOST:
         return f'{named} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
-    if claim.metadata.deletion_timestamp is not None:
+    if state is ClaimState.BEING_DELETED:
         return f"{named} is being deleted"
-    if reference.ephemeral and not is_owned(claim, pod):
-        return not_owned(claim, pod)
-    return claim
+    return not_owned(claim, pod)
 
 
-def _sorted_claims(index: StorageIndex, claims: Iterable[PersistentVolumeClaim]) -> PreFilterResult:
+def _sorted_claims(claims: Sequence[tuple[PersistentVolumeClaim, ClaimState]]) -> PreFilterResult:
     """Bound claims and those that wait for the first consumer (GetPodVolumeClaims)."""
-    bound: list[PersistentVolumeClaim] = []
-    delayed: list[PersistentVolumeClaim] = []
-    immediate = False
-    for claim in claims:
-        if is_bound(claim):
-            bound.append(claim)
-            continue
-        found = index.classes.get(claim_class(claim))
-        if found is not None and found.volume_binding_mode is None:
-            text = f'VolumeBindingMode not set for StorageClass "{found.metadata.name}"'
+    for claim, state in claims:
+        if state is ClaimState.NO_BINDING_MODE:
+            text = f'VolumeBindingMode not set for StorageClass "{claim_class(claim)}"'
             return PreFilterResult(Status(Code.ERROR, (text,)))
-        waits = found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-        if waits and not claim.spec.volume_name:
-            delayed.append(claim)
-        else:
-            immediate = True
-    if immediate:
+    if any(state is ClaimState.IMMEDIATE for _, state in claims):
         return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_UNBOUND_IMMEDIATE,)))
-    return PreFilterResult(state=PodVolumeClaims(tuple(bound), tuple(delayed)))
+    bound = tuple(claim for claim, state in claims if state is ClaimState.BOUND)
+    return PreFilterResult(
+        state=PodVolumeClaims(bound, tuple(claim for claim, state in claims if state is ClaimState.DELAYED))
+    )
 
 
 def _first(verdicts: Sequence[ClaimVerdict], size: int) -> NDArray[np.int8]:

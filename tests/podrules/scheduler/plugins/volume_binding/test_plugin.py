@@ -15,7 +15,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
-from podrules.scheduler.plugins.volume_binding import ClaimProblem, VolumeBinding
+from podrules.scheduler.plugins.volume_binding import UnsuitedClaim, VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import Problem, provision_problems
 from podrules.scheduler.plugins.volume_binding.storage_index import StorageIndex
 from tests.podrules.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
@@ -412,6 +412,6 @@ def test_explain_names_claims_and_volumes() -> None:
 
     assert first == ()
     assert second == (
-        ClaimProblem("bound-pvc", "pv-bound", "wait", NODE_TEXT),
-        ClaimProblem("unbound-pvc", "", "wait", BIND_TEXT),
+        UnsuitedClaim("bound-pvc", "pv-bound", "wait", NODE_TEXT),
+        UnsuitedClaim("unbound-pvc", "", "wait", BIND_TEXT),
     )

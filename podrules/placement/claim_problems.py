@@ -1,0 +1,161 @@
+"""The claims that keep a pod from every node, and what each lacks.
+
+    asked of every claim   is it there, whole, not being deleted, and the pod's own where it must be (`claim_state`)
+    bound                  is its volume there
+    names a volume         is that there and free: kube-controller-manager binds no other to it
+    any other unbound one  does a volume match; else its class decides: none is named and there is no default; it is
+                           not there; nobody makes volumes for it; somebody does, and has not yet
+    waits for its first    only where no volume matches and nobody makes one: else the nodes decide
+    consumer
+
+What the scheduler stops at comes first: a claim that VolumeRestrictions does not find, one that VolumeBinding cannot
+use, an unbound one.
+
+Source: pkg/scheduler/framework/plugins/{volumebinding,volumerestrictions} and
+pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, assignDefaultStorageClass) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from podrules.model.pod import Pod
+from podrules.model.selectors import SelectorError
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.placement.claims import default_class
+from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.plugins.volume_binding.binder import NO_PROVISIONER
+from podrules.scheduler.plugins.volume_binding.claim_state import ClaimState, claim_state
+from podrules.scheduler.plugins.volume_binding.matching import suitable_volumes
+from podrules.scheduler.plugins.volume_binding.storage_index import (
+    ANNOTATION_CLASS,
+    STORAGE,
+    StorageIndex,
+    claim_class,
+    claim_reference,
+    storage_index,
+)
+
+__all__ = ["claim_problems"]
+
+_SHOWN_CLASSES: Final = 3
+_STATES: Final = {
+    ClaimState.MISSING: ClaimTrouble.MISSING,
+    ClaimState.LOST: ClaimTrouble.LOST,
+    ClaimState.BEING_DELETED: ClaimTrouble.BEING_DELETED,
+    ClaimState.NOT_OWNED: ClaimTrouble.NOT_OWNED,
+    ClaimState.NO_BINDING_MODE: ClaimTrouble.NO_BINDING_MODE,
+}
+_ORDER: Final = (
+    {ClaimTrouble.MISSING},
+    {ClaimTrouble.NOT_MADE_YET, ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NOT_OWNED},
+    {ClaimTrouble.NO_BINDING_MODE},
+)
+"""What the scheduler asks first; anything else comes after."""
+
+
+def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
+    """What is wrong with a pod's claims, whatever the node; nothing where the profile's plugins do not ask.
+
+    Args:
+        filtered: A cycle without a feasible node.
+    """
+    context = filtered.context
+    asking = {plugin.name for plugin in filtered.framework.pre_filter}
+    found = sorted(_problems(storage_index(context), context.pod), key=_rank)
+    if "VolumeBinding" in asking:
+        return tuple(found)
+    return tuple(one for one in found if one.trouble is ClaimTrouble.MISSING and "VolumeRestrictions" in asking)
+
+
+def _rank(problem: ClaimProblem) -> int:
+    return next((rank for rank, group in enumerate(_ORDER) if problem.trouble in group), len(_ORDER))
+
+
+def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
+    for place, volume in enumerate(pod.spec.volumes):
+        reference = claim_reference(pod, volume)
+        if reference is None:
+            continue
+        claim = index.claims.get((pod.metadata.namespace, reference.name))
+        state = claim_state(index, pod, reference)
+        source = "ephemeral" if reference.ephemeral else "persistentVolumeClaim.claimName"
+        problem = ClaimProblem(
+            trouble=_STATES.get(state, ClaimTrouble.MISSING),
+            namespace=pod.metadata.namespace,
+            claim=reference.name,
+            field=f"spec.volumes[{place}].{source}",
+        )
+        if claim is None:
+            trouble = ClaimTrouble.NOT_MADE_YET if reference.ephemeral else ClaimTrouble.MISSING
+            yield replace(problem, trouble=trouble)
+            continue
+        problem = replace(
+            problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_wanted(claim))
+        )
+        told = problem if state in _STATES else _of_volume(index, claim, state, problem)
+        if told is not None:
+            yield told
+
+
+def _wanted(claim: PersistentVolumeClaim) -> Iterator[str]:
+    request = claim.spec.resources.requests.get(STORAGE)
+    if request is not None:
+        yield str(request)
+    yield from claim.spec.access_modes
+
+
+def _of_volume(
+    index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem
+) -> ClaimProblem | None:
+    """Of a claim that can be used once it has its volume; None: it has it, or the nodes decide."""
+    named = claim.spec.volume_name
+    if named:
+        volume = index.volumes.get(named)
+        if volume is None:
+            return replace(problem, trouble=ClaimTrouble.VOLUME_MISSING)
+        if state is ClaimState.BOUND:
+            return None
+        holder = volume.spec.claim_ref
+        free = holder is None or (holder.namespace, holder.name) == claim.metadata.place
+        return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME if free else ClaimTrouble.VOLUME_TAKEN)
+    try:
+        suitable = next(suitable_volumes(index, claim), None)
+    except SelectorError:
+        return None  # The cycle's error says why.
+    if suitable is None:
+        return _of_class(index, claim, state, problem)
+    if state is ClaimState.DELAYED:
+        return None
+    return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME, volume=suitable.metadata.name)
+
+
+def _of_class(
+    index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem
+) -> ClaimProblem | None:
+    """Of an unbound claim that no volume matches."""
+    default = default_class(index.snapshot)
+    if not problem.storage_class:
+        if claim.spec.storage_class_name is not None or ANNOTATION_CLASS in claim.metadata.annotations:
+            return replace(problem, trouble=ClaimTrouble.NO_VOLUME)
+        if default is None:
+            return replace(problem, trouble=ClaimTrouble.NO_CLASS, classes=_classes(index, ""))
+        return replace(problem, trouble=ClaimTrouble.WAITS_FOR_CLASS, storage_class=default.metadata.name)
+    found = index.classes.get(problem.storage_class)
+    if found is None:
+        first = "" if default is None else default.metadata.name
+        return replace(problem, trouble=ClaimTrouble.CLASS_MISSING, classes=_classes(index, first))
+    if found.provisioner in {"", NO_PROVISIONER}:
+        return replace(problem, trouble=ClaimTrouble.NO_VOLUME)
+    if state is ClaimState.DELAYED:
+        return None
+    return replace(problem, trouble=ClaimTrouble.WAITS_FOR_PROVISIONER, provisioner=found.provisioner)
+
+
+def _classes(index: StorageIndex, first: str) -> tuple[str, ...]:
+    """Some of the classes that are there."""
+    return tuple(sorted(index.classes, key=lambda name: (name != first, name))[:_SHOWN_CLASSES])

@@ -1,0 +1,78 @@
+"""Claims that keep a pod from every node: first in the verdict, each with what would mend it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
+from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from tests.kubectl_plugin.running import run
+
+CASES: Final = Path(__file__).parents[1] / "testdata/cases/cli"
+BOTH: Final = (
+    'Claim "missing" does not exist. Claim "data" is unbound: its StorageClass "nope" does not exist. '
+    'Way out: make PersistentVolumeClaim "missing" in namespace shop, or name one that is there.'
+)
+UNBOUND: Final = (
+    'Claim "data" is unbound: its StorageClass "nope" does not exist. '
+    'Way out: make StorageClass "nope", or make the claim anew with a class that is there '
+    "(fast-block and shared-nfs)."
+)
+
+
+def told(command: str, manifest: str) -> str:
+    return " ".join(run(command, "-f", str(CASES / manifest), "--demo").out.split())
+
+
+@pytest.mark.parametrize(("manifest", "words"), [("pvc.yaml", BOTH), ("pvcself.yaml", UNBOUND)])
+def test_explain_and_place_lead_with_it(manifest: str, words: str) -> None:
+    assert told("explain", manifest).startswith(f"pod/usepvc in namespace shop No node fits now. {words}")
+    assert told("place", manifest).startswith(f"on 12 nodes pod/usepvc stays pending. {words}")
+
+
+@pytest.mark.parametrize("manifest", ["pvc.yaml", "pvcself.yaml"])
+def test_no_disk_is_said_to_be_in_use(manifest: str) -> None:
+    assert "disk in use" not in told("explain", manifest) + told("place", manifest)
+
+
+def test_placement_names_the_field_of_each() -> None:
+    page = told("explain", "pvc.yaml")
+    assert (
+        'Placement on no node claim "missing" does not exist (spec.volumes[1].persistentVolumeClaim.claimName) '
+        'way out: make PersistentVolumeClaim "missing" in namespace shop, or name one that is there '
+        'claim "data" is unbound: its StorageClass "nope" does not exist '
+        "(spec.volumes[0].persistentVolumeClaim.claimName)"
+    ) in page
+
+
+def test_json_has_them() -> None:
+    report = json.loads(run("explain", "-f", str(CASES / "pvc.yaml"), "--demo", "-o", "json").out)
+    assert [(one["claim"], one["trouble"]) for one in report["placement"]["claims"]] == [
+        ("missing", "Missing"),
+        ("data", "ClassMissing"),
+    ]
+
+
+def test_a_claim_without_a_class_gets_the_default_and_fits() -> None:
+    assert told("place", "pvcself2.yaml").startswith("on 12 nodes It fits.")
+
+
+@pytest.mark.parametrize("trouble", ClaimTrouble)
+def test_every_trouble_has_words_and_a_way_out(trouble: ClaimTrouble) -> None:
+    problem = ClaimProblem(trouble=trouble, namespace="shop", claim="data", field="spec.volumes[0].ephemeral")
+    what, way = claim_lines([problem])
+    assert what.startswith('claim "data" ')
+    assert len(way) > len("way out: ")
+
+
+def test_many_claims_are_counted() -> None:
+    problems = [
+        ClaimProblem(trouble=ClaimTrouble.MISSING, namespace="shop", claim=name, field=f"spec.volumes[{index}]")
+        for index, name in enumerate("abcd")
+    ]
+    *_, rest, _ = claim_sentences(problems)
+    assert rest == "2 more of its claims have no volume either."

@@ -1,0 +1,189 @@
+"""What keeps a pod's claims from every node, and which of several comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.model.decode import from_object
+from podrules.placement.likely import likely_placement
+from podrules.placement.outcome import ClaimProblem, ClaimTrouble, Outcome, Placement
+from podrules.scheduler.plugin_set import Plugins
+from podrules.scheduler.profile import Profile
+from podrules.scheduler.runtime import new_framework
+from tests.podrules.placement.building import Json, make_node, make_pod, make_taint, place, situation
+
+DEFAULT = "storageclass.kubernetes.io/is-default-class"
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+NODES = [make_node("a"), make_node("b")]
+
+
+def claim(name: str = "data", *, phase: str = "Pending", meta: Json | None = None, **spec: Any) -> Json:
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": name, **(meta or {})},
+        "spec": {**wanted, **spec},
+        "status": {"phase": phase},
+    }
+
+
+def volume(name: str, size: str = "10Gi", *, of: str = "", **spec: Any) -> Json:
+    reference = {"claimRef": {"namespace": "default", "name": of, "uid": of}} if of else {}
+    return {
+        "metadata": {"name": name},
+        "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], **reference, **spec},
+        "status": {"phase": "Bound" if of else "Available"},
+    }
+
+
+def storage_class(name: str, mode: str | None = "Immediate", *, makes: bool = True, default: bool = False) -> Json:
+    return {
+        "metadata": {"name": name, "annotations": {DEFAULT: "true"} if default else {}},
+        "provisioner": "disk.example.com" if makes else "kubernetes.io/no-provisioner",
+        "volumeBindingMode": mode,
+    }
+
+
+def using(*claims: str, ephemeral: str = "", **spec: Any) -> Json:
+    volumes: list[Json] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    if ephemeral:
+        volumes.append({"name": ephemeral, "ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+    return make_pod("web", volumes=volumes, **spec)
+
+
+def placed(
+    pod: Json,
+    claims: Sequence[Json] = (),
+    volumes: Sequence[Json] = (),
+    classes: Sequence[Json] = (),
+    nodes: Sequence[Json] = NODES,
+) -> Placement:
+    return place(pod, nodes, persistentVolumeClaims=claims, persistentVolumes=volumes, storageClasses=classes)
+
+
+def only(placement: Placement) -> ClaimProblem:
+    assert placement.outcome is Outcome.UNSCHEDULABLE
+    (problem,) = placement.claims
+    return problem
+
+
+def test_a_claim_that_is_not_there() -> None:
+    assert only(placed(using("data"))) == ClaimProblem(
+        trouble=ClaimTrouble.MISSING,
+        namespace="default",
+        claim="data",
+        field="spec.volumes[0].persistentVolumeClaim.claimName",
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "trouble"),
+    [
+        pytest.param(None, ClaimTrouble.NOT_MADE_YET, id="not made yet"),
+        pytest.param(claim("web-tmp"), ClaimTrouble.NOT_OWNED, id="nobody's"),
+    ],
+)
+def test_the_claim_of_an_ephemeral_volume(own: Json | None, trouble: ClaimTrouble) -> None:
+    problem = only(placed(using(ephemeral="tmp"), [own] if own else []))
+    assert (problem.trouble, problem.claim, problem.field) == (trouble, "web-tmp", "spec.volumes[0].ephemeral")
+
+
+@pytest.mark.parametrize(
+    ("own", "trouble"),
+    [
+        (claim(phase="Lost", volumeName="pv-1", meta={"annotations": BOUND}), ClaimTrouble.LOST),
+        (claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"}), ClaimTrouble.BEING_DELETED),
+        (claim(phase="Bound", volumeName="pv-1", meta={"annotations": BOUND}), ClaimTrouble.VOLUME_MISSING),
+        (claim(volumeName="pv-1"), ClaimTrouble.VOLUME_MISSING),
+        (claim(storageClassName="nope"), ClaimTrouble.CLASS_MISSING),
+        (claim(), ClaimTrouble.NO_CLASS),
+        (claim(storageClassName=""), ClaimTrouble.NO_VOLUME),
+        (claim(storageClassName="by-hand"), ClaimTrouble.NO_VOLUME),
+        (claim(storageClassName="by-hand-later"), ClaimTrouble.NO_VOLUME),
+        (claim(storageClassName="modeless"), ClaimTrouble.NO_BINDING_MODE),
+        (claim(storageClassName="fast"), ClaimTrouble.WAITS_FOR_PROVISIONER),
+    ],
+)
+def test_what_a_claim_lacks(own: Json, trouble: ClaimTrouble) -> None:
+    classes = [
+        storage_class("fast"),
+        storage_class("by-hand", makes=False),
+        storage_class("by-hand-later", "WaitForFirstConsumer", makes=False),
+        storage_class("modeless", None),
+    ]
+    assert only(placed(using("data"), [own], classes=classes)).trouble is trouble
+
+
+def test_a_claim_without_a_class_waits_for_the_default() -> None:
+    problem = only(placed(using("data"), [claim()], classes=[storage_class("std", default=True)]))
+    assert (problem.trouble, problem.storage_class) == (ClaimTrouble.WAITS_FOR_CLASS, "std")
+
+
+def test_classes_that_are_there_are_named_the_default_first() -> None:
+    classes = [storage_class(name, default=name == "z") for name in "abz"]
+    assert only(placed(using("data"), [claim(storageClassName="nope")], classes=classes)).classes == ("z", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("there", "trouble"),
+    [
+        pytest.param(volume("pv-1", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME, id="it matches"),
+        pytest.param(
+            volume("pv-1", of="data", storageClassName="nope"), ClaimTrouble.WAITS_FOR_VOLUME, id="it names the claim"
+        ),
+        pytest.param(volume("pv-1", "5Gi", storageClassName="nope"), ClaimTrouble.CLASS_MISSING, id="too small"),
+        pytest.param(volume("pv-1", of="other", storageClassName="nope"), ClaimTrouble.CLASS_MISSING, id="another's"),
+    ],
+)
+def test_a_volume_of_a_class_that_is_not_there_will_do(there: Json, trouble: ClaimTrouble) -> None:
+    problem = only(placed(using("data"), [claim(storageClassName="nope")], [there]))
+    assert problem.trouble is trouble
+    assert problem.volume == ("pv-1" if trouble is ClaimTrouble.WAITS_FOR_VOLUME else "")
+
+
+@pytest.mark.parametrize(
+    ("holder", "trouble"),
+    [("", ClaimTrouble.WAITS_FOR_VOLUME), ("data", ClaimTrouble.WAITS_FOR_VOLUME), ("x", ClaimTrouble.VOLUME_TAKEN)],
+)
+def test_a_volume_that_the_claim_names(holder: str, trouble: ClaimTrouble) -> None:
+    assert only(placed(using("data"), [claim(volumeName="pv-1")], [volume("pv-1", of=holder)])).trouble is trouble
+
+
+def test_the_one_that_the_scheduler_stops_at_comes_first() -> None:
+    claims = [claim("unbound", storageClassName="nope"), claim("lost", phase="Lost", volumeName="pv-1")]
+    placement = placed(using("unbound", "lost", "missing"), claims)
+    assert [problem.claim for problem in placement.claims] == ["missing", "lost", "unbound"]
+    assert placement.message == '0/2 nodes are available: persistentvolumeclaim "missing" not found.'
+
+
+def test_claims_that_nodes_decide_on_are_no_problem_of_their_own() -> None:
+    """A claim that waits for its first consumer, or whose volume is elsewhere, and nodes that are tainted."""
+    tainted = [make_node("a", taints=[make_taint("k")])]
+    bound = claim("bound", phase="Bound", volumeName="pv-1", meta={"annotations": BOUND})
+    claims = [claim(storageClassName="later"), bound]
+    classes = [storage_class("later", "WaitForFirstConsumer")]
+    placement = placed(using("data", "bound"), claims, [volume("pv-1", of="bound")], classes, tainted)
+    assert (placement.outcome, placement.claims) == (Outcome.UNSCHEDULABLE, ())
+
+
+def test_a_pod_that_fits_has_no_problem() -> None:
+    later = [storage_class("later", "WaitForFirstConsumer")]
+    placement = placed(using("data"), [claim(storageClassName="later")], classes=later)
+    assert (placement.outcome, placement.claims) == (Outcome.FITS, ())
+
+
+@pytest.mark.parametrize(
+    ("disabled", "claims"),
+    [(["VolumeBinding"], ["missing"]), (["VolumeBinding", "VolumeRestrictions"], [])],
+    ids=["it looks for claims alone", "nobody asks"],
+)
+def test_what_the_profile_does_not_ask_is_no_problem(disabled: list[str], claims: list[str]) -> None:
+    plugins = from_object({"multiPoint": {"disabled": [{"name": name} for name in disabled]}}, Plugins)
+    pod = using("unbound", "missing", cpu="99")
+    cluster = situation(pod, NODES, persistentVolumeClaims=[claim("unbound", storageClassName="nope")])
+    found = likely_placement(replace(cluster, framework=new_framework(Profile("default-scheduler", plugins=plugins))))
+    assert found.outcome is Outcome.UNSCHEDULABLE
+    assert [problem.claim for problem in found.claims] == claims
