@@ -11,7 +11,7 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.changes import cheapest_ways, remedy_words
 from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
 from kubectl_plugin.views.node_facts import fact_words
-from kubectl_plugin.views.preemption import nominated_words, preemption_words, queue_words
+from kubectl_plugin.views.preemption import defeated_words, nominated_words, preemption_words, queue_words
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import listed
 from podrules.placement.outcome import (
@@ -48,6 +48,8 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
     ways = cheapest_ways(placement)
     if ways:
         sentences.append(f"Cheapest way out: {', or '.join(ways)}.")
+    if placement.preemption is not None:
+        sentences += defeated_words(placement.preemption)
     return tuple(sentences)
 
 

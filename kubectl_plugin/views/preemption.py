@@ -7,10 +7,11 @@ from datetime import datetime
 
 from kubectl_plugin.views.changes import pods_on_nodes
 from kubectl_plugin.views.safety_words import reach_words
-from kubectl_plugin.views.words import clock, instant, listed
+from kubectl_plugin.views.words import clock, counted, instant, listed
 from podrules.placement.displaced import (
     GoingVictim,
     NominatedNode,
+    NoRoom,
     PodReference,
     Preempted,
     PreemptedFor,
@@ -21,6 +22,7 @@ from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
     "awaited_words",
+    "defeated_words",
     "is_overdue",
     "nominated_words",
     "preempted_words",
@@ -58,9 +60,11 @@ def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]
         yield from _victims(preview, wide=wide)
     elif preview.potential == 0:
         yield "preempts nobody: removing pods helps on no node"
+    elif len(preview.no_room) == 1:
+        yield f"preempts nobody: {_no_room(preview.no_room[0])}"
     else:
-        looked = "1 node was" if preview.potential == 1 else f"{preview.potential} nodes were"
-        yield f"preempts nobody: {looked} looked at, none has room without its pods of lower priority"
+        yield f"preempts nobody: it would help on none of {counted(preview.potential, 'node')}"
+        yield from map(_no_room, preview.no_room)
     if preview.elsewhere is not None:
         elsewhere, own = preview.elsewhere.elsewhere, _pods(preview.elsewhere.on_node)
         node = preview.elsewhere.node
@@ -69,6 +73,25 @@ def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]
             f"without {pods_on_nodes(elsewhere, _SHOWN)}{also} it would fit {node}; the scheduler never preempts "
             "across nodes: delete by hand what may go"
         )
+
+
+def defeated_words(preview: PreemptionPreview) -> Iterator[str]:
+    """For a verdict: nodes where the pod's own affinity keeps preemption from making room."""
+    for entry in preview.no_room if not preview.nodes else ():
+        if entry.needs:
+            needs = f"its pod affinity needs {_pods(entry.needs)}, which would be preempted"
+            yield f"Preemption cannot make room on {entry.node}: {needs}."
+
+
+def _no_room(entry: NoRoom) -> str:
+    one = entry.nodes == 1
+    nodes = entry.node if one else f"{entry.nodes} nodes, such as {entry.node},"
+    if not entry.lower:
+        return f"{nodes} {'has' if one else 'have'} no pod of lower priority"
+    said = ": ".join(filter(None, (entry.plugin, ", ".join(entry.reasons))))
+    if entry.needs:
+        return f"{nodes} would lose {_pods(entry.needs)}, which its pod affinity needs: {said}"
+    return f"{nodes} {'does' if one else 'do'} not take it even without pods of lower priority: {said}"
 
 
 def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:

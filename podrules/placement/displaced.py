@@ -12,6 +12,7 @@ __all__ = [
     "CrossNode",
     "GoingVictim",
     "LeftAlone",
+    "NoRoom",
     "NominatedNode",
     "PodOnNode",
     "PodReference",
@@ -66,6 +67,22 @@ class LeftAlone(Struct, frozen=True, rename="camel"):
     lowest_priority: int
 
 
+class NoRoom(Struct, frozen=True, rename="camel"):
+    """Nodes that do not take a pod even without all of their pods of lower priority, for the same reasons."""
+
+    plugin: str
+    """That rejects them then; empty: none was asked."""
+    reasons: tuple[str, ...]
+    """In upstream's words."""
+    nodes: int
+    node: str
+    """The first of them."""
+    lower: int
+    """Pods of lower priority on all of them."""
+    needs: tuple[PodReference, ...]
+    """Those of the first node that the pod's affinity needs: without them it does not fit."""
+
+
 class PreemptionPreview(Struct, frozen=True, rename="camel"):
     """What preemption would do for a pod that fits nowhere."""
 
@@ -87,6 +104,8 @@ class PreemptionPreview(Struct, frozen=True, rename="camel"):
     """kube-scheduler looks at so many candidates only, from a random node on; None: at all."""
     elsewhere: CrossNode | None
     left_alone: tuple[LeftAlone, ...]
+    no_room: tuple[NoRoom, ...]
+    """Why nodes that were looked at are no candidates; the most nodes first."""
     message: str
     """All that the PodScheduled condition says then."""
 

@@ -20,6 +20,8 @@ from podrules.placement.displaced import (
     GoingVictim,
     LeftAlone,
     NominatedNode,
+    NoRoom,
+    PodReference,
     PreemptionPreview,
     VictimPod,
 )
@@ -27,12 +29,15 @@ from podrules.placement.facts import on_its_node, reference
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach
 from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.framework.status import Status
 from podrules.scheduler.plugins.default_preemption import (
     Victim,
     is_preemption_allowed,
     is_terminating_by_preemption,
     priority_of,
 )
+from podrules.scheduler.plugins.inter_pod_affinity.filtering import FilterState
+from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduler.preemption import Candidate, Preemption, preempt
 from podrules.scheduler.preemption.choice import select_candidate
 from podrules.scheduler.preemption.cross_node import cross_node_help
@@ -40,6 +45,7 @@ from podrules.scheduler.preemption.cross_node import cross_node_help
 __all__ = ["nominated_node", "preview"]
 
 _MOST_RIVALS = 5
+_AFFINITY: Final = "InterPodAffinity"
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 """For a rule that asks for the present only where it has a Lease."""
 
@@ -74,6 +80,7 @@ def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Preem
             tuple(map(reference, help_elsewhere.on_node)),
         ),
         left_alone=() if best is None else tuple(_left_alone(filtered, preemption, best)),
+        no_room=tuple(_no_room(filtered, preemption)),
         message=found.message,
     )
 
@@ -126,6 +133,31 @@ def _victim(victim: Victim, filtered: Filtered) -> VictimPod:
         grace_seconds=30 if grace is None else grace,
         violates=tuple(budget.metadata.name for budget in victim.violates),
     )
+
+
+def _no_room(filtered: Filtered, preemption: Preemption) -> Iterator[NoRoom]:
+    """Potential nodes that are no candidates, by what rejects the pod there and whether its affinity is why."""
+    table, pod = filtered.context.table, filtered.context.pod
+    groups: dict[tuple[str, tuple[str, ...], bool], list[tuple[str, tuple[PodReference, ...], int]]] = {}
+    for node, status in preemption.no_candidate.items():
+        lower = [other for other in table.pods.on(table.index[node]) if is_preemption_allowed(other, pod)]
+        needs = tuple(map(reference, _needed(filtered, node, status, lower)))
+        groups.setdefault((status.plugin, status.reasons, bool(needs)), []).append((node, needs, len(lower)))
+    for (plugin, reasons, _), found in sorted(groups.items(), key=lambda item: -len(item[1])):
+        node, needs, _ = found[0]
+        yield NoRoom(plugin, reasons, len(found), node, sum(lower for _, _, lower in found), needs)
+
+
+def _needed(filtered: Filtered, node: str, status: Status, lower: Iterable[Pod]) -> Iterator[Pod]:
+    """Pods of lower priority that the pod's affinity selects, where it holds as long as they are there."""
+    state = filtered.context.states.get(_AFFINITY)
+    row = filtered.context.table.index[node]
+    if status.plugin == _AFFINITY and isinstance(state, FilterState) and _AFFINITY not in filtered.rejecting(row):
+        yield from (other for other in lower if state.near and all(_selects(term, other) for term in state.near))
+
+
+def _selects(term: AffinityTerm, pod: Pod) -> bool:
+    return term.matches(pod.metadata.namespace, pod.metadata.labels, {})
 
 
 def _left_alone(filtered: Filtered, preemption: Preemption, best: Candidate) -> Iterator[LeftAlone]:

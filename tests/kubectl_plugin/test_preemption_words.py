@@ -8,6 +8,7 @@ import pytest
 
 from kubectl_plugin.views.preemption import (
     awaited_words,
+    defeated_words,
     nominated_words,
     preempted_words,
     preemption_words,
@@ -19,6 +20,7 @@ from podrules.placement.displaced import (
     GoingVictim,
     LeftAlone,
     NominatedNode,
+    NoRoom,
     PodOnNode,
     PodReference,
     Preempted,
@@ -44,9 +46,10 @@ def make_preview(
     sampled: int | None = None,
     elsewhere: CrossNode | None = None,
     left_alone: tuple[LeftAlone, ...] = (),
+    no_room: tuple[NoRoom, ...] = (),
 ) -> PreemptionPreview:
     return PreemptionPreview(
-        not_eligible, potential, candidates, nodes, decided_by, victims, 30, sampled, elsewhere, left_alone, ""
+        not_eligible, potential, candidates, nodes, decided_by, victims, 30, sampled, elsewhere, left_alone, no_room, ""
     )
 
 
@@ -63,9 +66,29 @@ def test_nobody() -> None:
         "preempts nobody: preemptionPolicy Never"
     ]
     assert words(make_preview(potential=0)) == ["preempts nobody: removing pods helps on no node"]
-    assert words(make_preview(potential=1)) == [
-        "preempts nobody: 1 node was looked at, none has room without its pods of lower priority"
+
+
+SPREAD = NoRoom("PodTopologySpread", ("uneven",), 3, "a", 7, ())
+NEEDED = NoRoom("InterPodAffinity", ("affinity",), 1, "b", 2, (OTHER,))
+UNEVEN = "3 nodes, such as a, do not take it even without pods of lower priority: PodTopologySpread: uneven"
+NOBODY_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, "c", 0, ())
+
+
+def test_P4_nobody_for_the_reason_of_the_plugin() -> None:
+    assert words(make_preview(no_room=(SPREAD,))) == [f"preempts nobody: {UNEVEN}"]
+    assert words(make_preview(no_room=(SPREAD, NEEDED, NOBODY_LOWER))) == [
+        "preempts nobody: it would help on none of 4 nodes",
+        UNEVEN,
+        "b would lose shop/web-0, which its pod affinity needs: InterPodAffinity: affinity",
+        "c has no pod of lower priority",
     ]
+
+
+def test_P4_a_pod_that_affinity_needs_is_named_in_the_verdict() -> None:
+    assert list(defeated_words(make_preview(no_room=(SPREAD, NEEDED)))) == [
+        "Preemption cannot make room on b: its pod affinity needs shop/web-0, which would be preempted."
+    ]
+    assert list(defeated_words(make_preview(nodes=("a",), no_room=(NEEDED,)))) == []
 
 
 def test_victims() -> None:

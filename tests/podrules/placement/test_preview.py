@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podrules.placement.displaced import PodOnNode, PodReference
+from podrules.placement.displaced import NoRoom, PodOnNode, PodReference
 from podrules.placement.outcome import Placement
 from tests.objects import raw_condition
 from tests.podrules.placement.building import make_node, make_pod, place
@@ -171,3 +171,55 @@ def test_P5_a_nomination_without_victims_is_no_wait() -> None:
     found = nominated([make_pod("stays", on="a", cpu="3", priority=20)]).nominated
     assert found is not None
     assert (found.under_way, found.reach) == (False, None)
+
+
+HOST = "kubernetes.io/hostname"
+
+
+def near(app: str) -> Any:
+    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def no_room(pod: Any, nodes: Sequence[Any], pods: Sequence[Any], **lists: Any) -> Sequence[NoRoom]:
+    preview = place(pod, nodes, pods, **lists).preemption
+    assert preview is not None
+    assert preview.nodes == ()
+    return preview.no_room
+
+
+def test_P4_affinity_to_a_pod_that_would_be_preempted_defeats_preemption() -> None:
+    node = make_node("a", labels={HOST: "a"})
+    pods = [on_node("needed", "a", 1, labels={"app": "low"}), make_pod("other", on="a", cpu="500m", priority=1)]
+    (found,) = no_room(make_pod(cpu="3", affinity=near("low"), **HIGH), [node], pods)
+    assert (found.plugin, found.needs) == ("InterPodAffinity", (PodReference("default", "needed"),))
+
+
+def test_P4_affinity_to_a_pod_that_stays_does_not() -> None:
+    node = make_node("a", labels={HOST: "a"})
+    pods = [
+        on_node("low", "a", 1, labels={"app": "low"}),
+        make_pod("stays", on="a", cpu="500m", priority=20, labels={"app": "low"}),
+    ]
+    preview = place(make_pod(cpu="3", affinity=near("low"), **HIGH), [node], pods).preemption
+    assert preview is not None
+    assert (preview.nodes, preview.no_room) == (("a",), ())
+
+
+def test_P4_why_a_node_is_no_candidate_is_the_plugins_own_reason() -> None:
+    zone = "topology.kubernetes.io/zone"
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": zone,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    nodes = [make_node("a", labels={zone: "x"}), make_node("b", labels={zone: "y"}), make_node("c", labels={zone: "x"})]
+    pods = [
+        make_pod("web-1", on="a", cpu="100m", priority=10, labels={"app": "web"}),
+        make_pod("low", on="a", cpu="100m", priority=1),
+        on_node("stays", "b", 20),
+    ]
+    pod = make_pod(cpu="3", labels={"app": "web"}, topologySpreadConstraints=[spread], **HIGH)
+    found = [(entry.plugin, entry.node, entry.nodes, entry.lower) for entry in no_room(pod, nodes, pods)]
+    assert found == [("", "b", 2, 0), ("PodTopologySpread", "a", 1, 1)]
