@@ -54,6 +54,8 @@ class Manifest(NamedTuple):
     kind: Kind[Any]
     pod: Pod
     """The pod itself, or the one that the workload would make; in the namespace that it would come to."""
+    written: Mapping[str, Any]
+    """As it stands in the file."""
 
     @property
     def name(self) -> str:
@@ -126,7 +128,7 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Ma
             continue
         if not pod.metadata.namespace:
             pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        yield Manifest(entry, kind, pod)
+        yield Manifest(entry, kind, pod, document.content)
 
 
 def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:

@@ -17,6 +17,7 @@ from kubectl_plugin.commands.admission import (
     read_manifests,
 )
 from kubectl_plugin.commands.brought import Brought, brought_with, with_brought
+from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.placement import Schedulers
 from kubectl_plugin.exit_codes import NO_PLACE
@@ -42,6 +43,7 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.changes import Situation
 from podrules.placement.claims import with_claims_of
+from podrules.placement.controllers import Controlled, with_controllers
 from podrules.placement.displaced import PodReference
 from podrules.placement.plan import Demand, plan
 from podrules.placement.what_if import (
@@ -68,11 +70,16 @@ class _Wanted(Struct, frozen=True):
     """A spec that can be placed."""
 
     name: str
-    pod: Pod
+    controlled: Controlled
     replicas: int | None
     framework: Framework
     first: int = 0
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+
+    @property
+    def pod(self) -> Pod:
+        """Its next pod, as it will be stored."""
+        return self.controlled.pod
 
     @property
     def first_pod(self) -> Pod:
@@ -135,6 +142,7 @@ class _Planner:
         self._gatherer = Gatherer(source)
         self._admission = Admission(source, self._gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
+        self._controllers = Controllers(self._gatherer)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files) -> PlanReport:
@@ -194,7 +202,8 @@ class _Planner:
         replicas = self._options.replicas
         number = _own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
         kind, entry = manifest.kind, manifest.entry
-        return _Wanted(name, stored, number, framework, first_ordinal(kind, entry), claim_templates(kind, entry))
+        controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
+        return _Wanted(name, controlled, number, framework, first_ordinal(kind, entry), claim_templates(kind, entry))
 
     def _again(self, pod: Pod) -> _Wanted | Refused:
         """The pod that its controller makes in place of an evicted one."""
@@ -208,7 +217,7 @@ class _Planner:
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        return _Wanted(name, made, 1, framework)
+        return _Wanted(name, Controlled(made), 1, framework)
 
     def _cluster(self, wanted: Sequence[_Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
         """The cluster as it would be, without the pods of a drained node."""
@@ -216,7 +225,7 @@ class _Planner:
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
         if found.snapshot is None:
             raise _missing(found.unread[0])
-        snapshot = with_brought(found.snapshot, files.brought)
+        snapshot = with_controllers(with_brought(found.snapshot, files.brought), (entry.controlled for entry in wanted))
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
         snapshot = self._changed(lambda: without_pods(snapshot, self._gone()), PODS)

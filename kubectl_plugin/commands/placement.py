@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.brought import NOTHING, Brought, with_brought
+from kubectl_plugin.commands.admission import claim_templates, first_ordinal
+from kubectl_plugin.commands.brought import Brought, with_brought
+from kubectl_plugin.commands.controllers import Controllers
 from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import Kind
 from podrules.cluster.source import Source, Unread
 from podrules.cluster.stakes import read_reach
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
@@ -20,12 +23,21 @@ from podrules.reachability import Reach
 
 if TYPE_CHECKING:
     from podrules.model.snapshot import ClusterSnapshot
-    from podrules.model.storage import PersistentVolumeClaim
     from podrules.scheduler.framework.node_table import NodeTable
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
 
-__all__ = ["Placed", "Placer", "Schedulers"]
+__all__ = ["Maker", "Placed", "Placer", "Schedulers"]
+
+
+class Maker(Struct, frozen=True):
+    """What makes pods; a pod makes itself."""
+
+    kind: Kind[Any]
+    entry: Any
+    written: Mapping[str, Any] | None = None
+    """Its manifest; None: it is in the cluster."""
+
 
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 """Where it is not known when the objects were so, a Lease tells nothing, and the Node does."""
@@ -105,40 +117,66 @@ class Placer:
         self._source = source
         self._gatherer = gatherer
         self._schedulers = Schedulers(source, scheduler_config)
+        self._controllers = Controllers(gatherer)
         self._every_node = every_node
         self._table: NodeTable | None = None
         self._tabled: ClusterSnapshot | None = None
 
-    def place(
-        self, pod: Pod, templates: Sequence[PersistentVolumeClaim] | None = None, brought: Brought = NOTHING
-    ) -> Placed:
-        """Where a pod would go, as if it came now.
-
-        Args:
-            pod: As it is stored, or would be.
-            templates: A StatefulSet's volumeClaimTemplates, of a pod to come whose claims will be made for it; None:
-                it is there already, and its claims are what they are.
-            brought: What comes with it.
+    def place(self, pod: Pod) -> Placed:
+        """Where a pod that is there would go, as if it came now.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
-        from podrules.placement.changes import Situation
-        from podrules.placement.claims import with_claims, with_claims_of
-        from podrules.placement.device_claims import with_device_claims
-        from podrules.placement.likely import likely_placement
-
-        pod, claims = (pod, ()) if templates is None else with_claims_of(pod, templates)
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
-            return Placed(replace(self._unknown(pod, framework), outcome=Outcome.NOT_MODELLED))
+            return Placed(self._not_modelled(pod, framework))
+        return self._placed(pod, framework, lambda snapshot: (pod, snapshot))
+
+    def place_coming(self, pod: Pod, maker: Maker, brought: Brought, pods: Sequence[Pod]) -> Placed:
+        """Where a pod that is to come would go.
+
+        Args:
+            pod: As it will be stored, named as what makes it.
+            maker: What makes it.
+            brought: What comes with it.
+            pods: Those that a StatefulSet has.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        from podrules.placement.claims import with_claims, with_claims_of
+        from podrules.placement.controllers import with_controllers
+        from podrules.placement.device_claims import with_device_claims
+        from podrules.placement.replicas import new_numbers, replica
+
+        framework = self._schedulers.framework(pod)
+        if isinstance(framework, str):
+            return Placed(self._not_modelled(pod, framework))
+        kind, entry = maker.kind, maker.entry
+        controlled = self._controllers.of(pod, kind, entry, maker.written, framework.args)
+        number = next(new_numbers(pod, kind.singular, first_ordinal(kind, entry), pods))
+        made = replica(controlled.pod, kind.singular, number, uid="")
+        named, claims = with_claims_of(made, claim_templates(kind, entry))
+
+        def coming(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
+            snapshot = with_controllers(with_brought(snapshot, brought), [controlled])
+            return with_device_claims(named, with_claims(snapshot, claims))
+
+        return self._placed(named, framework, coming)
+
+    def _placed(
+        self, pod: Pod, framework: Framework, before: Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
+    ) -> Placed:
+        """A pod's placement, as what is said to be before its cycle has it and the cluster."""
+        from podrules.placement.changes import Situation
+        from podrules.placement.likely import likely_placement
+
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
         if cluster.snapshot is None:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
             return Placed(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
-        snapshot = with_brought(cluster.snapshot, brought)
-        if templates is not None:
-            pod, snapshot = with_device_claims(pod, with_claims(snapshot, claims))
+        pod, snapshot = before(cluster.snapshot)
         captured = self._source.now is None
         if captured and not cluster.snapshot.nodes:
             return Placed(self._unknown(pod, f"{self._source.description} has no nodes"))
@@ -171,6 +209,9 @@ class Placer:
         if reach.reach is Reach.UNKNOWN:
             return placement
         return replace(placement, nominated=replace(nominated, reach=reach))
+
+    def _not_modelled(self, pod: Pod, reason: str) -> Placement:
+        return replace(self._unknown(pod, reason), outcome=Outcome.NOT_MODELLED)
 
     def _unknown(self, pod: Pod, reason: str) -> Placement:
         return Placement(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import Admission, Manifest, claim_templates, first_ordinal, template_pod
+from kubectl_plugin.commands.admission import Admission, Manifest, template_pod
 from kubectl_plugin.commands.brought import NOTHING, Brought
-from kubectl_plugin.commands.placement import Placed, Placer
+from kubectl_plugin.commands.placement import Maker, Placed, Placer
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
@@ -18,7 +18,7 @@ from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
 from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import DAEMON_SETS, NODES, PODS, Kind
+from podrules.cluster.kinds import DAEMON_SETS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.memory import NothingSource
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -27,7 +27,6 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.displaced import Preempted
-from podrules.placement.replicas import new_numbers, replica
 from podrules.placement.trouble import is_preempted, preempted, preemption_event
 from podrules.skew import WorkloadSpread
 
@@ -73,9 +72,10 @@ class Reporter:
             return self._pod(entry, named=named)
         if isinstance(entry, Node):
             return self._node(entry)
-        pods = self._pods_of(entry)
+        pods = self._pods_of(entry, entry.metadata.namespace)
+        maker = Maker(kind, entry)
         template = self._to_come(
-            template_pod(entry, kind), kind, entry, place=bool(self._wants_placement), pods=pods or ()
+            template_pod(entry, kind), maker, NOTHING, place=bool(self._wants_placement), pods=pods or ()
         )
         return self._workload(entry, kind, template, pods)
 
@@ -87,7 +87,10 @@ class Reporter:
             brought: What comes with it.
         """
         place = self._way is None if self._wants_placement is None else self._wants_placement
-        return self._to_come(manifest.pod, manifest.kind, manifest.entry, brought, place=place)
+        kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
+        numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
+        pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
+        return self._to_come(pod, Maker(kind, entry, manifest.written), brought, place=place, pods=pods or ())
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether nothing can be told of a pod's placement, for its group or its scheduler.
@@ -178,26 +181,16 @@ class Reporter:
         event = preemption_event(self._gatherer.events_about(pod) or ())
         return preempted(pod, event, self._gatherer.all_pods())
 
-    def _to_come(
-        self,
-        pod: Pod,
-        kind: Kind[Any],
-        entry: Any,
-        brought: Brought = NOTHING,
-        *,
-        place: bool,
-        pods: Sequence[Pod] = (),
-    ) -> PodReport:
+    def _to_come(self, pod: Pod, maker: Maker, brought: Brought, *, place: bool, pods: Sequence[Pod]) -> PodReport:
         """A pod that does not exist yet: one of a manifest, or the next one of a workload that has pods."""
+        kind, entry = maker.kind, maker.entry
         facts = self._admission.facts(pod, kind, brought.classes)
         # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
         # no place.
         if place and kind is not DAEMON_SETS and not isinstance(self._source, NothingSource):
             stored = stored_pod(facts)
             if isinstance(stored, Pod):
-                number = next(new_numbers(stored, kind.singular, first_ordinal(kind, entry), pods))
-                made = replica(stored, kind.singular, number, uid="")
-                facts = _with_placement(facts, self._placer.place(made, claim_templates(kind, entry), brought))
+                facts = _with_placement(facts, self._placer.place_coming(stored, maker, brought, pods))
         if self._way is not None:
             stored = stored_pod(facts)
             # One that would be refused never ends.
@@ -219,10 +212,10 @@ class Reporter:
             unread=self._gatherer.unread,
         )
 
-    def _pods_of(self, entry: Any) -> Sequence[Pod] | None:
+    def _pods_of(self, entry: Any, namespace: str) -> Sequence[Pod] | None:
         """A workload's pods; None: it has no selector, or they cannot be read."""
         chosen = _selector(entry)
-        return None if chosen is None else self._gatherer.pods_of(entry.metadata.namespace, chosen)
+        return None if chosen is None else self._gatherer.pods_of(namespace, chosen)
 
     def _spread(self, own: Sequence[Pod], namespace: str) -> tuple[WorkloadSpread, ...]:
         """How a workload's pods stand by the constraints that they have themselves."""

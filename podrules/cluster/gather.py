@@ -174,8 +174,12 @@ class Gatherer:
 
     def pods_of(self, namespace: str, selector: Selector) -> Sequence[Pod] | None:
         """The pods of a namespace that a selector matches, None when they cannot be read."""
+        return self.selected(PODS, namespace, selector)
+
+    def selected(self, kind: Kind[K], namespace: str, selector: Selector) -> Sequence[K] | None:
+        """The objects of a namespace that a selector matches, None when they cannot be read."""
         return self._try(
-            lambda: self._source.list(PODS, namespace, selector=selector), "list", PODS, namespace, str(selector)
+            lambda: self._source.list(kind, namespace, selector=selector), "list", kind, namespace, str(selector)
         )
 
     def snapshot(self, pods: Sequence[Pod], args: Mapping[str, Any] | None = None, *, budgets: bool = False) -> Cluster:
@@ -295,7 +299,7 @@ class Gatherer:
         self, read: Callable[[], T], verb: str, kind: Kind[Any], namespace: str | None, name: str
     ) -> T | ClusterError:
         """What was read, or why it cannot be; asked for once."""
-        key = (verb, kind.kind, namespace, name)
+        key = (verb, kind, namespace, name)
         if key not in self._known:
             try:
                 self._known[key] = read()

@@ -60,10 +60,11 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.features import Features
-from podrules.model.affinity import Affinity
+from podrules.model.affinity import Affinity, PodAffinityTerm
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.controllers import HASH_LABEL
 from podrules.placement.device_claims import awaited_templates
 from podrules.resources import pod_requests
 from podrules.scheduler.plugins.dynamic_resources.claims import ClaimError, pod_claims
@@ -78,7 +79,7 @@ from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TO
 from podrules.scheduler.plugins.volume_binding.csi_translation import in_tree_plugin
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
-__all__ = ["Known", "Need", "field_of", "needs"]
+__all__ = ["Known", "Need", "field_of", "goes_by_revision", "needs"]
 
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
@@ -175,14 +176,15 @@ def _namespace_terms(pods: Iterable[Pod]) -> Iterator[AffinityTerm]:
 
 def _has_namespace_selector(affinity: Affinity) -> bool:
     """Whether a term has a namespaceSelector: few have, and only theirs are worth parsing in a large cluster."""
+    return any(term.namespace_selector is not None for term in _given_terms(affinity))
+
+
+def _given_terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:
+    """Terms of affinity to pods and against them, as they are written."""
     for given in (affinity.pod_affinity, affinity.pod_anti_affinity):
         if given is not None:
-            required = given.required_during_scheduling_ignored_during_execution
-            preferred = given.preferred_during_scheduling_ignored_during_execution
-            terms = (*required, *(entry.pod_affinity_term for entry in preferred))
-            if any(term.namespace_selector is not None for term in terms):
-                return True
-    return False
+            yield from given.required_during_scheduling_ignored_during_execution
+            yield from (entry.pod_affinity_term for entry in given.preferred_during_scheduling_ignored_during_execution)
 
 
 def _goes_by_namespaces(pod: Pod) -> bool:
@@ -196,9 +198,25 @@ def _may_select(term: AffinityTerm, pod: Pod) -> bool:
     return namespace not in term.namespaces and term.selector is not None and term.selector.matches(labels)
 
 
-def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
+def goes_by_revision(pod: Pod, args: Mapping[str, Any]) -> bool:
+    """Whether it matters which revision of a Deployment a pod is of: the label pod-template-hash tells pods apart."""
+    affinity = pod.spec.affinity or Affinity()
+    constraints = pod.spec.topology_spread_constraints
+    return (
+        _has_default_spread(pod, args)
+        or any(HASH_LABEL in constraint.match_label_keys for constraint in constraints)
+        or any(HASH_LABEL in term.match_label_keys for term in _given_terms(affinity))
+        or any(HASH_LABEL in term.mismatch_label_keys for term in _given_terms(affinity))
+    )
+
+
+def _has_default_spread(pod: Pod, args: Mapping[str, Any]) -> bool:
     spread: PodTopologySpreadArgs = args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
-    if pod.spec.topology_spread_constraints or not spread.constraints:
+    return bool(spread.constraints) and not pod.spec.topology_spread_constraints
+
+
+def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
+    if not _has_default_spread(pod, args):
         return
     namespace = pod.metadata.namespace
     yield Need(SERVICES, namespace)

@@ -47,6 +47,8 @@ class WorkloadSpec(Model, frozen=True):
     """Of a Job."""
     completions: int | None = None
     """Of a Job: how many pods have to succeed; None: any one of them."""
+    completion_mode: str = ""
+    """Of a Job: NonIndexed (default) or Indexed."""
     ordinals: StatefulSetOrdinals = field(default_factory=StatefulSetOrdinals)
     """Of a StatefulSet."""
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()

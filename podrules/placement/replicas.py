@@ -2,7 +2,8 @@
 
     Deployment    label pod-template-hash
     StatefulSet   labels statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash
-    Job, CronJob  labels batch.kubernetes.io/job-name, job-name
+    Job, CronJob  labels batch.kubernetes.io/job-name, job-name, batch.kubernetes.io/controller-uid, controller-uid; of
+                  an indexed one batch.kubernetes.io/job-completion-index
     all           of podAffinity and podAntiAffinity, keys of matchLabelKeys and mismatchLabelKeys are merged into the
                   labelSelector with the values that the pod's own labels have. PodTopologySpread does so by itself
 
@@ -11,7 +12,8 @@ the number in the name, but for a StatefulSet's.
 
 Source, at v1.36.3: pkg/controller/deployment/sync.go (getNewReplicaSet), pkg/controller/statefulset/
 stateful_set_utils.go (newVersionedStatefulSetPod), pkg/registry/batch/job/strategy.go (generateSelector),
-pkg/registry/core/pod/strategy.go (mutatePodAffinity).
+pkg/controller/job/indexed_job_utils.go (addCompletionIndexLabel), pkg/registry/core/pod/strategy.go
+(mutatePodAffinity).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from msgspec.structs import replace
 from podrules.model.affinity import PodAffinity, PodAffinityTerm
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelectorRequirement
+from podrules.placement.controllers import HASH_LABEL, INDEX_LABEL, planned_word
 
 __all__ = ["new_numbers", "replica"]
 
@@ -57,15 +60,17 @@ def replica(pod: Pod, kind: str, number: int, *, uid: str) -> Pod:
     named = name if kind == "pod" and number == 0 else f"{name}-{number}"
     # What the author or an earlier controller has written stays.
     labels = _controllers_labels(kind, name, number) | pod.metadata.labels
+    if INDEX_LABEL in labels and kind in {"job", "cronjob"}:
+        labels[INDEX_LABEL] = str(number)
     metadata = replace(pod.metadata, name=named, uid=uid, labels=labels)
     return _with_label_keys(replace(pod, metadata=metadata))
 
 
 def _controllers_labels(kind: str, name: str, number: int) -> dict[str, str]:
-    own = f"planned-{name}"
+    own = planned_word(name)
     match kind:
         case "deployment":
-            return {"pod-template-hash": own}
+            return {HASH_LABEL: own}
         case "statefulset":
             return {
                 "statefulset.kubernetes.io/pod-name": f"{name}-{number}",
@@ -73,7 +78,8 @@ def _controllers_labels(kind: str, name: str, number: int) -> dict[str, str]:
                 "controller-revision-hash": own,
             }
         case "job" | "cronjob":
-            return {"batch.kubernetes.io/job-name": name, "job-name": name}
+            ids = {"batch.kubernetes.io/controller-uid": own, "controller-uid": own}
+            return {"batch.kubernetes.io/job-name": name, "job-name": name, **ids}
         case _:
             return {}
 

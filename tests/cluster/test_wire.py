@@ -9,14 +9,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from podrules.cluster.demo import demo_objects
-from podrules.cluster.kinds import ALL_KINDS, EVENTS, NODES, PODS, Kind
+from podrules.cluster.kinds import ALL_KINDS, EVENTS, NODES, PODS, REPLICA_SETS, Kind
 from podrules.cluster.large import NoProgress, can_read_whole, read_whole
 from podrules.cluster.live import LiveSource
 from podrules.cluster.transport import KubectlProxy
 from podrules.cluster.wire.envelope import ListReader
 from podrules.cluster.wire.pods import PodCodec
+from podrules.placement.revisions import WrittenWorkload
 from tests.cluster.rich_objects import EPHEMERAL, EVENT, NODE, RICH_NAMESPACE, alike_pods, others, rich_pods
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError
@@ -150,3 +152,8 @@ def _unset(model: type[msgspec.Struct], found: Any) -> set[str]:
 
 def _default(entry: msgspec.structs.FieldInfo) -> Any:
     return entry.default if entry.default_factory is msgspec.NODEFAULT else entry.default_factory()
+
+
+def test_a_model_that_keeps_what_is_written_is_read_in_json() -> None:
+    assert can_read_whole(REPLICA_SETS)
+    assert not can_read_whole(replace(REPLICA_SETS, model=WrittenWorkload))

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod, raw_workload
+from tests.objects import raw_node, raw_pod, raw_workload
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = str(ROOT / "tests/testdata/manifests/checkout.yaml")
@@ -132,3 +132,74 @@ def test_drained_pods_and_manifests_share_the_room() -> None:
     assert any(spec["name"].startswith("pod/") for spec in plan["specs"])
     assert any(spec["name"] == "deployment/checkout-next" for spec in plan["specs"])
     assert all("node-c2" not in spec["nodes"] for spec in plan["specs"])
+
+
+CASES = ROOT / "tests/testdata/cases"
+
+
+@pytest.mark.parametrize("name", ["d6", "rs6", "sts6", "d6svc"])
+def test_S4_replicas_spread_by_their_owner(name: str) -> None:
+    (spec,) = placed("-f", str(CASES / f"{name}.yaml"))["specs"]
+    assert spec["placed"] == 6
+    assert max(spec["nodes"].values()) <= 2
+    assert set(spec["zones"].values()) == {2}
+
+
+def test_S4_a_jobs_pods_have_no_owner_to_spread_by() -> None:
+    (spec,) = placed("-f", "-", stdin=manifest("Job", parallelism=6))["specs"]
+    assert len(spec["nodes"]) == 1
+
+
+def small(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return raw_workload(kind, name, "shop", pod_spec=raw_pod(requests={"cpu": "1m"})["spec"], **spec)
+
+
+@pytest.mark.parametrize(("kind", "template_hash"), [("ReplicaSet", ""), ("StatefulSet", ""), ("Deployment", "5f6c")])
+def test_S4_pods_that_are_there_count(tmp_path: Path, kind: str, template_hash: str) -> None:
+    """Those of the same revision: the pod goes where none of them is."""
+    assert best(tmp_path, small(kind, "x", replicas=3), kind, template_hash) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"containers": [{"name": "app", "image": "new"}]}, {"terminationGracePeriodSeconds": 5}]
+)
+def test_S4_pods_of_another_revision_do_not_count(tmp_path: Path, changed: dict[str, Any]) -> None:
+    workload = small("Deployment", "x", replicas=3)
+    workload["spec"]["template"]["spec"] |= changed
+    assert best(tmp_path, workload, "Deployment", "5f6c") == ["a", "b"]
+
+
+def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str) -> list[str]:
+    """The nodes that are equally best for a workload's next pod; its first runs on node a of two that are alike.
+
+    Both ways of asking, and the workload in the cluster, say the same.
+    """
+    labels = {"app": "x", **({"pod-template-hash": template_hash} if template_hash else {})}
+    first = small(kind, "x", replicas=3)
+    owner = first
+    if template_hash:
+        owner = small("ReplicaSet", f"x-{template_hash}", selector={"matchLabels": labels})
+        owner["spec"]["template"] = first["spec"]["template"]
+        owner["metadata"] |= {
+            "labels": labels,
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "controller": True}],
+        }
+    reference = {"apiVersion": "apps/v1", "kind": owner["kind"], "name": owner["metadata"]["name"], "controller": True}
+    there = raw_pod("x-0", "shop", labels=labels, nodeName="a", metadata={"ownerReferences": [reference]})
+    has = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+    nodes = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=has) for name in "ab"]
+    # A pod that is as large as the first, for scores of resources not to decide.
+    other = raw_pod("other", "shop", nodeName="b")
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all([*nodes, there, other, owner, {**workload, "kind": kind}]))
+    file = tmp_path / "x.yaml"
+    file.write_text(yaml.safe_dump(workload))
+    asked = run("explain", "--snapshot", str(cluster), "-f", str(file), "-o", "json")
+    found: list[str] = json.loads(asked.out)["placement"]["best"]
+    ran = run("place", "--snapshot", str(cluster), "-f", str(file), "--replicas", "1", "-o", "json")
+    (spec,) = json.loads(ran.out)["specs"]
+    assert list(spec["nodes"]) == found[:1]
+    named = f"{kind.lower()}/x"
+    live = run("explain", "--snapshot", str(cluster), named, "-n", "shop", "--placement", "-o", "json")
+    assert json.loads(live.out)["template"]["placement"]["best"] == found
+    return found

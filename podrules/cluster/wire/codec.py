@@ -67,8 +67,8 @@ _SCALARS: Final[Mapping[str, tuple[FieldDescriptorProto.Type.ValueType, Any]]] =
 
 
 def is_known(kind: Kind[Any]) -> bool:
-    """Whether lists of a kind can be read here."""
-    return _message_of(kind) in MESSAGES
+    """Whether lists of a kind can be read here: not with a model that keeps what is written as it is."""
+    return _message_of(kind) in MESSAGES and all(field.type != dict[str, Any] for field in fields(kind.model))
 
 
 def _message_of(kind: Kind[Any]) -> str:

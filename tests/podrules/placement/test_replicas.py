@@ -34,7 +34,15 @@ def make_pod(labels: Mapping[str, str], **spec: Any) -> Pod:
                 "controller-revision-hash": "planned-web",
             },
         ),
-        ("job", {"batch.kubernetes.io/job-name": "web", "job-name": "web"}),
+        (
+            "job",
+            {
+                "batch.kubernetes.io/job-name": "web",
+                "job-name": "web",
+                "batch.kubernetes.io/controller-uid": "planned-web",
+                "controller-uid": "planned-web",
+            },
+        ),
         ("replicaset", {}),
         ("pod", {}),
     ],

@@ -1,0 +1,80 @@
+"""Which controller the pods of a workload will belong to: its own, or the ReplicaSet of a Deployment's revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
+
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import DEPLOYMENTS, REPLICA_SETS, Kind
+from podrules.model.pod import Pod
+from podrules.model.selectors import Selector, SelectorError
+
+if TYPE_CHECKING:
+    from podrules.model.workload import Workload
+    from podrules.placement.controllers import Controlled, Revision
+    from podrules.placement.revisions import WrittenWorkload
+
+__all__ = ["Controllers"]
+
+
+class Controllers:
+    """Knows the revisions that are in the cluster."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._gatherer = gatherer
+
+    def of(
+        self, pod: Pod, kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None, args: Mapping[str, Any]
+    ) -> Controlled:
+        """A pod to come with its controller.
+
+        Args:
+            pod: As it will be stored, named as the workload.
+            kind: Of the workload.
+            entry: The workload.
+            written: Its manifest; None: the workload is in the cluster.
+            args: Arguments of the scheduler's plugins by plugin name.
+        """
+        # Loaded when placement is asked for.
+        from podrules.cluster.needs import goes_by_revision
+        from podrules.placement.controllers import controlled
+
+        revision = None
+        if kind is DEPLOYMENTS and goes_by_revision(pod, args):
+            revision = self._revision(pod, entry, written)
+        return controlled(pod, kind.singular, entry, revision)
+
+    def _revision(self, pod: Pod, entry: Any, written: Mapping[str, Any] | None) -> Revision | None:
+        from podrules.placement.revisions import current_revision
+
+        name, namespace = entry.metadata.name, pod.metadata.namespace
+        selector = _selector(entry)
+        if selector is None:
+            return None
+        sets = self._gatherer.selected(_as_written(REPLICA_SETS), namespace, selector)
+        if not sets:
+            return None
+        if written is None:
+            there = self._gatherer.get(_as_written(DEPLOYMENTS), name, namespace)
+            template = None if there is None else there.spec.get("template")
+        else:
+            template = written["spec"]["template"]
+        return current_revision(name, template, sets)
+
+
+def _as_written(kind: Kind[Workload]) -> Kind[WrittenWorkload]:
+    from podrules.placement.revisions import WrittenWorkload
+
+    return cast("Kind[WrittenWorkload]", replace(kind, model=WrittenWorkload))
+
+
+def _selector(entry: Any) -> Selector | None:
+    """A Deployment's; None: it has none that the API server would take."""
+    try:
+        return None if entry.spec.selector is None else Selector.from_label_selector(entry.spec.selector)
+    except SelectorError:
+        return None
