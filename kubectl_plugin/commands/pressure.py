@@ -13,6 +13,7 @@ from podrules.cluster.node_usage import read_usage
 from podrules.cluster.source import Unread
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
+from podrules.platform import Platform, node_platform
 from podrules.pressure.node import NodePressure, node_pressure
 from podrules.pressure.place import limited_usage, requested_usage, with_pod_using
 
@@ -39,6 +40,8 @@ class Pressures:
 
     def of_bound(self, pod: Pod, node: Node) -> Placed:
         """The place of a pod that runs."""
+        if node_platform(node) is not Platform.LINUX:
+            return Placed(())
         pods = self._gatherer.neighbours(node.metadata.name)
         if isinstance(pods, Unread):
             return Placed((), (pods,))
@@ -56,6 +59,8 @@ class Pressures:
             pod: As the API server will keep it; a pod of its name counts as replaced by it.
             node: Where it would come.
         """
+        if node_platform(node) is not Platform.LINUX:
+            return Placed(())
         found = self._gatherer.neighbours(node.metadata.name)
         if isinstance(found, Unread):
             return Placed((), (found,))

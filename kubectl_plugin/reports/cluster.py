@@ -21,6 +21,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.quantity import ZERO
+from podrules.platform import Platform, node_platform
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.pressure.usage import NO_USAGE, UsageSource
 from podrules.resources import CPU, MEMORY
@@ -117,6 +118,7 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     down: bool
     """It does not answer."""
     unschedulable: bool
+    platform: Platform
     taints: tuple[str, ...]
     pods: int
     max_pods: int
@@ -326,6 +328,7 @@ class _Entries:
             ready=node.ready.status if node.ready is not None else None,
             down=name in self._down,
             unschedulable=node.spec.unschedulable,
+            platform=node_platform(node),
             taints=tuple(
                 f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.spec.taints
             ),

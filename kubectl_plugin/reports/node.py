@@ -13,6 +13,7 @@ from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
+from podrules.platform import Platform, node_platform
 
 __all__ = ["NodeReport", "NodeResourceReport", "node_report"]
 
@@ -48,6 +49,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     ready: str | None
     ready_since: str | None
     unschedulable: bool
+    platform: Platform
+    """Whose rules hold for its pods."""
     taints: tuple[str, ...]
     pods: int | None
     """None when the pods could not be read."""
@@ -78,6 +81,7 @@ def node_report(
         ready=ready.status if ready else None,
         ready_since=ready.last_transition_time if ready else None,
         unschedulable=node.spec.unschedulable,
+        platform=node_platform(node),
         taints=tuple(
             f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
             for taint in node.spec.taints

@@ -18,6 +18,7 @@ from podrules.model.kubelet import PSIStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import ZERO
+from podrules.platform import Platform
 from podrules.pressure.node import EvictionOrder, Headroom, NodePressure, OOMOrder, OOMScope, ThresholdSource
 from podrules.pressure.oom_order import (
     PAGE_SIZE,
@@ -175,6 +176,8 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     source: str
     rules_version: str = REFERENCE_VERSION
     server_version: str | None
+    platform: Platform
+    """Of Linux alone orders and thresholds are known."""
     usage_source: UsageSource
     threshold_source: ThresholdSource
     threshold_problem: str
@@ -221,6 +224,7 @@ def node_pressure_report(
         name=node.metadata.name,
         source=promised.source,
         server_version=promised.server_version,
+        platform=pressure.platform,
         usage_source=pressure.usage_source,
         threshold_source=pressure.threshold_source,
         threshold_problem=pressure.threshold_problem,

@@ -12,6 +12,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
 from podrules.placement.eligible import eligible_nodes
+from podrules.platform import Platform, node_platform, pod_platform
 from podrules.resources import MEMORY
 
 __all__ = ["OOMOnNode", "OOMUnknown", "oom_of_pod"]
@@ -24,6 +25,8 @@ class OOMUnknown(Enum):
     """The value depends on the node's memory, and no node could be read."""
     NO_ELIGIBLE_NODE = "NoEligibleNode"
     """It depends on the node's memory, and the pod's own words allow none of the nodes that there are."""
+    NOT_LINUX = "NotLinux"
+    """Only a Linux kubelet sets it, and the pod is, or may only come, elsewhere."""
     NOT_IN_RANGE = "NotInRange"
     """The pod's own memory request is less than its containers': the API server refuses such a pod."""
 
@@ -48,6 +51,8 @@ def oom_of_pod(
         nodes: For one that is not bound: all nodes; None when they could not be read.
         features: Gates of the cluster's version.
     """
+    if pod_platform(pod, node) is not Platform.LINUX:
+        return OOMUnknown.NOT_LINUX
     anywhere = pod_oom_score_adjs(pod, None, features=features)
     if anywhere is not None:
         return (OOMOnNode(None, None, anywhere),)
@@ -56,9 +61,10 @@ def oom_of_pod(
     elif not nodes:
         return OOMUnknown.NODE_NOT_KNOWN
     else:
-        candidates = sorted(eligible_nodes(pod, nodes), key=_memory)
+        eligible = eligible_nodes(pod, nodes)
+        candidates = sorted((one for one in eligible if node_platform(one) is Platform.LINUX), key=_memory)
         if not candidates:
-            return OOMUnknown.NO_ELIGIBLE_NODE
+            return OOMUnknown.NOT_LINUX if eligible else OOMUnknown.NO_ELIGIBLE_NODE
     found = tuple(
         OOMOnNode(candidate.metadata.name, _memory(candidate), scores)
         for candidate in _ends(candidates)

@@ -29,6 +29,7 @@ from podrules.model.pod import Pod, PodQOSClass, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.placement.displaced import Preempted
 from podrules.placement.outcome import Placement
+from podrules.platform import Platform, pod_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 from podrules.resources import (
@@ -225,18 +226,21 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     server_version: str | None
     status: PodStatusReport | None
     """None for a pod that does not exist yet."""
+    platform: Platform
+    """Whose rules hold: without a Linux kubelet there is neither oom_score_adj nor cgroup nor its eviction."""
     qos: QOSReport
     oom: tuple[OOMOnNode, ...]
     """One entry for a pod on a node; else the nodes with the least and the most memory of those that it may come to."""
     oom_unknown: OOMUnknown | None
     """Why `oom` is empty; None: it is not."""
     resources: ResourcesReport
-    cgroup: CgroupReport
+    cgroup: CgroupReport | None
+    """None where no Linux kubelet runs it."""
     priority: PriorityReport
     termination: StopPlan
     """When it is deleted."""
     hard_eviction: EvictionStop | None
-    """When the kubelet evicts it at a hard threshold; None: it is critical, or does not run."""
+    """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
@@ -270,6 +274,7 @@ def pod_report(facts: PodFacts) -> PodReport:
     defaulted = default_pod(facts.pod, features=features) if facts.from_manifest else facts.pod
     pod, priority = _admitted(facts, defaulted) if facts.from_manifest else (facts.pod, _stored_priority(facts))
     granted = allocated_pod(pod, features=features)
+    platform = pod_platform(pod, facts.node)
     oom = oom_of_pod(granted, facts.node, facts.nodes, features)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
@@ -277,14 +282,15 @@ def pod_report(facts: PodFacts) -> PodReport:
         source=facts.source,
         server_version=facts.git_version,
         status=None if facts.from_manifest else _status(pod, facts.node),
+        platform=platform,
         qos=_qos(facts, defaulted, pod),
         oom=() if isinstance(oom, OOMUnknown) else oom,
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         resources=_resources(facts, pod),
-        cgroup=_cgroup(facts, granted),
+        cgroup=_cgroup(facts, granted) if platform is Platform.LINUX else None,
         priority=priority,
         termination=stop_plan(as_if_running(pod) if facts.from_manifest else pod),
-        hard_eviction=None if pod.finished else eviction_stop(pod),
+        hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         unread=facts.unread,

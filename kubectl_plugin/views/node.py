@@ -8,6 +8,7 @@ from datetime import datetime
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
+from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
 
@@ -20,7 +21,8 @@ _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for 
 def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
     sentences, severity = _verdict(report, now)
-    parts = promise_parts(report, wide=wide)
+    platform = node_platform_section(report.platform)
+    parts = [*promise_parts(report, wide=wide), *([platform] if platform.lines else [])]
     if report.unread:
         parts.append(unread_section(report.unread))
     return Page(

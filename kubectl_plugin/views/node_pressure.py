@@ -15,6 +15,7 @@ from kubectl_plugin.reports.node_pressure import (
     ThresholdReport,
 )
 from kubectl_plugin.views.node import full_section, promise_parts, state_sentences
+from kubectl_plugin.views.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.pressure import (
     NEAR_LIMIT_PERCENT,
     SIGNAL_NAMES,
@@ -31,6 +32,7 @@ from kubectl_plugin.views.words import duration, is_plain_name, memory
 from podrules.eviction.signals import INODES, PIDS, Signal
 from podrules.model.pod import PodQOSClass
 from podrules.model.quantity import Quantity
+from podrules.platform import Platform
 from podrules.pressure.node import OOMScope, ThresholdSource
 from podrules.pressure.usage import UsageSource
 
@@ -47,10 +49,8 @@ _NODES_PROXY: Final = "nodes/proxy"
 def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide: bool) -> Page:
     """Who goes first, and how far it is; ``wide`` adds every place, every signal and limits of their own."""
     sentences, severity = _verdict(report, now)
-    parts: list[Section | Table] = [*_oom_tables(report, wide=wide), *_eviction_tables(report, wide=wide)]
-    parts += _threshold_tables(report)
-    parts += _own_limits(report) if wide else [_near_own_limits(report)]
-    parts += _facts(report, wide=wide)
+    linux = report.platform is Platform.LINUX
+    parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
     parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
     if report.unread:
         parts.append(Section("Unknown", (*map(unread_words, report.unread), *_permission(report))))
@@ -63,10 +63,24 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     )
 
 
+def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Section | Table]:
+    """What a Linux kubelet and its kernel do."""
+    yield from _oom_tables(report, wide=wide)
+    yield from _eviction_tables(report, wide=wide)
+    yield from _threshold_tables(report)
+    if wide:
+        yield from _own_limits(report)
+    else:
+        yield _near_own_limits(report)
+    yield from _facts(report, wide=wide)
+
+
 def _verdict(report: NodePressureReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
     sentences, severity = state_sentences(report.promised, now)
     if report.promised.pods is None:
         return (*sentences, "Who goes first is unknown: its pods could not be read."), severity
+    if report.platform is not Platform.LINUX:
+        return (*sentences, f"Who goes first is not known: it is a {platform_name(report.platform)} node."), severity
     met = [threshold for threshold in report.thresholds if threshold.met]
     near = [threshold for threshold in report.thresholds if threshold.headroom_percent < _NEAR_PERCENT]
     if met or report.over_limits:

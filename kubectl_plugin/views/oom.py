@@ -10,6 +10,7 @@ from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.words import memory
 from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
+from podrules.platform import Platform
 from podrules.priority import SYSTEM_CRITICAL_PRIORITY
 
 __all__ = ["oom_section"]
@@ -18,6 +19,7 @@ _FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
 _UNKNOWN: Final = {
     OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",
     OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: there is no node that its node selector, affinity and tolerations allow",
+    OOMUnknown.NOT_LINUX: "none: no node that it may come to is a Linux machine with a kubelet",
     OOMUnknown.NOT_IN_RANGE: (
         "none: spec.resources.requests.memory is less than its containers request, which the API server refuses"
     ),
@@ -30,6 +32,8 @@ _AT_LEAST: Final = f"Burstable gets at least {MIN_BURSTABLE_OOM_SCORE_ADJ}"
 def oom_section(report: PodReport) -> Section:
     """The values of one pod."""
     label = "OOM score"
+    if report.platform is not Platform.LINUX:
+        return Section(label, ())
     if report.oom_unknown is not None:
         return Section(label, (_UNKNOWN[report.oom_unknown],))
     lines: list[str | Row] = []

@@ -11,6 +11,7 @@ from kubectl_plugin.reports.pod import ContainerCgroup, NodeFacts, PodReport
 from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
+from kubectl_plugin.views.platform_words import NOT_KNOWN, PROVIDER, pod_platform_section
 from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.safety_words import owner_risk
@@ -20,6 +21,7 @@ from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, li
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
 from podrules.placement.outcome import Outcome
+from podrules.platform import Platform
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
 from podrules.resources import CPU, MEMORY
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
@@ -34,6 +36,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     running = []
     if not finished:
         running = [
+            pod_platform_section(report.platform),
             oom_section(report),
             pressure_section(report, wide=wide),
             _requests_section(report),
@@ -84,13 +87,13 @@ def _requests_section(report: PodReport) -> Section:
     lines = [f"{listed(asked)}{where}" if asked else "none: the scheduler counts nothing for it"]
     if own.allocated is not None:
         granted = listed([f"{name} {amount(name, text)}" for name, text in own.allocated.items()])
-        lines.append(f"granted by the kubelet so far: {granted}; cgroups follow that")
-        lines.append("oom_score_adj stays as it was when the container started, until it restarts")
+        lines.append(f"granted by the kubelet so far: {granted}")
+        if report.platform is Platform.LINUX:
+            lines.append("cgroups follow that; oom_score_adj stays as it was when the container started")
     limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
-    config = report.cgroup.config
-    partly = [
-        name for name, value in ((CPU, config.cpu_quota), (MEMORY, config.memory)) if name in own.limits and not value
-    ]
+    config = report.cgroup.config if report.cgroup is not None else None
+    values = ((CPU, config.cpu_quota), (MEMORY, config.memory)) if config is not None else ()
+    partly = [name for name, value in values if name in own.limits and not value]
     if not limits:
         lines.append("no limits")
     elif partly:
@@ -102,6 +105,8 @@ def _requests_section(report: PodReport) -> Section:
 
 def _cgroup_section(report: PodReport, *, wide: bool) -> Section:
     own = report.cgroup
+    if own is None:
+        return Section("Cgroup", ())
     name = own.systemd.rpartition("/")[2] if own.systemd else f"pod<uid> in {own.parent}"
     lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight)]
     if wide:
@@ -169,6 +174,8 @@ def _stop_section(report: PodReport, now: datetime | None) -> Section:
             return Section(
                 "Stops", ("nothing of it runs any more (status.phase): a delete removes the object at once",)
             )
+    if report.platform is Platform.VIRTUAL_KUBELET:
+        return Section("Stops", (NOT_KNOWN,))
     status = report.status
     due = instant(status.deletion_timestamp) if status else None
     field = "spec.terminationGracePeriodSeconds"
@@ -182,14 +189,17 @@ def _stop_section(report: PodReport, now: datetime | None) -> Section:
     else:
         lead = f"grace {plan.grace.seconds} s after a delete ({field})"
     rows = [Row((stop.name, _stop_words(stop))) for stop in plan.containers]
-    return Section("Stops", (lead, *rows, _eviction_words(report)))
+    return Section("Stops", (lead, *rows, *_eviction_words(report)))
 
 
-def _eviction_words(report: PodReport) -> str:
+def _eviction_words(report: PodReport) -> Iterator[str]:
     hard = report.hard_eviction
+    if report.platform is not Platform.LINUX:
+        return
     if hard is None:
-        return "the kubelet never evicts it: it is critical"
-    return f"evicted at a hard threshold: SIGKILL after {hard.container_seconds} s"
+        yield "the kubelet never evicts it: it is critical"
+    else:
+        yield f"evicted at a hard threshold: SIGKILL after {hard.container_seconds} s"
 
 
 def _stop_words(stop: ContainerStop) -> str:
@@ -216,7 +226,9 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
     if is_silent(status.node) and status.node:
         lines.append(f"{status.node.name} is silent: make sure that the machine is off first")
     due = instant(status.deletion_timestamp)
-    if due is not None:
+    if due is not None and report.platform is Platform.VIRTUAL_KUBELET:
+        lines.append(f"already being deleted: forcing frees the name; {PROVIDER}")
+    elif due is not None:
         lines.append(
             "already being deleted: forcing frees the name and stops nothing sooner; processes may live until "
             f"{clock(due, now) if now is None or due > now else 'their node says otherwise'}"

@@ -10,6 +10,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import clock, is_plain_name
@@ -45,9 +46,12 @@ _STANDINGS: Final = {
     Standing.SILENT: "its kubelet, which would have to do it, does not answer",
     Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
     Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
+    Standing.NOT_MODELLED: "it runs on Windows, whose kubelet chooses by rules that are not modelled",
+    Standing.PROVIDER: PROVIDER,
     Standing.PASSED_OVER: "kubectl drain leaves pods of DaemonSets and static pods alone",
 }
-"""Why a way is not open."""
+"""Why a way is not open, or not known."""
+_NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
 _LONGEST_PATH: Final = 50
 _UNKNOWN_RULES: Final = frozenset({Rule.OWNER_DECIDES, Rule.NOT_BY_KUBELET, Rule.VOLUME_UNKNOWN})
 
@@ -67,11 +71,15 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         else:
             shown.append(entry)
             parts += _way_parts(entry, told.began if entry is told.ways[0] else None, now)
-    closed = [Row((entry.way.value, _STANDINGS[entry.standing])) for entry in told.ways if not entry.events]
+    ruled_out = [entry for entry in told.ways if not entry.events]
+    closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
+    unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
     if same:
         parts.append(Section("The same", tuple(same)))
     if closed:
         parts.append(Section("Cannot be", tuple(closed)))
+    if unknown:
+        parts.append(Section("Not known", tuple(unknown)))
     if not told.budgets_known:
         parts.append(Section("Unknown", ("whether a PodDisruptionBudget refuses a drain",)))
     if report.unread:
@@ -83,6 +91,10 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, told)),
     )
+
+
+def _standing_row(entry: WayTimeline) -> Row:
+    return Row((entry.way.value, _STANDINGS[entry.standing]))
 
 
 def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
@@ -114,7 +126,8 @@ def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
     """What the first way comes to, in one sentence, after what keeps it from being so."""
     first = told.ways[0]
     if not first.events:
-        return (f"{first.way.value} cannot be: {_STANDINGS[first.standing]}.",)
+        verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
+        return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
     lead = _LEADS[first.way]
     if told.began is not None:
         verb = "Last heartbeat" if first.way is Way.NODE_LOST else "Being deleted since"

@@ -8,12 +8,14 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import NodeFacts, PodReport, PodStatusReport
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
+from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, is_overdue, preempted_words, room_words
 from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
 from podrules.placement.outcome import Outcome
+from podrules.platform import Platform
 from podrules.qos import QOSProblem
 from podrules.safety import Guarantee
 
@@ -115,6 +117,8 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
     if status.finalizers and not report.termination.processes:
         holders = listed([quoted(name) for name in status.finalizers])
         return (f"{lead}: its processes have ended, finalizer {holders} keeps the object.", *why), Severity.NOTICE
+    if report.platform is Platform.VIRTUAL_KUBELET:
+        return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
     if now is not None and now > due:
         second = "The kubelet has not confirmed yet that its processes are gone."
         return (f"{lead}: overdue since {clock(due, now)}.", second, *why), Severity.TROUBLE
@@ -177,7 +181,12 @@ def _standing(report: PodReport) -> str:
         return (
             f"Node-critical: among the last to be killed and never evicted, though its class is {qos.qos_class.value}."
         )
+    kernel = report.platform is Platform.LINUX
     match qos.qos_class:
+        case PodQOSClass.GUARANTEED if not kernel:
+            return "Guaranteed: the node's room for its memory is reserved."
+        case PodQOSClass.BEST_EFFORT if not kernel:
+            return "BestEffort: nothing is reserved for it."
         case PodQOSClass.GUARANTEED:
             return "Guaranteed: its memory is reserved, and it is among the last that the kernel kills."
         case PodQOSClass.BEST_EFFORT:

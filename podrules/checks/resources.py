@@ -2,7 +2,7 @@
 
     request-over-limit      a request above its limit; where overcommitting is not allowed: other than it
     invalid-pod-resources   pod-level requests below the sum of containers; a container's limit above the pod's
-    best-effort             no request and no limit: evicted and killed first
+    best-effort             no request and no limit: evicted and killed first, on Linux
     almost-guaranteed       the first container and perhaps others would make it Guaranteed, the named ones do not
     limit-without-request   the API server copies the limit: the scheduler keeps all of it free
     request-without-limit   the container may grow until the node runs short
@@ -19,6 +19,7 @@ from podrules.checks.finding import Finding
 from podrules.checks.objects import PodCase
 from podrules.defaults import default_pod
 from podrules.model.pod import Pod, PodQOSClass, ResourceRequirements
+from podrules.platform import Platform, pod_platform
 from podrules.qos import explain_qos
 from podrules.resources import (
     HUGEPAGES_PREFIX,
@@ -88,7 +89,7 @@ def _class(case: PodCase, stored: Pod) -> Iterator[Finding]:
     if not stored.spec.containers:
         return
     explained = explain_qos(stored)
-    if explained.qos_class is PodQOSClass.BEST_EFFORT:
+    if explained.qos_class is PodQOSClass.BEST_EFFORT and pod_platform(stored, None) is Platform.LINUX:
         yield case.finding("best-effort", "spec.containers[0].resources")
     blockers = [blocker for blocker in explained.blockers if blocker.container in explained.spoiled_by]
     if blockers:

@@ -41,6 +41,7 @@ from podrules.placement.outcome import (
     PodAffinityConflict,
     TaintEffect,
 )
+from podrules.platform import OS_LABELS
 from podrules.resources import CPU
 from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.interface import CycleContext
@@ -192,6 +193,9 @@ def _match_labels(situation: Situation, filtered: Filtered, row: int) -> Iterato
         text = ",".join(f"{key}={value}" for key, value in labels.items())
         yield Applied(Change(ChangeKind.LABEL_NODE, node=name, value=text), node)
     spec = situation.pod.spec
+    # A pod of another operating system does not run there, whatever its selector says.
+    if any(fact.key in OS_LABELS for fact in found):
+        return
     keys = {fact.key for fact in found if fact.field == "spec.nodeSelector"}
     if keys:
         kept = {key: value for key, value in spec.node_selector.items() if key not in keys}

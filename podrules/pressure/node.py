@@ -49,6 +49,7 @@ from podrules.model.node import Node
 from podrules.model.pod import ContainerRef, Pod
 from podrules.model.quantity import ZERO, Quantity
 from podrules.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score_adj
+from podrules.platform import Platform, node_platform
 from podrules.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.pressure.usage import NodeUsage, UsageSource
 from podrules.processes import has_process, status_of
@@ -154,6 +155,9 @@ class OverLimit(Struct, frozen=True):
 class NodePressure(Struct, frozen=True):
     """Both orders, and how far it is."""
 
+    platform: Platform
+    """Of Linux alone there is anything else to tell."""
+
     usage_source: UsageSource
     threshold_source: ThresholdSource
     threshold_problem: str
@@ -191,14 +195,18 @@ def node_pressure(
         config: The kubelet's configuration; None: it could not be read.
         features: Gates of the cluster's version.
     """
-    active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     measured, settings = usage.summary.node, config or KubeletConfiguration()
     disks = _disks(measured)
+    platform = node_platform(node)
+    if platform is not Platform.LINUX:
+        return _elsewhere(platform, usage, settings, disks)
+    active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     thresholds, problem = _thresholds(settings)
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
     find = stats_by_uid(usage.summary.pods)
     stats = [(pod, find(pod)) for pod in active]
     return NodePressure(
+        platform=platform,
         usage_source=usage.source,
         threshold_source=ThresholdSource.KUBELET if config and not problem else ThresholdSource.DEFAULTS,
         threshold_problem=problem,
@@ -213,6 +221,24 @@ def node_pressure(
         headrooms=tuple(_headrooms(thresholds, measured)),
         over_limits=tuple(_over_limits(stats, settings, disks)),
         memory_psi=measured.memory.psi if measured.memory else None,
+    )
+
+
+def _elsewhere(platform: Platform, usage: NodeUsage, settings: KubeletConfiguration, disks: Disks) -> NodePressure:
+    """Of a node without a Linux kubelet: no order and no threshold is known."""
+    return NodePressure(
+        platform=platform,
+        usage_source=usage.source,
+        threshold_source=ThresholdSource.DEFAULTS,
+        threshold_problem="",
+        max_pod_grace_period_seconds=settings.eviction_max_pod_grace_period,
+        disks=disks,
+        oom_group=None,
+        ooms=(),
+        evictions=(),
+        headrooms=(),
+        over_limits=(),
+        memory_psi=None,
     )
 
 
@@ -237,6 +263,8 @@ def memory_orders(
         score: Gives oom_score_adj, of pods alike perhaps once.
         features: Gates of the cluster's version.
     """
+    if node_platform(node) is not Platform.LINUX:
+        return MemoryOrders(None, ())
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     find, measured = stats_by_uid(usage.summary.pods), usage.summary.node
     capacity = node.status.capacity.get(MEMORY, ZERO).value

@@ -161,6 +161,10 @@ class Standing(Enum):
     """``kubectl drain`` leaves pods of DaemonSets and mirror pods alone."""
     NEEDS_FORCE = "NeedsForce"
     """``kubectl drain`` refuses a pod without a controller unless --force is given."""
+    NOT_MODELLED = "NotModelled"
+    """The rules of a Windows kubelet's evictions are not restated here."""
+    PROVIDER = "Provider"
+    """Its node is a virtual kubelet: what the provider does is not known."""
     HELD = "Held"
     """A PodDisruptionBudget refuses the eviction now."""
 

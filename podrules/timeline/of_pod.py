@@ -24,6 +24,7 @@ from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
+from podrules.platform import Platform, pod_platform
 from podrules.reachability import NodeReach, Reach
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.api_deletion import delete, drain, preempt
@@ -78,6 +79,9 @@ def _in_order(told: WayTimeline) -> WayTimeline:
 
 def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     pod, owner, guards = facts.pod, facts.owner, facts.guards
+    unknown = _unknown_there(way, facts)
+    if unknown is not None:
+        return WayTimeline(way=way, standing=unknown)
     match way:
         case Way.DELETE:
             return delete(pod, owner, guards, silent=silent)
@@ -101,6 +105,19 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
             return shutdown(pod, owner, guards, facts.kubelet)
         case _:
             return evict(way, pod, owner, guards, facts.kubelet)
+
+
+def _unknown_there(way: Way, facts: TimelineFacts) -> Standing | None:
+    """Why nothing is known of a way, where no Linux kubelet runs the pod."""
+    pod = facts.pod
+    if not pod.spec.node_name or pod.finished:
+        return None
+    match pod_platform(pod, facts.node):
+        case Platform.VIRTUAL_KUBELET:
+            return Standing.PROVIDER
+        case Platform.WINDOWS if way in {Way.EVICT_HARD, Way.EVICT_SOFT}:
+            return Standing.NOT_MODELLED
+    return None
 
 
 def _kubelet_barred(pod: Pod, *, silent: bool) -> Standing | None:

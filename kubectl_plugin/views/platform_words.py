@@ -1,0 +1,50 @@
+"""What is said of pods and nodes for which a Linux kubelet's rules do not hold."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.render.page import Section
+from podrules.platform import Platform
+
+__all__ = ["NOT_KNOWN", "PROVIDER", "node_platform_section", "platform_name", "pod_platform_section"]
+
+PROVIDER: Final = "its node is a virtual kubelet: what its provider does is not known"
+"""In place of everything that a kubelet would do."""
+NOT_KNOWN: Final = "not known: a virtual kubelet's provider decides"
+"""In place of a time."""
+_PODS: Final = {
+    Platform.WINDOWS: (
+        "Windows: what its kubelet does when the node runs short is not modelled (kubectl qos why Windows)",
+    ),
+    Platform.VIRTUAL_KUBELET: (
+        f"virtual kubelet: {PROVIDER.rpartition(': ')[2]}",
+        "when its processes end, and whether any run on, only the provider can tell",
+    ),
+}
+_NODES: Final = {
+    Platform.WINDOWS: ("Windows: who goes first when it runs short is not modelled (kubectl qos why Windows)",),
+    Platform.VIRTUAL_KUBELET: (
+        "virtual kubelet: behind it is no kubelet, and what its provider does with pods is not known",
+    ),
+}
+_NAMES: Final = {
+    Platform.LINUX: "Linux",
+    Platform.WINDOWS: "Windows",
+    Platform.VIRTUAL_KUBELET: "virtual kubelet",
+}
+
+
+def pod_platform_section(platform: Platform) -> Section:
+    """Of a pod; without lines for Linux."""
+    return Section("Platform", _PODS.get(platform, ()))
+
+
+def node_platform_section(platform: Platform) -> Section:
+    """Of a node; without lines for Linux."""
+    return Section("Platform", _NODES.get(platform, ()))
+
+
+def platform_name(platform: Platform) -> str:
+    """``Windows``, ``virtual kubelet``."""
+    return _NAMES[platform]
