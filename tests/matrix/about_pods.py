@@ -19,7 +19,9 @@ __all__ = [
     "has_one_class",
     "has_one_owner",
     "has_one_priority",
+    "lost_containers_are_no_victims",
     "scores_are_in_range",
+    "waits_for_one_thing",
 ]
 
 _CLOCK: Final = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d:\d\d) UTC")
