@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEMO_SCHEDULER",
+    "STANDARD_OUTPUT",
     "ClusterOptions",
     "Connection",
     "DeletionOptions",
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 
+STANDARD_OUTPUT: Final = "-"
+"""In place of a file that is written."""
 DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
 """Where the demo cluster has its scheduler's configuration: nobody has to name it."""
 
@@ -200,6 +203,7 @@ class SnapshotOptions(NamedTuple):
     """``kubectl qos snapshot``."""
 
     path: str
+    """``-``: standard output."""
     anonymise: bool
     scheduler_config: tuple[str, str] | None
     """Namespace and name of the ConfigMap that is captured too."""

@@ -14,7 +14,7 @@ from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.reporter import Reporter
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.html.document import Explained, document
-from kubectl_plugin.options import ExplainOptions, Output, ReportOptions, Streams
+from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report, pod_key
 from kubectl_plugin.reports.node import node_report
@@ -37,7 +37,6 @@ MOST_EXPLAINED: Final = 300
 """Pods with their whole explanation in the page; of more, those that something is wrong with come first."""
 _MOST_NODES: Final = 60
 """The same for nodes."""
-_STANDARD_OUTPUT: Final = "-"
 _NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
@@ -59,7 +58,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     )
     target = options.cluster.target(options.scheduler_config)
     text = document(report, explained, target).encode()
-    if options.path == _STANDARD_OUTPUT:
+    if options.path == STANDARD_OUTPUT:
         streams.out.write(text.decode())
         return code
     write_whole(Path(options.path), [text])

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
 
-from kubectl_plugin.options import SnapshotOptions, Streams
+from msgspec.structs import replace
+
+from kubectl_plugin.options import STANDARD_OUTPUT, SnapshotOptions, Streams
 from kubectl_plugin.reports.snapshot import SnapshotKind, SnapshotReport
 from podrules import __version__
 from podrules.cluster.capture.contents import contents
-from podrules.cluster.capture.file import Captured, Header, write_snapshot
+from podrules.cluster.capture.file import Captured, Header, snapshot_parts
 from podrules.cluster.errors import Forbidden, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.source import Source
+from podrules.cluster.whole_file import write_whole
 
 __all__ = ["run"]
 
@@ -28,14 +34,34 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     from kubectl_plugin.render.text import render_page
     from kubectl_plugin.views.snapshot import snapshot_page
 
-    report = _capture(options, source)
+    to_stdout = options.path == STANDARD_OUTPUT
+    if to_stdout and streams.out.isatty():
+        raise UsageError("-o -: a snapshot is no text for a terminal; pipe it on, or name a file (-o cluster.qos)")
+    report, parts = _capture(options, source)
+    if to_stdout:
+        _write_to_stdout(parts, streams)
+        # What is in it is told where the bytes do not go; who reads them has the file that a command would name.
+        page = replace(snapshot_page(report), next_commands=())
+        streams.err.write(render_page(page, colour=False, target=Target()))
+        return 0
+    write_whole(Path(options.path), parts)
     # What it suggests asks the file that was written, wherever that came from.
     written = Target(source=(("--snapshot", options.path),), live=False)
     streams.out.write(render_page(snapshot_page(report), colour=options.colour, target=written))
     return 0
 
 
-def _capture(options: SnapshotOptions, source: Source) -> SnapshotReport:
+def _write_to_stdout(parts: Sequence[bytes], streams: Streams) -> None:
+    out = streams.out
+    if not isinstance(out, TextIOWrapper):
+        raise TypeError("standard output takes no bytes")
+    out.flush()
+    out.buffer.writelines(parts)
+    out.buffer.flush()
+
+
+def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, Sequence[bytes]]:
+    """What is in it, and the file's content."""
     now = source.now
     if now is None:
         raise UsageError(
@@ -61,13 +87,14 @@ def _capture(options: SnapshotOptions, source: Source) -> SnapshotReport:
             Captured(entry.kind.rbac_name, len(entry.objects), entry.not_captured, entry.only) for entry in found
         ),
     )
-    size = write_snapshot(options.path, header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})
-    return SnapshotReport(
-        path=options.path,
-        size=size,
+    parts = snapshot_parts(header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})
+    report = SnapshotReport(
+        path="standard output" if options.path == STANDARD_OUTPUT else options.path,
+        size=sum(map(len, parts)),
         source=source.description,
         server_version=source.git_version,
         captured_at=now,
         anonymised=options.anonymise,
         kinds=tuple(SnapshotKind(entry.kind.rbac_name, len(entry.objects), entry.not_captured) for entry in found),
     )
+    return report, parts

@@ -17,6 +17,7 @@ __all__ = [
     "OutputFormats",
     "add_common",
     "add_dry_run",
+    "add_file_to_write",
     "add_files",
     "add_output",
     "add_scheduler_config",
@@ -38,6 +39,14 @@ _TEMPLATES: Final = {
     "custom-columns-file": "FILE",
 }
 """Formats that need a template, each with an example."""
+_FORMATS: Final = frozenset(
+    {
+        *_TEMPLATES,
+        *("table", "wide", "json", "yaml", "name", "markdown", "sarif", "junit", "github", "html"),
+        *("kyaml", "go-template", "go-template-file", "template", "templatefile"),
+    }
+)
+"""What other commands, and kubectl's own, take behind ``-o``."""
 _MAX_TEMPLATE: Final = 100_000
 _LEAST_INTERVAL: Final = 1.0
 """Seconds: less would be a busy poll."""
@@ -140,6 +149,32 @@ def wanted_output(args: argparse.Namespace) -> Output:
     if not isinstance(columns, Columns):
         parser.error("--no-headers is for -o custom-columns=SPEC; -o name prints names alone")
     return output._replace(template=columns._replace(shows_headings=False))
+
+
+def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
+    """``-o`` of a command that writes one file.
+
+    Args:
+        parser: Of that command.
+        example: A good name for the file.
+    """
+
+    def file_name(text: str) -> str:
+        if text.partition("=")[0].lower() in _FORMATS:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is a format, and this command has one only: name the file to write (-o {example}), "
+                f"-o ./{text} for a file of that name, or -o - for standard output"
+            )
+        return text
+
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=file_name,
+        metavar="FILE",
+        help="the file to write or replace; - is standard output",
+    )
 
 
 def add_scheduler_config(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.parsing.common import (
     add_common,
+    add_file_to_write,
     add_files,
     add_scheduler_config,
     cluster_options,
@@ -48,9 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets", nargs="*", metavar="TYPE/NAME", help="pod/NAME or node/NAME; else a namespace's pods"
     )
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the file to write or replace; - is standard output"
-    )
+    add_file_to_write(parser, "cluster.html")
     parser.add_argument(
         "-A", "--all", "--all-namespaces", dest="everything", action="store_true", help="all namespaces"
     )

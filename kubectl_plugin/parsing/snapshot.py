@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_common, cluster_options, wants_colour
+from kubectl_plugin.parsing.common import add_common, add_file_to_write, cluster_options, wants_colour
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import SnapshotOptions
@@ -25,6 +25,7 @@ examples:
   kubectl qos snapshot -o report.qos --anonymise           names replaced, for others to see
   kubectl qos snapshot -o report.qos --anonymise --snapshot cluster.qos
   kubectl qos snapshot -o c.qos --scheduler-config configmap/kube-system/kube-scheduler
+  kubectl qos snapshot -o - | ssh other "cat > c.qos"      through a pipe
 
 exit codes: 0 written, also where some kinds could not be read (it says which);
             1 it cannot be written; 2 wrong command line; 4 you may read nothing of it;
@@ -35,7 +36,7 @@ _CONFIG_MAP: Final = "configmap/"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write, or to replace")
+    add_file_to_write(parser, "cluster.qos")
     parser.add_argument(
         "--anonymise",
         "--anonymize",

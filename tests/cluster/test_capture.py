@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from podrules.cluster.capture.anonymise import Anonymiser
 from podrules.cluster.capture.contents import ANNOTATIONS, KindContents, contents, without_annotations
-from podrules.cluster.capture.file import Captured, Header, SnapshotFile, is_snapshot, write_snapshot
+from podrules.cluster.capture.file import Captured, Header, SnapshotFile, is_snapshot, snapshot_parts
 from podrules.cluster.capture.source import SnapshotSource
 from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.cluster.errors import ClusterError, ManifestError, NotCaptured, NotFound
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, LIMIT_RANGES, NODES, PODS, Kind
 from podrules.cluster.memory import MemorySource
 from podrules.cluster.source import Source
+from podrules.cluster.whole_file import write_whole
 from podrules.model.base import ObjectMeta
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
@@ -50,7 +51,7 @@ def _written(path: Path, found: list[KindContents], **header: Any) -> Path:
     }
     kinds = tuple(Captured(entry.kind.rbac_name, not_captured=entry.not_captured, only=entry.only) for entry in found)
     objects = {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found}
-    write_snapshot(str(path), Header(kinds=kinds, **fields), objects)
+    write_whole(path, snapshot_parts(Header(kinds=kinds, **fields), objects))
     return path
 
 

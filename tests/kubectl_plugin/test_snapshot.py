@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ from typing import Any
 import pytest
 
 from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.flags import groups_of
 from tests.kubectl_plugin.running import Ran, run
 
-MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT / "tests" / "testdata" / "manifests"
 CONFIG = ("--scheduler-config", "configmap/kube-system/kube-scheduler")
 QUESTIONS = {
     "pending": ("explain", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "-o", "json", *CONFIG),
@@ -51,6 +55,49 @@ def test_answers_are_those_of_the_cluster(demo: Path, question: str) -> None:
 
     assert (kept.code, kept.err) == (asked.code, asked.err)
     assert _without_usage(json.loads(kept.out)) == _without_usage(json.loads(asked.out))
+
+
+def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes as in a file, nothing beside them, and no file of that name."""
+    monkeypatch.chdir(tmp_path)
+    words = [sys.executable, "-m", "kubectl_plugin", "snapshot", "--demo", "-o", "-", *CONFIG]
+    done = subprocess.run(
+        words, capture_output=True, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+
+    assert done.stdout == demo.read_bytes()
+    assert not list(tmp_path.iterdir())
+    said = done.stderr.decode()
+    assert said.startswith("standard output, of the demo cluster")
+    assert "configmaps" not in said.partition("Not captured")[2]
+    assert "kubectl" not in said
+
+
+@pytest.mark.parametrize("command", ["snapshot", "report"])
+@pytest.mark.parametrize("name", ["json", "JSON", "yaml", "wide", "name", "markdown", "html", "jsonpath={.name}"])
+def test_a_format_is_no_file(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run(command, "--demo", "-o", name)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert f"error: argument -o/--output: {name!r} is a format" in ran.err
+    assert f"-o ./{name} for a file of that name, or -o - for standard output" in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["snapshot", "report"])
+def test_a_file_may_be_named_like_a_format(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(command, "--demo", "-o", "./json").code == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["json"]
+
+
+def test_every_format_of_every_command_is_known() -> None:
+    """What one command takes behind -o is typed behind that of another."""
+    for command in COMMANDS:
+        for flag in (flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names):
+            for name in flag.choices:
+                assert run("report", "--demo", "-o", name).code == 2, name
 
 
 def _without_usage(value: Any) -> Any:

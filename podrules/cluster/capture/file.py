@@ -29,10 +29,9 @@ from podrules.cluster.capture.blocks import block_of, read_block
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import Kind
 from podrules.cluster.memory_use import without_collection
-from podrules.cluster.whole_file import write_whole
 from podrules.model.base import KubeObject
 
-__all__ = ["Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "write_snapshot"]
+__all__ = ["Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "snapshot_parts"]
 
 T = TypeVar("T", bound=KubeObject)
 
@@ -102,16 +101,12 @@ def _shape(annotation: Any) -> str:
     return f"[{','.join(map(_shape, arguments))}]" if arguments else str(annotation)
 
 
-def write_snapshot(path: str, header: Header, objects: Mapping[str, tuple[Kind[Any], Sequence[KubeObject]]]) -> int:
-    """Write a file; returns its size. What was there before is replaced when all is written, and only then.
+def snapshot_parts(header: Header, objects: Mapping[str, tuple[Kind[Any], Sequence[KubeObject]]]) -> Sequence[bytes]:
+    """The file's content, one part after the other.
 
     Args:
-        path: Of the file; only its owner may read it.
         header: Its kinds without their places.
         objects: Of the captured kinds, by resource.
-
-    Raises:
-        ClusterError: it cannot be written.
     """
     blocks: list[bytes] = []
     kinds: list[Captured] = []
@@ -134,9 +129,7 @@ def write_snapshot(path: str, header: Header, objects: Mapping[str, tuple[Kind[A
             )
         )
     head = msgspec.json.encode(replace(header, kinds=tuple(kinds)))
-    parts = [_MAGIC + b"%d\n" % _FORMAT, len(head).to_bytes(_BYTES_OF_LENGTH, "big"), head, *blocks]
-    write_whole(Path(path), parts)
-    return sum(map(len, parts))
+    return [_MAGIC + b"%d\n" % _FORMAT, len(head).to_bytes(_BYTES_OF_LENGTH, "big"), head, *blocks]
 
 
 class SnapshotFile:
