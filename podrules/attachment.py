@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from podrules.model.pod import ContainerStatus, Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
+from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
 
 __all__ = [
@@ -46,7 +47,6 @@ __all__ = [
 FORCE_DETACH_AFTER: Final = timedelta(minutes=6)
 """ReconcilerMaxWaitForUnmountDuration."""
 _SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
-_NODE_GONE_QUIET: Final = frozenset({Reach.SILENT, Reach.OUT_OF_SERVICE, Reach.GONE})
 
 
 class MoveStep(Enum):
@@ -67,6 +67,8 @@ class WaitsFor(Enum):
     """The holding node's kubelet stops processes, or unmounts."""
     SILENT_KUBELET = "SilentKubelet"
     """The same of a node that does not answer: it waits without end."""
+    POD_GC = "PodGC"
+    """Pod garbage collection removes the objects that hold it, whatever still runs."""
     FORCE_DETACH = "ForceDetach"
     """The controller's 6 min."""
     DRIVER = "Driver"
@@ -149,7 +151,7 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
     elsewhere = [user for user in facts.users if user.spec.node_name not in {"", pod.spec.node_name}]
     holders = [user for user in elsewhere if not is_pod_terminated(user)]
     waits = facts.attachable and not is_multi_attach_allowed(facts.volume)
-    if pod.metadata.deletion_timestamp is not None or by_node.get(pod.spec.node_name) in _NODE_GONE_QUIET:
+    if pod.metadata.deletion_timestamp is not None or by_node.get(pod.spec.node_name, Reach.UNKNOWN).quiet:
         return None if is_pod_terminated(pod) else _stop(pod, facts, [pod], by_node)
     if waits and holders:
         return _stop(pod, facts, holders, by_node)
@@ -170,7 +172,10 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     holder = max(holders, key=lambda user: (user.metadata.deletion_timestamp is None, deleted_at(user)))
     node, told = holder.spec.node_name, deleted_at(holder)
     waits = WaitsFor.SOMEBODY if told is None else WaitsFor.KUBELET
-    if by_node.get(node) in _NODE_GONE_QUIET:
+    reach = by_node.get(node, Reach.UNKNOWN)
+    if collected_within(reach, deleted=told is not None) is not None:
+        waits = WaitsFor.POD_GC
+    elif reach.quiet:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
     return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told)
@@ -183,10 +188,12 @@ def _detach(facts: VolumeFacts, held: VolumeAttachment, by_node: dict[str, Reach
         since = datetime.fromisoformat(begun)
         text = error.message if error is not None else ""
         return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text)
-    if node not in facts.mounted_on:
+    reach = by_node.get(node, Reach.UNKNOWN)
+    # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
+    # gone has mounted.
+    if reach in {Reach.OUT_OF_SERVICE, Reach.BACK} or (node not in facts.mounted_on and reach is not Reach.GONE):
         return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node)
-    silent = by_node.get(node) in _NODE_GONE_QUIET
-    return _position(facts, MoveStep.DETACH, WaitsFor.FORCE_DETACH if silent else WaitsFor.KUBELET, node)
+    return _position(facts, MoveStep.DETACH, WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET, node)
 
 
 def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:

@@ -6,8 +6,8 @@ While the object of such a pod is there
     a Namespace     that is being deleted stays
     its volumes     stay attached to the node, and pods elsewhere that need them wait
 
-What happens by itself, and when, is `lost_node`'s rule. Nodes whose Node object is gone are no concern here: pod
-garbage collection ends what names them within a minute or so.
+What happens by itself, and when, is `lost_node`'s rule, and `pod_gc`'s. A node is also down when pods name it and it
+has no Node object, which only the pods can tell.
 
 Source: pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet), pkg/controller/namespace/deletion,
 pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3.
@@ -29,6 +29,7 @@ from podrules.lost_node import (
     UNREACHABLE,
     Eviction,
     ZoneHealth,
+    ZoneState,
     eviction,
     taint_added,
     unknown_at,
@@ -55,11 +56,12 @@ __all__ = [
     "Risk",
     "hangs_on_its_node",
     "nodes_down",
+    "nodes_gone",
     "ordinal_of",
     "partitions",
 ]
 
-_DOWN: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE})
+_NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False)
 
 
 class Risk(Enum):
@@ -197,7 +199,14 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
 def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: datetime) -> tuple[NodeReach, ...]:
     """The nodes that do not answer, or were declared out of service."""
     reaches = (node_reach(node.metadata.name, node, renewed=renewed.get(node.metadata.name), now=now) for node in nodes)
-    return tuple(reach for reach in reaches if reach.reach in _DOWN)
+    return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach is Reach.BACK)
+
+
+def nodes_gone(nodes: Iterable[Node], pods: Iterable[Pod], renewed: Mapping[str, datetime]) -> tuple[NodeReach, ...]:
+    """The nodes that pods name and that have no Node object; none where no node is known at all."""
+    known = {node.metadata.name for node in nodes}
+    named = {pod.spec.node_name for pod in pods if pod.spec.node_name and hangs_on_its_node(pod)} if known else set()
+    return tuple(NodeReach(name, Reach.GONE, "metadata.name", renewed.get(name)) for name in sorted(named - known))
 
 
 def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
@@ -208,8 +217,9 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
         _node_down(reach, by_name[reach.name], zones[zone_key(by_name[reach.name])], facts)
         for reach in nodes_down(facts.nodes, facts.renewed, now)
     )
+    gone = (_node_gone(reach, facts) for reach in nodes_gone(facts.nodes, facts.pods, facts.renewed))
     latest = now + timedelta(days=1)
-    return tuple(sorted(found, key=lambda entry: (_worst(entry), entry.renewed or latest, entry.reach.name)))
+    return tuple(sorted((*found, *gone), key=lambda entry: (_worst(entry), entry.renewed or latest, entry.reach.name)))
 
 
 def hangs_on_its_node(pod: Pod) -> bool:
@@ -246,7 +256,26 @@ def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionF
         zone=zone,
         pods=tuple(sorted(down, key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
-        attachments=tuple(_held(node, pods, facts)),
+        attachments=tuple(_held(name, pods, facts)),
+    )
+
+
+def _node_gone(reach: NodeReach, facts: PartitionFacts) -> NodeDown:
+    """A node without a Node object: no taints delete its pods, garbage collection does."""
+    pods = [pod for pod in facts.pods if pod.spec.node_name == reach.name and hangs_on_its_node(pod)]
+    down = (_pod_down(pod, Eviction(None, None), facts) for pod in pods)
+    return NodeDown(
+        reach=reach,
+        ready=None,
+        renewed=reach.since,
+        unknown_at=None,
+        tainted_at=None,
+        out_of_service_at=None,
+        taints=(),
+        zone=_NO_ZONE,
+        pods=tuple(sorted(down, key=_rank)),
+        budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
+        attachments=tuple(_held(reach.name, pods, facts)),
     )
 
 
@@ -349,7 +378,7 @@ def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> I
             yield BudgetStanding(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
 
 
-def _held(node: Node, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:
+def _held(node: str, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:
     users = {
         volume.metadata.name: f"{pod.metadata.namespace}/{pod.metadata.name}"
         for pod in pods
@@ -357,7 +386,7 @@ def _held(node: Node, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[He
         if (volume := facts.volume_of(pod, claimed)) is not None
     }
     for entry in facts.attachments:
-        if entry.spec.node_name == node.metadata.name:
+        if entry.spec.node_name == node:
             yield HeldAttachment(entry.metadata.name, _of_volume(entry), users.get(_of_volume(entry), ""))
 
 

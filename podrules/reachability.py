@@ -1,14 +1,19 @@
 """Whether a pod's node still answers: what a force deletion relies on, for the kubelet is who stops processes.
 
     no Node object                      its pods' processes may run on a machine that nobody asks any more
-    taint node.kubernetes.io/           somebody vouched that the machine is off
-      out-of-service
+    taint node.kubernetes.io/           somebody vouched that the machine is off; once the node is Ready again, with
+      out-of-service                    the taint still there, it is back, and answers
     Ready Unknown                       the node lifecycle controller missed heartbeats for 50 s
                                         (--node-monitor-grace-period, 40 s before 1.32)
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
     else                                the kubelet answers, also when Ready is False
 
-Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/kubelet/util/nodelease.go,
+On a node that does not answer nothing ends by any time: only its kubelet stops processes, and only it could tell that
+they have ended. Pod garbage collection removes objects without asking: every pod that names a node without a Node
+object, and terminating pods of a node that has the out-of-service taint while it is not Ready.
+
+Source: pkg/controller/podgc/gc_controller.go (gcTerminating, gcOrphaned),
+pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/kubelet/util/nodelease.go,
 pkg/kubelet/apis/config/v1beta1/defaults.go (NodeLeaseDurationSeconds) at v1.36.3.
 """
 
@@ -40,8 +45,19 @@ class Reach(Enum):
     MISSED_HEARTBEATS = "MissedHeartbeats"
     """The Lease has run out, the condition has not changed yet."""
     OUT_OF_SERVICE = "OutOfService"
+    """It has the out-of-service taint, and is not Ready or sends no heartbeats."""
+    BACK = "Back"
+    """It has that taint still, and is Ready again."""
     GONE = "Gone"
     UNKNOWN = "Unknown"
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nobody there stops processes, or could tell that they have ended."""
+        return self in _QUIET
+
+
+_QUIET: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE, Reach.GONE})
 
 
 class NodeReach(Struct, frozen=True, rename="camel"):
@@ -51,6 +67,7 @@ class NodeReach(Struct, frozen=True, rename="camel"):
     reach: Reach
     field: str
     since: datetime | None = None
+    """Of a node that is gone, its last heartbeat, where its Lease is there still."""
 
 
 class _Spec(Protocol):
@@ -82,14 +99,16 @@ def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | Non
         now: The present.
     """
     if node is None:
-        return NodeReach(name, Reach.GONE, "metadata.name")
+        return NodeReach(name, Reach.GONE, "metadata.name", renewed)
+    ready = node.ready
+    missed = renewed is not None and now - renewed > _LEASE_DURATION
     for index, taint in enumerate(node.spec.taints):
         if taint.key == OUT_OF_SERVICE:
-            return NodeReach(name, Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
-    ready = node.ready
+            back = ready is not None and ready.status == "True" and not missed
+            return NodeReach(name, Reach.BACK if back else Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
     if ready is not None and ready.status == "Unknown":
         since = datetime.fromisoformat(ready.last_transition_time) if ready.last_transition_time else None
         return NodeReach(name, Reach.SILENT, "status.conditions[type=Ready]", since)
-    if renewed is not None and now - renewed > _LEASE_DURATION:
+    if missed:
         return NodeReach(name, Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", renewed)
     return NodeReach(name, Reach.ANSWERS, "status.conditions[type=Ready]")

@@ -166,7 +166,7 @@ class _Deletion(Change):
             volumes=tuple(read_guard(pod, claimed, source) for claimed in claimed_volumes(pod)),
             eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
             deleted=told,
-            may_run_until=told + timedelta(seconds=grace) if told is not None and grace else None,
+            may_run_until=told + timedelta(seconds=grace) if told and grace and not node.reach.quiet else None,
         )
 
     def _renewed(self, node: NodeReach) -> datetime | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
 from kubectl_plugin.commands.changing import Deadline, Teller, present
 from kubectl_plugin.reports.steps import StepKind
@@ -16,8 +15,6 @@ from podrules.model.pod import Pod
 from podrules.reachability import Reach
 
 __all__ = ["Followed", "follow"]
-
-_QUIET: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE, Reach.GONE})
 
 
 class Followed(Enum):
@@ -85,7 +82,7 @@ class _Seen:
         node, now = pod.spec.node_name, present(source)
         reach = read_node_reach(node, source, now).reach if node else Reach.UNKNOWN
         due = pod.metadata.deletion_timestamp
-        if reach in _QUIET:
+        if reach.quiet:
             self._once(StepKind.NODE_SILENT, node)
             # While the API server was away no node could renew its Lease: silence means nothing then.
             self.stuck = reach is Reach.SILENT and not self._was_cut_off

@@ -82,6 +82,7 @@ def _report(name: str, source: Source) -> NodePressureReport:
     promised = node_report(
         node,
         pods,
+        reach=gatherer.reach(name),
         source=source.description,
         git_version=source.git_version,
         features=features,

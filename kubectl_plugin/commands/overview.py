@@ -103,7 +103,7 @@ def overview(scope: Scope, source: Source) -> Overview:
         budgets=budgets,
         owners=_owners(gatherer, namespace),
         usages=usages,
-        partitions=None if at is None else _partitions(gatherer, shown, nodes, at),
+        partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
         features=gatherer.features,
         unread=(),
     )
@@ -160,14 +160,15 @@ def _newest(gatherer: Gatherer, nodes: Iterable[Node]) -> datetime | None:
     return max((*told, *renewals(gatherer).values()), default=None)
 
 
-def _partitions(gatherer: Gatherer, shown: Sequence[Node], nodes: Sequence[Node], at: datetime) -> PartitionsReport:
-    names = {node.metadata.name for node in shown}
-    down = partitions(partition_facts(gatherer, nodes, at), at)
+def _partitions(
+    gatherer: Gatherer, listed: frozenset[str] | None, nodes: Sequence[Node], at: datetime
+) -> PartitionsReport:
+    down = partitions(partition_facts(gatherer, nodes, at, gatherer.all_pods() or ()), at)
     return PartitionsReport(
         source=gatherer.source.description,
         server_version=gatherer.source.git_version,
         at=at,
         nodes_total=len(nodes),
-        nodes=tuple(node for node in down if node.reach.name in names),
+        nodes=tuple(node for node in down if listed is None or node.reach.name in listed),
         unread=gatherer.unread,
     )

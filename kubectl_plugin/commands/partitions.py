@@ -49,7 +49,9 @@ def _report(source: Source) -> PartitionsReport:
     gatherer = Gatherer(source)
     nodes = source.list(NODES)
     now = present(source)
-    facts = partition_facts(gatherer, nodes, now)
+    # A live cluster may have too many pods to read them all while somebody waits.
+    at_hand = () if source.side_by_side else gatherer.all_pods() or ()
+    facts = partition_facts(gatherer, nodes, now, at_hand)
     return PartitionsReport(
         source=source.description,
         server_version=source.git_version,

@@ -145,7 +145,13 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
             continue
         pods, usage = read.gatherer.pods_on(name) or (), facts.usages.get(name)
         promised = node_report(
-            node, pods, source=facts.source, git_version=facts.git_version, features=features, unread=()
+            node,
+            pods,
+            reach=read.gatherer.reach(name, of_many=True),
+            source=facts.source,
+            git_version=facts.git_version,
+            features=features,
+            unread=(),
         )
         known = usage or _NOT_READ
         pressure = node_pressure(node, pods, known.usage, known.config, features=features)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -28,6 +27,7 @@ from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.displaced import Preempted
 from podrules.placement.trouble import is_preempted, preempted, preemption_event
+from podrules.reachability import NodeReach
 from podrules.skew import WorkloadSpread
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Reporter:
         if isinstance(entry, Pod):
             return self._pod(entry, named=named)
         if isinstance(entry, Node):
-            return self._node(entry)
+            return self._node(entry, named=named)
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         template = self._to_come(
@@ -116,7 +116,8 @@ class Reporter:
         facts = PodFacts(
             pod=pod,
             from_manifest=False,
-            node=gatherer.node(bound) if bound else None,
+            node=gatherer.get(NODES, bound) if bound else None,
+            reach=gatherer.reach(bound, of_many=not named) if bound else None,
             nodes=None if bound else gatherer.nodes(),
             classes=gatherer.class_named(pod.spec.priority_class_name),
             owners=gatherer.owners(pod),
@@ -126,7 +127,7 @@ class Reporter:
         )
         if is_preempted(pod):
             facts = replace(facts, preempted=self._preempted(pod))
-        if bound and _may_wait_for_volumes(pod, facts.node):
+        if bound and _may_wait_for_volumes(pod, facts.reach):
             facts = replace(facts, moving=self._moving(pod))
         wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler passes over pods that are being deleted.
@@ -172,7 +173,7 @@ class Reporter:
 
     def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
         """Where its volumes are, as far as they are on their way."""
-        volumes, reach = volumes_on_their_way(self._gatherer, pod, self._source.now or datetime.now(UTC))
+        volumes, reach = volumes_on_their_way(self._gatherer, pod)
         positions = (volume_position(pod, volume, reach) for volume in volumes)
         return tuple(position for position in positions if position is not None)
 
@@ -202,10 +203,11 @@ class Reporter:
                 facts = _with_pressure(facts, self._pressures().of_coming(stored, node))
         return pod_report(replace(facts, unread=self._gatherer.unread))
 
-    def _node(self, node: Node) -> NodeReport:
+    def _node(self, node: Node, *, named: bool) -> NodeReport:
         return node_report(
             node,
             self._gatherer.pods_on(node.metadata.name),
+            reach=self._gatherer.reach(node.metadata.name, of_many=not named),
             source=self._source.description,
             git_version=self._source.git_version,
             features=self._gatherer.features,
@@ -248,11 +250,11 @@ def _with_pressure(facts: PodFacts, placed: PlacedUnderPressure) -> PodFacts:
     return replace(facts, pressure=placed.reports, pressure_unread=placed.unread)
 
 
-def _may_wait_for_volumes(pod: Pod, node: Node | None) -> bool:
+def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
     """Whether a pod that has a node may wait for volumes, or keep others waiting: it does not run as it should."""
     leaving = pod.metadata.deletion_timestamp is not None
-    silent = node is not None and node.ready is not None and node.ready.status == "Unknown"
-    return not pod.finished and (leaving or silent or pod.status.phase == "Pending")
+    quiet = reach is not None and reach.reach.quiet
+    return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
 
 
 def _with_placement(facts: PodFacts, placed: Placed) -> PodFacts:

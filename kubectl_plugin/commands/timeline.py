@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from kubectl_plugin.reports.pod import as_if_running
 from podrules.cluster.errors import ClusterError
-from podrules.cluster.kinds import DAEMON_SETS, JOBS, PDBS, Kind
+from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.source import Unread
-from podrules.cluster.stakes import read_guard, read_node_reach, read_reach, read_renewed
+from podrules.cluster.stakes import read_guard, read_renewed
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob, Workload, WorkloadSpec
-from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.events import PodTimeline
@@ -26,7 +25,6 @@ from podrules.volumes import WriterGuard, claimed_volumes
 if TYPE_CHECKING:
     from podrules.cluster.gather import Gatherer
     from podrules.model.kubelet import KubeletConfiguration
-    from podrules.model.node import Node
 
 __all__ = ["Timelines"]
 
@@ -36,7 +34,6 @@ _READ: Final[dict[Guarantee, Kind[Any]]] = {
 }
 """Controllers whose own fields decide when another pod is made."""
 _ALL: Final = "all"
-_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 
 class Timelines:
@@ -74,9 +71,9 @@ class Timelines:
 
     def _stored(self, pod: Pod) -> TimelineFacts:
         name = pod.spec.node_name
-        node = self._gatherer.node(name) if name else None
-        reach = self._reach(name, node) if name else None
-        answers = reach is None or reach.reach in {Reach.ANSWERS, Reach.UNKNOWN}
+        node = self._gatherer.get(NODES, name) if name else None
+        reach = self._gatherer.reach(name) if name else None
+        answers = reach is None or not reach.reach.quiet
         return TimelineFacts(
             pod=pod,
             owner=self._owner(pod),
@@ -106,12 +103,6 @@ class Timelines:
         if kind is None:
             return Ownership(own)
         return Ownership(own, self._gatherer.get(kind, own.name, pod.metadata.namespace))
-
-    def _reach(self, name: str, node: Node | None) -> NodeReach:
-        source = self._gatherer.source
-        # Where it is not known when the objects were so, a Lease tells nothing, and the Node does.
-        now = source.now or _LONG_AGO
-        return read_reach(name, node, source, now) if node is not None else read_node_reach(name, source, now)
 
     def _renewed(self, name: str) -> datetime | None:
         try:

@@ -297,7 +297,8 @@ class _Entries:
         self._facts = facts
         self._alike = Alike(facts.features)
         self._places: dict[PodKey, _Place] = {}
-        self._down = frozenset(node.reach.name for node in facts.partitions.nodes) if facts.partitions else frozenset()
+        down = facts.partitions.nodes if facts.partitions else ()
+        self._down = frozenset(node.reach.name for node in down if node.reach.reach.quiet)
         listed = facts.listed_nodes
         self.shown = [node for node in facts.nodes if listed is None or node.metadata.name in listed]
 

@@ -35,7 +35,7 @@ class Stakes(Struct, frozen=True, rename="camel"):
     deleted: datetime | None
     """When it was told to end, if it was."""
     may_run_until: datetime | None
-    """Of one that is being deleted: when its kubelet kills what is left."""
+    """Of one that is being deleted: when its kubelet kills what is left; None also where its node does not answer."""
 
 
 class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodDeletion"):

@@ -14,6 +14,7 @@ from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.platform import Platform, node_platform
+from podrules.reachability import NodeReach
 
 __all__ = ["NodeReport", "NodeResourceReport", "node_report"]
 
@@ -48,6 +49,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     server_version: str | None
     ready: str | None
     ready_since: str | None
+    reach: NodeReach | None
+    """Whether it answers: where it does not, nothing on it ends by any time. None: nobody asked."""
     unschedulable: bool
     platform: Platform
     """Whose rules hold for its pods."""
@@ -66,6 +69,7 @@ def node_report(
     node: Node,
     pods: Sequence[Pod] | None,
     *,
+    reach: NodeReach | None = None,
     source: str,
     git_version: str | None,
     features: Features,
@@ -80,6 +84,7 @@ def node_report(
         server_version=git_version,
         ready=ready.status if ready else None,
         ready_since=ready.last_transition_time if ready else None,
+        reach=reach,
         unschedulable=node.spec.unschedulable,
         platform=node_platform(node),
         taints=tuple(

@@ -32,6 +32,7 @@ from podrules.placement.outcome import Placement
 from podrules.platform import Platform, pod_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
+from podrules.reachability import NodeReach
 from podrules.resources import (
     CPU,
     MEMORY,
@@ -72,6 +73,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """The pod is as its author wrote it; else as the API server keeps it."""
     node: Node | None = None
     """The node to which it is bound."""
+    reach: NodeReach | None = None
+    """Whether that answers; None: it is bound to none, or nobody asked."""
     nodes: Sequence[Node] | None = None
     """For a pod without a node: the nodes it may come to; None when they could not be read."""
     limit_ranges: Sequence[LimitRange] | None = None
@@ -111,6 +114,8 @@ class NodeFacts(Struct, frozen=True, rename="camel"):
     since: str | None
     """When that status began."""
     last_heartbeat: str | None
+    reach: NodeReach | None = None
+    """Whether it answers: where it does not, nothing of the pod ends by any time. None: nobody asked."""
 
 
 class ContainerEnd(Struct, frozen=True, rename="camel"):
@@ -131,6 +136,8 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     message: str
     node: NodeFacts | None
     created: str | None
+    not_ready_since: str | None
+    """When its Ready condition became False; None: it is not."""
     unschedulable: str | None
     """kube-scheduler's own words from the PodScheduled condition."""
     gates: tuple[str, ...]
@@ -281,7 +288,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         namespace=pod.metadata.namespace,
         source=facts.source,
         server_version=facts.git_version,
-        status=None if facts.from_manifest else _status(pod, facts.node),
+        status=None if facts.from_manifest else _status(pod, facts),
         platform=platform,
         qos=_qos(facts, defaulted, pod),
         oom=() if isinstance(oom, OOMUnknown) else oom,
@@ -304,9 +311,9 @@ def pod_report(facts: PodFacts) -> PodReport:
     )
 
 
-def _status(pod: Pod, node: Node | None) -> PodStatusReport:
+def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
     scheduled = pod.status.condition("PodScheduled")
-    disruption = pod.status.condition("DisruptionTarget")
+    disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")
     ends = [
         ContainerEnd(entry.name, end.reason, end.exit_code, end.finished_at, entry.restart_count)
         for entry in (*pod.status.container_statuses, *pod.status.init_container_statuses)
@@ -316,8 +323,9 @@ def _status(pod: Pod, node: Node | None) -> PodStatusReport:
         phase=pod.status.phase,
         reason=pod.status.reason,
         message=pod.status.message,
-        node=_node(pod, node),
+        node=_node(pod, facts),
         created=pod.metadata.creation_timestamp,
+        not_ready_since=ready.last_transition_time if ready is not None and ready.status == "False" else None,
         unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else None,
         gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
         deletion_timestamp=pod.metadata.deletion_timestamp,
@@ -336,13 +344,14 @@ def _resize(pod: Pod) -> str | None:
     return "InProgress" if running is not None and running.status == "True" else None
 
 
-def _node(pod: Pod, node: Node | None) -> NodeFacts | None:
-    if not pod.spec.node_name:
+def _node(pod: Pod, facts: PodFacts) -> NodeFacts | None:
+    name, node, reach = pod.spec.node_name, facts.node, facts.reach
+    if not name:
         return None
     ready = node.ready if node is not None else None
     if ready is None:
-        return NodeFacts(pod.spec.node_name, None, None, None)
-    return NodeFacts(pod.spec.node_name, ready.status, ready.last_transition_time, ready.last_heartbeat_time)
+        return NodeFacts(name, None, None, None, reach)
+    return NodeFacts(name, ready.status, ready.last_transition_time, ready.last_heartbeat_time, reach)
 
 
 def _qos(facts: PodFacts, defaulted: Pod, pod: Pod) -> QOSReport:

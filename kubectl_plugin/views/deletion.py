@@ -21,7 +21,7 @@ from podrules.volumes import WriterLock
 __all__ = ["stakes_page", "state_words"]
 
 _USUAL_GRACE = 30
-_QUIET = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS})
+_NO_TIME = "its processes end by no known time: only the kubelet of its node stops them, and that does not answer"
 
 
 def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
@@ -57,7 +57,7 @@ def _verdict(report: DeletionReport) -> str:
 
 
 def _worst(stakes: Stakes, now: datetime | None) -> Iterator[str]:
-    if stakes.node.reach in _QUIET:
+    if stakes.node.reach.quiet:
         yield f"{reach_words(stakes.node, None, now)}: nobody can tell from here whether it still runs."
     open_volumes = [guard.volume for guard in stakes.volumes if guard.lock is WriterLock.NONE]
     if open_volumes and stakes.owner.guarantee is not Guarantee.NOT_REPLACED:
@@ -90,10 +90,15 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
     if stakes.deleted is not None:
         yield f"told to end at {clock(stakes.deleted, now)}: deleting it again frees the name and stops nothing sooner"
         until = stakes.may_run_until
-        if until is not None and stakes.node.reach is Reach.ANSWERS:
+        if until is not None and stakes.node.reach is not Reach.UNKNOWN:
             yield f"its processes may run until {clock(until, now)}"
+        elif stakes.node.reach.quiet:
+            yield _NO_TIME
         return
     kept = " once its finalizers are done" if not report.plan.object_removed_at_once else " at once"
+    if stakes.node.reach.quiet:
+        yield f"the object is gone{kept}; {_NO_TIME}"
+        return
     yield f"the object is gone{kept}; processes get {report.plan.sigkill_latest} s more, if the kubelet answers"
 
 
@@ -103,7 +108,9 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     if not all(map(is_plain_name, (report.name, report.namespace, stakes.node.name))):
         return  # A hostile snapshot must not put words into a command that people paste.
     pod, place = f"pod/{report.name}", report.namespace
-    if stakes.node.reach in _QUIET:
+    if stakes.node.reach is Reach.GONE:
+        yield qos("partitions", comment="safer: find out whether its machine is off")
+    elif stakes.node.reach.quiet:
         yield qos("fence", f"node/{stakes.node.name}", comment="safer: once the machine is off")
     elif stakes.deleted is None:
         grace = () if report.grace_of_its_own else (f"--grace-period={_USUAL_GRACE}",)

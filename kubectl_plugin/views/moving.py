@@ -18,6 +18,9 @@ _WAITS: Final = {
     WaitsFor.SOMEBODY: "nobody has told {holders} on {node} to end",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
     WaitsFor.SILENT_KUBELET: "{holders} on {node}, which does not answer: this waits without end",
+    WaitsFor.POD_GC: (
+        "{holders} on {node}: pod garbage collection removes the object, and nobody confirms that processes ended"
+    ),
     WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
     WaitsFor.OWN_KUBELET: "the kubelet of {node} has to mount it and start the containers",

@@ -10,6 +10,7 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
 
 __all__ = ["full_section", "full_words", "node_page", "promise_parts", "state_sentences"]
@@ -82,8 +83,9 @@ def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str
     severity = Severity.FINE
     since = instant(report.ready_since)
     when = f" since {clock(since, now)}" if since else ""
-    if report.ready == "Unknown":
-        sentences.append(f"Silent{when}: the kubelet does not answer, so its pods may or may not run.")
+    if report.reach is not None and report.reach.reach.quiet:
+        known = reach_words(report.reach, None, now)
+        sentences.append(f"{known}: its pods may or may not run, and nothing of them ends by any time.")
         severity = Severity.TROUBLE
     elif report.ready != "True":
         sentences.append(f"Not ready{when}: the scheduler puts nothing here.")

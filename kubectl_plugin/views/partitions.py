@@ -15,6 +15,7 @@ from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, 
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
 from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
+from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from podrules.volumes import WriterLock
 
@@ -23,6 +24,11 @@ __all__ = ["budgets_section", "by_itself", "partitions_pages", "pods_table"]
 _HEADINGS = ("NodeDown", "pod", "what hangs on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
 _MOST_BUDGETS = 6
+_THEN = {
+    True: "its kubelet stops what is told to end: it answers again",
+    False: "Terminating without end: only the kubelet of this node could tell that they stopped",
+}
+"""What becomes of pods that are told to end, by whether the node is back."""
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
@@ -64,10 +70,14 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
     if node.zone.cluster_down:
         yield "No node of the cluster is Ready: it may be the control plane that is cut off, and not they."
     match node.reach.reach:
-        case Reach.OUT_OF_SERVICE if node.ready == "True":
+        case Reach.BACK:
             yield "It answers again: take it back, or its pods are kept away."
         case Reach.OUT_OF_SERVICE if lost:
             yield "They are removed, and its volumes detached, without waiting for the machine."
+            yield "Nobody has confirmed that their processes ended: that the machine is off is what the taint says."
+        case Reach.GONE:
+            yield "Pod garbage collection removes them, and nobody has confirmed that their processes ended."
+            yield "They may run on: find out whether the machine is off."
         case Reach.OUT_OF_SERVICE:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
@@ -78,18 +88,20 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
 
 def _state(node: NodeDown, now: datetime) -> str:
     match node.reach.reach:
-        case Reach.OUT_OF_SERVICE:
+        case Reach.OUT_OF_SERVICE | Reach.BACK:
             since = f" since {clock(node.out_of_service_at, now)}" if node.out_of_service_at else ""
             return f"Declared out of service{since}"
         case Reach.MISSED_HEARTBEATS:
             return "No heartbeats, not yet taken for lost"
+        case Reach.GONE:
+            return "Gone: there is no Node object, since when nothing tells"
     since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
     return f"Silent{since}"
 
 
 def _heartbeat(node: NodeDown, now: datetime) -> str:
     if node.renewed is None:
-        return "the last one is unknown (no Lease in kube-node-lease)"
+        return "the last one is not known (no Lease in kube-node-lease)"
     return f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
 
 
@@ -113,14 +125,18 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         yield Row((clock(node.tainted_at, now), f"it got the taint {UNREACHABLE}:NoExecute"))
     elif unknown is not None and node.zone.rate:
         yield Row((clock(unknown, now), f"it gets the taint {UNREACHABLE}:NoExecute"))
-    yield from _evictions(node, now)
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
-    if lost and node.reach.reach is not Reach.OUT_OF_SERVICE:
-        yield Row(("then", "Terminating without end: only the kubelet of this node could tell that they stopped"))
+    if node.reach.reach is Reach.GONE:
+        count, within = counted(len(node.pods), "pod"), collected_within(Reach.GONE, deleted=True)
+        yield Row((f"{within} s", f"{count} removed by pod garbage collection, at the latest; their processes are not"))
+    else:
+        yield from _evictions(node, now)
+    if lost and collected_within(node.reach.reach, deleted=True) is None:
+        yield Row(("then", _THEN[node.reach.reach is Reach.BACK]))
     if node.attachments:
         minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
         count = counted(len(node.attachments), "volume")
-        if node.reach.reach is Reach.OUT_OF_SERVICE:
+        if node.reach.reach in {Reach.OUT_OF_SERVICE, Reach.BACK}:
             text = f"{count} detached without waiting, once the pod objects are gone"
         else:
             text = f"{count} detached by force {minutes} min after the pod objects are gone, not before"
@@ -226,12 +242,14 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
     if not is_plain_name(name):
         return  # A hostile snapshot must not put words into a command that people paste.
     match node.reach.reach:
-        case Reach.OUT_OF_SERVICE if node.ready != "True" and node.pods:
+        case Reach.OUT_OF_SERVICE if node.pods:
             yield qos("fence", f"node/{name}", comment="goes on where it was")
-        case Reach.OUT_OF_SERVICE:
+        case Reach.OUT_OF_SERVICE | Reach.BACK:
             yield qos("unfence", f"node/{name}", comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS:
             yield qos("partitions", comment="in a minute")
+        case Reach.GONE:
+            pass
         case _:
             yield qos("fence", f"node/{name}", comment="what would go; changes nothing")
     worst = next(iter(node.pods), None)

@@ -14,15 +14,17 @@ from kubectl_plugin.views.placement import placement_parts
 from kubectl_plugin.views.platform_words import NOT_KNOWN, PROVIDER, pod_platform_section
 from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.qos import qos_section
+from kubectl_plugin.views.quiet import force_lines, quiet_node, stop_lines
 from kubectl_plugin.views.safety_words import owner_risk
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.verdict import is_silent, verdict
+from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
+from podrules.reachability import Reach
 from podrules.resources import CPU, MEMORY
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
@@ -174,6 +176,8 @@ def _stop_section(report: PodReport, now: datetime | None) -> Section:
             return Section(
                 "Stops", ("nothing of it runs any more (status.phase): a delete removes the object at once",)
             )
+    if (quiet := quiet_node(report)) is not None:
+        return Section("Stops", tuple(stop_lines(report, quiet, now)))
     if report.platform is Platform.VIRTUAL_KUBELET:
         return Section("Stops", (NOT_KNOWN,))
     status = report.status
@@ -223,8 +227,8 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
     if not report.termination.processes:
         return Section(label, ("nothing to lose: no process of it runs",))
     lines = [owner_risk(owner, report.name)]
-    if is_silent(status.node) and status.node:
-        lines.append(f"{status.node.name} is silent: make sure that the machine is off first")
+    if (quiet := quiet_node(report)) is not None:
+        return Section(label, (*lines, *force_lines(report, quiet, now)))
     due = instant(status.deletion_timestamp)
     if due is not None and report.platform is Platform.VIRTUAL_KUBELET:
         lines.append(f"already being deleted: forcing frees the name; {PROVIDER}")
@@ -248,7 +252,10 @@ def _next_commands(report: PodReport, *, wide: bool) -> Iterator[Command]:
         return  # A hostile snapshot must not put words into a command that people paste.
     if status is None:
         return
-    if status.node is not None:
+    reach = status.node.reach if status.node is not None else None
+    if reach is not None and reach.reach is Reach.GONE:
+        yield qos("partitions")
+    elif status.node is not None:
         if _is_there(report, status.node):
             yield qos("explain", f"node/{status.node.name}")
     elif status.unschedulable:

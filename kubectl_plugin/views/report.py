@@ -15,7 +15,8 @@ from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import counted, memory
 from podrules.allocation import is_full
 from podrules.budget_risk import BudgetRisk, BudgetStanding
-from podrules.partitions import Risk
+from podrules.partitions import NodeDown, Risk
+from podrules.reachability import Reach
 from podrules.skew import WorkloadSpread
 
 __all__ = [
@@ -37,7 +38,7 @@ _FULL_PERCENT: Final = 95
 """Of what is allocatable of a resource: from there on requests leave hardly any of it."""
 
 RISK_WORDS: Final = {
-    PodRisk.NODE_DOWN: "node is silent",
+    PodRisk.NODE_DOWN: "node does not answer",
     PodRisk.UNSCHEDULABLE: "has no place",
     PodRisk.FAILED: "failed",
     PodRisk.TERMINATING_LATE: "does not end",
@@ -92,13 +93,24 @@ def findings(report: ClusterReport) -> tuple[Finding, ...]:
 def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
     down = [node for node in report.nodes if node.down]
     if down:
-        lost = [pod for node in report.partitions.nodes for pod in node.pods] if report.partitions else []
-        hanging = sum(pod.risk is not Risk.NODES_OWN for pod in lost)
+        names = {node.name for node in down}
+        hanging = sum(_hanging(node) for node in _partitioned(report) if node.reach.name in names)
         yield Finding(
             Severity.TROUBLE,
             f"{_named(down)} {'does' if len(down) == 1 else 'do'} not answer.",
             f"{counted(hanging, 'pod')} {'hangs' if hanging == 1 else 'hang'} there: nobody can tell from here what "
             "still runs there.",
+            "partitions",
+        )
+    gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
+    if gone:
+        which = gone[0].reach.name if len(gone) == 1 else counted(len(gone), "node")
+        pods = sum(map(_hanging, gone))
+        yield Finding(
+            Severity.TROUBLE,
+            f"{which} {'is' if len(gone) == 1 else 'are'} gone: there is no Node object.",
+            f"{counted(pods, 'pod')} {'names' if pods == 1 else 'name'} it: pod garbage collection removes the "
+            "objects, nobody confirms that their processes ended.",
             "partitions",
         )
     broken = [node for node in report.nodes if node.ready == "False"]
@@ -230,6 +242,14 @@ def _of_zones(report: ClusterReport) -> Iterator[Finding]:
             "Constraints are judged when a pod is placed and never again.",
             "zones",
         )
+
+
+def _partitioned(report: ClusterReport) -> Sequence[NodeDown]:
+    return report.partitions.nodes if report.partitions is not None else ()
+
+
+def _hanging(node: NodeDown) -> int:
+    return sum(pod.risk is not Risk.NODES_OWN for pod in node.pods)
 
 
 def _named(nodes: Sequence[NodeEntry]) -> str:

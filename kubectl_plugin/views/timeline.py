@@ -38,6 +38,8 @@ _TITLES: Final = {
     Way.SHUTDOWN: "its machine is shut down in order; seconds from the shutdown",
     Way.NODE_LOST: "its node stops answering; seconds from the last heartbeat",
 }
+_GONE_TITLE: Final = "its node is gone, there is no Node object; seconds from now"
+_GONE_LEAD: Final = "Its node is gone; nobody confirms that its processes ended"
 _STANDINGS: Final = {
     Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
     Standing.FINISHED: "nothing of it runs any more (status.phase)",
@@ -97,6 +99,11 @@ def _standing_row(entry: WayTimeline) -> Row:
     return Row((entry.way.value, _STANDINGS[entry.standing]))
 
 
+def _is_gone(told: WayTimeline) -> bool:
+    """Whether the node is lost for good: it has no Node object."""
+    return told.way is Way.NODE_LOST and told.standing is Standing.UNDER_WAY
+
+
 def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
     """Whether the same happens at the same times, for whatever reason."""
 
@@ -128,7 +135,7 @@ def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
     if not first.events:
         verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
-    lead = _LEADS[first.way]
+    lead = _GONE_LEAD if _is_gone(first) else _LEADS[first.way]
     if told.began is not None:
         verb = "Last heartbeat" if first.way is Way.NODE_LOST else "Being deleted since"
         lead = f"{verb} {clock(told.began, now)}"
@@ -192,7 +199,7 @@ def _decisive(told: WayTimeline, what: What, began: datetime | None, now: dateti
 
 
 def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
-    title = f"{told.way.value}: {_TITLES[told.way]}"
+    title = f"{told.way.value}: {_GONE_TITLE if _is_gone(told) else _TITLES[told.way]}"
     if began is None:
         plain = tuple((_seconds(event), *_words(event)) for event in told.events)
         yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
@@ -325,6 +332,9 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
     Rule.TOLERATED_FOR_EVER: _named("it tolerates the taint without end {field}"),
     Rule.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
+    Rule.POD_GC_OUT_OF_SERVICE: _named(
+        "its node is declared out of service and not Ready: pod garbage collection removes it, within {seconds} s"
+    ),
     Rule.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
     Rule.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
     Rule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.pod import NodeFacts, PodReport, PodStatusReport
+from kubectl_plugin.reports.pod import PodReport, PodStatusReport
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, is_overdue, preempted_words, room_words
+from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
@@ -17,9 +18,8 @@ from podrules.oom import OOMRule
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform
 from podrules.qos import QOSProblem
-from podrules.safety import Guarantee
 
-__all__ = ["is_silent", "verdict"]
+__all__ = ["verdict"]
 
 Verdict = tuple[tuple[str, ...], Severity]
 
@@ -39,16 +39,11 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
         return ("Finished: every container ended well. It holds no resources.",), Severity.FINE
     if status.node is None:
         return _pending(report, status, now)
-    if is_silent(status.node):
-        return _on_silent_node(report, status.node, now)
+    if (quiet := quiet_node(report)) is not None:
+        return running_sentences(report, quiet, now), Severity.TROUBLE
     if status.phase == "Pending" and report.moving:
         return _waiting_for_volumes(report, status, now)
     return _running(report, status)
-
-
-def is_silent(node: NodeFacts | None) -> bool:
-    """Whether the kubelet has stopped answering."""
-    return node is not None and node.ready == "Unknown"
 
 
 def _to_come(report: PodReport) -> Verdict:
@@ -103,34 +98,20 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
         return ("Being deleted.",), Severity.NOTICE
     started = clock(due - timedelta(seconds=grace), now)
     lead = f"Being deleted since {started}, grace {grace} s"
-    if is_silent(status.node):
-        node = status.node.name if status.node else ""
-        second = (
-            f"It stays Terminating until {node} answers again, its Node is deleted, or it is declared out of service."
-        )
-        if report.owner.guarantee is Guarantee.AT_MOST_ONE:
-            second += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
-        return (f"{lead}: stuck, because {node} is silent{_since(status.node, now)}.", second), Severity.TROUBLE
     why = (f"Why: {status.disruption}",) if status.disruption else ()
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)
     if status.finalizers and not report.termination.processes:
         holders = listed([quoted(name) for name in status.finalizers])
         return (f"{lead}: its processes have ended, finalizer {holders} keeps the object.", *why), Severity.NOTICE
+    if (quiet := quiet_node(report)) is not None:
+        return stuck_sentences(report, quiet, lead, now), Severity.TROUBLE
     if report.platform is Platform.VIRTUAL_KUBELET:
         return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
     if now is not None and now > due:
         second = "The kubelet has not confirmed yet that its processes are gone."
         return (f"{lead}: overdue since {clock(due, now)}.", second, *why), Severity.TROUBLE
     return (f"{lead}: it ends by {clock(due, now)}.", *why), Severity.NOTICE
-
-
-def _on_silent_node(report: PodReport, node: NodeFacts, now: datetime | None) -> Verdict:
-    phase = report.status.phase if report.status else ""
-    return (
-        f"Its node {node.name} is silent{_since(node, now)}: {phase} is the last that was heard of it.",
-        "Nobody can tell from here whether its processes still run.",
-    ), Severity.TROUBLE
 
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
@@ -202,8 +183,3 @@ def _standing(report: PodReport) -> str:
         others = f" and {count - 1} more" if count > 1 else ""
         return f"Burstable: {who}{others} may use more than it requests, for it has no {missing[0].resource} limit."
     return "Burstable: requests and limits differ, so it may use more than is reserved for it."
-
-
-def _since(node: NodeFacts | None, now: datetime | None) -> str:
-    when = instant(node.since) if node is not None else None
-    return f" since {clock(when, now)}" if when is not None else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -21,6 +22,7 @@ from podrules.cluster.errors import (
 from podrules.cluster.kinds import (
     EVENTS,
     JOBS,
+    LEASES,
     LIMIT_RANGES,
     NODE_METRICS,
     NODE_PROXIES,
@@ -34,6 +36,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.source import Source, Unread
+from podrules.cluster.stakes import read_node_reach, read_reach, renewals
 from podrules.cluster.together import together
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject, Model
@@ -43,6 +46,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
+from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
 
 if TYPE_CHECKING:
     from podrules.cluster.needs import Known, Need
@@ -56,6 +60,7 @@ K = TypeVar("K", bound=KubeObject)
 _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
 _MAX_OWNERS: Final = 4
+_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 
 class Owner(Struct, frozen=True, rename="camel"):
@@ -114,6 +119,35 @@ class Gatherer:
     def node(self, name: str) -> Node | None:
         """A node, None when it cannot be read."""
         return self._try(lambda: self._source.get(NODES, name), "get", NODES, None, name)
+
+    def reach(self, name: str, *, of_many: bool = False) -> NodeReach:
+        """Whether a node answers; unknown where that cannot be read, which is not noted.
+
+        Args:
+            name: The node's.
+            of_many: It is one of many that are asked for: all Leases are read at once.
+        """
+        source = self._source
+        # Where it is not known when the objects were so, a Lease tells nothing, and the Node does.
+        now = source.now or _LONG_AGO
+        node = self._outcome(lambda: source.get(NODES, name), "get", NODES, None, name)
+        if not isinstance(node, Node):
+            return self._kept("reach", name, lambda: read_node_reach(name, source, now))
+        if not of_many:
+            return self._kept("reach", name, lambda: read_reach(name, node, source, now))
+        leases = self._outcome(lambda: source.list(LEASES, LEASE_NAMESPACE), "list", LEASES, LEASE_NAMESPACE, "")
+        if isinstance(leases, ClusterError):
+            known = node_reach(name, node, renewed=None, now=now)
+            return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
+        renewed = self._kept("renewals", "", lambda: renewals(leases))
+        return node_reach(name, node, renewed=renewed.get(name), now=now)
+
+    def _kept(self, what: str, name: str, made: Callable[[], T]) -> T:
+        """What is made of things read, once."""
+        if (what, name) not in self._known:
+            self._known[what, name] = made()
+        kept: T = self._known[what, name]
+        return kept
 
     def nodes(self) -> Sequence[Node] | None:
         """All nodes, None when they cannot be read."""

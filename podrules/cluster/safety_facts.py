@@ -23,8 +23,8 @@ from podrules.cluster.kinds import (
     STATEFUL_SETS,
     VOLUME_ATTACHMENTS,
 )
-from podrules.cluster.stakes import read_node_reach
-from podrules.partitions import PartitionFacts, nodes_down
+from podrules.cluster.stakes import renewals as of_leases
+from podrules.partitions import PartitionFacts, nodes_down, nodes_gone
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.volumes import ClaimedVolume, claimed_volumes
@@ -40,23 +40,23 @@ __all__ = ["partition_facts", "renewals", "volumes_on_their_way"]
 
 def renewals(gatherer: Gatherer) -> dict[str, datetime]:
     """When each node's kubelet last renewed its Lease, by node; nothing where Leases cannot be read."""
-    return {
-        lease.metadata.name: datetime.fromisoformat(lease.spec.renew_time)
-        for lease in gatherer.list(LEASES, LEASE_NAMESPACE) or ()
-        if lease.spec.renew_time
-    }
+    return of_leases(gatherer.list(LEASES, LEASE_NAMESPACE) or ())
 
 
-def partition_facts(gatherer: Gatherer, nodes: Sequence[Node], now: datetime) -> PartitionFacts:
+def partition_facts(
+    gatherer: Gatherer, nodes: Sequence[Node], now: datetime, pods: Sequence[Pod] = ()
+) -> PartitionFacts:
     """Everything about the nodes that are down.
 
     Args:
         gatherer: Reads.
         nodes: All nodes of the cluster: a zone's state is that of all its nodes.
         now: The present.
+        pods: All of the cluster, where they are at hand: only they tell of nodes without a Node object.
     """
     renewed = renewals(gatherer)
-    down = [reach.name for reach in nodes_down(nodes, renewed, now)]
+    reaches = (*nodes_down(nodes, renewed, now), *nodes_gone(nodes, pods, renewed))
+    down = [reach.name for reach in reaches]
     lost = [pod for name in down for pod in gatherer.pods_on(name) or ()]
     if not down:
         return PartitionFacts(nodes=nodes, renewed=renewed, pods=())
@@ -107,21 +107,18 @@ def _claim_and_volume(
     return claim, gatherer.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
 
 
-def volumes_on_their_way(
-    gatherer: Gatherer, pod: Pod, now: datetime
-) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
+def volumes_on_their_way(gatherer: Gatherer, pod: Pod) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
     """The volumes of a pod, and whether the nodes answer that have to do with them.
 
     Args:
         gatherer: Reads.
         pod: Bound to a node.
-        now: The present.
     """
     facts = tuple(_volume_facts(gatherer, pod))
     names = {pod.spec.node_name}
     for volume in facts:
         names |= {user.spec.node_name for user in volume.users} | {entry.spec.node_name for entry in volume.attachments}
-    return facts, tuple(read_node_reach(name, gatherer.source, now) for name in sorted(names - {""}))
+    return facts, tuple(gatherer.reach(name) for name in sorted(names - {""}))
 
 
 def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from podrules.cluster.source import Source
+from podrules.model.node import Lease
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, ReachableNode, node_reach
 from podrules.volumes import ClaimedVolume, WriterGuard, WriterLock, attachment_name, writer_guard
 
-__all__ = ["read_guard", "read_node_reach", "read_reach", "read_renewed"]
+__all__ = ["read_guard", "read_node_reach", "read_reach", "read_renewed", "renewals"]
 
 
 def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
-    """Whether a node answers."""
+    """Whether a node answers; a plain List that holds no nodes at all tells of none."""
     try:
         node = source.get(NODES, name)
     except NotFound:
+        if source.git_version is None and not source.list(NODES):
+            return NodeReach(name, Reach.UNKNOWN, "")
         node = None
     except ClusterError:
         return NodeReach(name, Reach.UNKNOWN, "")
@@ -28,13 +32,13 @@ def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
 
 def read_reach(name: str, node: ReachableNode | None, source: Source, now: datetime) -> NodeReach:
     """The same of a node that was read; its Lease is read when the Node does not say that it is silent."""
+    known = node_reach(name, node, renewed=None, now=now)
+    if known.reach in {Reach.SILENT, Reach.OUT_OF_SERVICE}:
+        return known
     try:
-        known = node_reach(name, node, renewed=None, now=now)
-        if known.reach is not Reach.ANSWERS:
-            return known
         return node_reach(name, node, renewed=read_renewed(name, source), now=now)
     except ClusterError:
-        return NodeReach(name, Reach.UNKNOWN, "")
+        return known if known.reach is Reach.GONE else NodeReach(name, Reach.UNKNOWN, "")
 
 
 def read_renewed(name: str, source: Source) -> datetime | None:
@@ -48,6 +52,13 @@ def read_renewed(name: str, source: Source) -> datetime | None:
     except NotFound:
         return None
     return datetime.fromisoformat(text) if text else None
+
+
+def renewals(leases: Iterable[Lease]) -> dict[str, datetime]:
+    """When each node's kubelet last renewed its Lease, by node."""
+    return {
+        lease.metadata.name: datetime.fromisoformat(lease.spec.renew_time) for lease in leases if lease.spec.renew_time
+    }
 
 
 def read_guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:

@@ -36,16 +36,20 @@ from msgspec import Struct
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
+from podrules.pod_gc import ORPHANS_GONE_WITHIN
+from podrules.reachability import Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, What
 from podrules.volumes import WriterGuard, WriterLock
 
 __all__ = [
+    "FORCE_DETACH_SECONDS",
     "JOB_BACK_OFF_SECONDS",
     "Aftermath",
     "Ownership",
     "after_deletion",
     "after_kubelet_kill",
+    "forced_detach",
     "free_volumes",
 ]
 
@@ -53,6 +57,7 @@ _CONFIRMED_SECONDS: Final = 2
 """Two looks of the kubelet at its runtime (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
 _REPORTED_SECONDS: Final = 10
 """nodeStatusUpdateFrequency: how often status.volumesInUse is told."""
+FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
 JOB_BACK_OFF_SECONDS: Final = 10
 """DefaultJobPodFailureBackOff."""
 _JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
@@ -101,6 +106,7 @@ def after_deletion(
     ended: Span,
     grace_seconds: int,
     silent: bool = False,
+    collected: int | None = None,
     unready: Span | None = None,
 ) -> Aftermath:
     """The object and its replacement after a DELETE.
@@ -112,9 +118,10 @@ def after_deletion(
         ended: When its last process ended.
         grace_seconds: ``metadata.deletionGracePeriodSeconds``.
         silent: Whether its kubelet does not answer.
+        collected: Seconds within which pod garbage collection then removes the object; None: it does not.
         unready: When the pod's Ready condition becomes False, where that is before the deletion.
     """
-    gone = _object_gone(pod, owner, deleted, ended, grace_seconds, silent=silent)
+    gone = _object_gone(pod, owner, deleted, ended, grace_seconds, silent=silent, collected=collected)
     notes = [Note(Reminder.JOB_COUNTS_SUCCESS)] if owner.guarantee.guarantee is Guarantee.RUNS_TO_COMPLETION else []
     failed = _failed_at(pod, deleted, unready)
     replaced = _replaced(owner, deleted, failed, NEVER if silent else ended, gone.span)
@@ -138,8 +145,25 @@ def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
     return Aftermath((phase, gone, _replaced(owner, failed, ended, ended, gone.span)), tuple(notes))
 
 
-def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, silent: bool = False) -> Iterator[Event]:
-    """When another node may have each volume; those made for several pods wait for nobody and are left out."""
+def forced_detach(after: Aftermath, reach: Reach) -> Span:
+    """When volumes are detached from a node that does not answer: the out-of-service taint waits for the object alone.
+
+    Args:
+        after: What follows the deletion.
+        reach: The node's.
+    """
+    gone = next((event.span for event in after.events if event.what is What.OBJECT_GONE), NEVER)
+    return gone if reach is Reach.OUT_OF_SERVICE else gone.later(FORCE_DETACH_SECONDS)
+
+
+def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | None = None) -> Iterator[Event]:
+    """When another node may have each volume; those made for several pods wait for nobody and are left out.
+
+    Args:
+        guards: Of the volumes.
+        ended: When the pod's last process ended.
+        forced: Where its kubelet does not answer: when they are detached by force.
+    """
     for guard in guards:
         match guard.lock:
             case WriterLock.NOT_NEEDED:
@@ -148,19 +172,22 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, silent: bool = F
                 span, rule, field, seconds = AT_ONCE, Rule.NOT_LOCKED, "", None
             case WriterLock.UNKNOWN:
                 span, rule, field, seconds = NEVER, Rule.VOLUME_UNKNOWN, "", None
-            case _ if silent:
-                forced = int(FORCE_DETACH_AFTER.total_seconds())
-                span, rule, field, seconds = NEVER, Rule.FORCE_DETACH, "disable-force-detach-on-timeout", forced
+            case _ if forced is not None:
+                span, rule, field = forced, Rule.FORCE_DETACH, "disable-force-detach-on-timeout"
+                seconds = FORCE_DETACH_SECONDS
             case _:
                 span, rule = ended.later(0, _REPORTED_SECONDS), Rule.UNMOUNTED
                 field, seconds = "status.volumesInUse", _REPORTED_SECONDS
         yield Event.of(What.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
 
 
-def _object_gone(pod: Pod, owner: Ownership, deleted: Span, ended: Span, grace: int, *, silent: bool) -> Event:
+def _object_gone(
+    pod: Pod, owner: Ownership, deleted: Span, ended: Span, grace: int, *, silent: bool, collected: int | None
+) -> Event:
+    swept = None if collected is None else deleted.later(0, collected)
     others = [name for name in pod.metadata.finalizers if name != _JOB_TRACKING]
     if others:
-        reached = deleted if grace == 0 else NEVER if silent else ended
+        reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
         return Event.of(
             What.OBJECT_GONE,
             Span(reached.earliest, None),
@@ -170,6 +197,12 @@ def _object_gone(pod: Pod, owner: Ownership, deleted: Span, ended: Span, grace: 
         )
     if grace == 0:
         return Event.of(What.OBJECT_GONE, deleted, Rule.GRACE_ZERO, seconds=0)
+    if swept is not None:
+        orphaned = collected == ORPHANS_GONE_WITHIN
+        rule = Rule.POD_GC if orphaned else Rule.POD_GC_OUT_OF_SERVICE
+        return Event.of(
+            What.OBJECT_GONE, swept, rule, field="spec.nodeName" if orphaned else "spec.taints", seconds=collected
+        )
     if silent:
         return Event.of(What.OBJECT_GONE, NEVER, Rule.KUBELET_SILENT)
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:

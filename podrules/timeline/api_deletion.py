@@ -21,10 +21,12 @@ from msgspec.structs import replace
 from podrules.disruption import Evictions
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
+from podrules.pod_gc import collected_within
 from podrules.priority import SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
+from podrules.reachability import Reach
 from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
-from podrules.timeline.aftermath import Ownership, after_deletion, free_volumes
+from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
 from podrules.timeline.stopping import Grace, Stop, idle_notes, stop_of
 from podrules.volumes import WriterGuard
@@ -51,11 +53,11 @@ def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
     return stop_of(pod, grace)
 
 
-def delete(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, silent: bool) -> WayTimeline:
+def delete(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach) -> WayTimeline:
     """A DELETE now; of a pod that is being deleted, the stop that is under way."""
     going = pod.metadata.deletion_timestamp is not None
     standing = Standing.UNDER_WAY if going else Standing.APPLIES
-    return _deleted(Way.DELETE, standing, pod, owner, guards, silent=silent)
+    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach)
 
 
 def drain(
@@ -64,7 +66,7 @@ def drain(
     guards: Sequence[WriterGuard],
     budgets: Sequence[PodDisruptionBudget],
     *,
-    silent: bool,
+    reach: Reach,
 ) -> WayTimeline:
     """``kubectl drain`` of the pod's node now.
 
@@ -73,7 +75,7 @@ def drain(
         owner: Its controller.
         guards: Of its volumes.
         budgets: PodDisruptionBudgets of its namespace.
-        silent: Whether its kubelet does not answer.
+        reach: Whether its node answers.
     """
     if (barred := _barred(pod)) is not None:
         return WayTimeline(way=Way.DRAIN, standing=barred)
@@ -84,19 +86,19 @@ def drain(
     standing = Standing.HELD if reason else Standing.APPLIES
     if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
         standing = Standing.NEEDS_FORCE
-    return _deleted(Way.DRAIN, standing, pod, owner, guards, silent=silent, reason=reason)
+    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason)
 
 
-def preempt(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, silent: bool) -> WayTimeline:
+def preempt(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach) -> WayTimeline:
     """kube-scheduler deletes the pod for one of higher priority."""
     barred = _barred(pod)
     if barred is None:
-        barred = Standing.FINISHED if pod.finished else Standing.SILENT if silent else None
+        barred = Standing.FINISHED if pod.finished else Standing.SILENT if reach.quiet else None
     if barred is None and (pod.spec.priority or 0) >= SYSTEM_PRIORITY_CLASSES[SYSTEM_NODE_CRITICAL].value:
         barred = Standing.HIGHEST
     if barred is not None:
         return WayTimeline(way=Way.PREEMPT, standing=barred)
-    return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, silent=silent)
+    return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, reach=reach)
 
 
 def _barred(pod: Pod) -> Standing | None:
@@ -113,7 +115,7 @@ def _deleted(
     owner: Ownership,
     guards: Sequence[WriterGuard],
     *,
-    silent: bool,
+    reach: Reach,
     reason: str = "",
 ) -> WayTimeline:
     source = check_graceful_delete(pod, None).source
@@ -125,12 +127,21 @@ def _deleted(
     given = grace.seconds if grace.given is None else grace.given
     stop = stopped_by_deletion(pod, grace, owner)
     marked = Event.of(What.DELETED, AT_ONCE, Rule.START, field="metadata.deletionTimestamp")
-    after = after_deletion(pod, owner, deleted=AT_ONCE, ended=stop.ended, grace_seconds=given, silent=silent)
+    silent = reach.quiet
+    collected = collected_within(reach, deleted=True)
+    after = after_deletion(
+        pod, owner, deleted=AT_ONCE, ended=stop.ended, grace_seconds=given, silent=silent, collected=collected
+    )
     if silent:
         told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT),)
     else:
         told = (*stop.events, _ended(stop.ended)) if stop.events else ()
-    events = (marked, *told, *after.events, *free_volumes(guards, stop.ended, silent=silent))
+    events = (
+        marked,
+        *told,
+        *after.events,
+        *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent else None),
+    )
     notes = [*idle_notes(pod), *after.notes]
     if stop.events and not silent and way is Way.DELETE and given:
         notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))

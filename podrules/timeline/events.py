@@ -112,6 +112,8 @@ class Rule(Enum):
     TOLERATED_FOR_EVER = "ToleratedForEver"
     POD_GC = "PodGC"
     """Pod garbage collection removes what names a node that does not exist."""
+    POD_GC_OUT_OF_SERVICE = "PodGCOutOfService"
+    """It removes what is being deleted on a node that is declared out of service, and not Ready."""
     OBJECT_STAYS = "ObjectStays"
     """A finished pod's object stays until somebody deletes it."""
     OWNER_DELETES = "OwnerDeletes"

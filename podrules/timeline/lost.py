@@ -5,7 +5,7 @@
     + tolerationSeconds  the pod is deleted, from when the taint was seen
     never by itself      SIGTERM, the object's end: its kubelet cannot be told, and cannot confirm
 
-Source: see `podrules.lost_node`; pkg/controller/podgc/gc_controller.go (gcCheckPeriod, quarantineTime) at v1.36.3.
+Source: see `podrules.lost_node` and `podrules.pod_gc`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from podrules.lost_node import NO_EXECUTE, NODE_MONITOR_GRACE, UNREACHABLE, evic
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
 from podrules.model.pod import Pod
+from podrules.pod_gc import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, collected_within
+from podrules.reachability import Reach
 from podrules.termination import GraceSource
-from podrules.timeline.aftermath import Ownership, after_deletion, free_volumes
+from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.api_deletion import grace_of
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
 from podrules.tolerations import tolerates_taint
@@ -32,9 +34,6 @@ _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
 _TAINTED_WITHIN: Final = 1
 """Seconds; the controller's taint pass comes ten times a second."""
-_PODGC_PERIOD: Final = 20
-_GONE_WITHIN: Final = 2 * _PODGC_PERIOD + 40
-"""Seconds after a Node is deleted: podgc looks twice, with a quarantine of 40 s between."""
 _DEFAULT_TOLERATION_SECONDS: Final = 300
 """--default-unreachable-toleration-seconds of the API server."""
 _UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
@@ -69,6 +68,7 @@ def node_lost(
     tolerations: Sequence[Toleration],
     *,
     deleted_after: int | None = None,
+    fenced: Span | None = None,
 ) -> WayTimeline:
     """What happens to a pod whose node stops answering.
 
@@ -78,6 +78,7 @@ def node_lost(
         guards: Of its volumes.
         tolerations: As it is stored with them.
         deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
+        fenced: Of a node that is declared out of service: since when, in the same seconds.
     """
     monitor = int(NODE_MONITOR_GRACE.total_seconds())
     unknown = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
@@ -99,6 +100,7 @@ def node_lost(
         Event.of(What.TAINTED, tainted, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
         deletion,
     ]
+    reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
     notes = [Note(Reminder.NODE_RETURNS)]
     deleted = deletion.span
     if pod.finished:
@@ -106,24 +108,26 @@ def node_lost(
         events.append(replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
         events.append(Event.of(What.OBJECT_GONE, NEVER, Rule.TOLERATED_FOR_EVER))
-        notes.append(Note(Reminder.NODE_DELETED, _GONE_WITHIN))
+        notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN))
     else:
         after = after_deletion(
             pod,
             owner,
-            deleted=deleted,
+            deleted=deleted if fenced is None else deleted.or_later(fenced),
             ended=NEVER,
             grace_seconds=given,
             silent=True,
+            collected=collected_within(reach, deleted=True),
             unready=_unready(unknown, deleted),
         )
         events.append(told)
-        events += [*after.events, *free_volumes(guards, NEVER, silent=True)]
-        notes += [
-            Note(Reminder.NODE_DELETED, _GONE_WITHIN),
-            Note(Reminder.OUT_OF_SERVICE, _PODGC_PERIOD),
-            Note(Reminder.MOST_SILENT),
-        ]
+        events += [*after.events, *free_volumes(guards, NEVER, forced=forced_detach(after, reach))]
+        if fenced is None:
+            notes += [
+                Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN),
+                Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD),
+                Note(Reminder.MOST_SILENT),
+            ]
     return WayTimeline(
         way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
     )
@@ -137,13 +141,22 @@ def _unready(unknown: Span, deleted: Span) -> Span | None:
 
 def node_gone(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
     """The Node object itself is gone: podgc removes the pod, without grace; the seconds count from now."""
-    within = Span(0, _GONE_WITHIN)
+    within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
-    collected = Event.of(What.OBJECT_GONE, within, Rule.POD_GC, field="spec.nodeName", seconds=_GONE_WITHIN)
     told = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
-    others = [event for event in after.events if event.what is not What.OBJECT_GONE]
-    events = (collected, told, *others, *free_volumes(guards, NEVER, silent=True))
+    events = (
+        told,
+        *map(_collected, after.events),
+        *free_volumes(guards, NEVER, forced=forced_detach(after, Reach.GONE)),
+    )
     return WayTimeline(way=Way.NODE_LOST, standing=Standing.UNDER_WAY, grace_seconds=0, events=events)
+
+
+def _collected(event: Event) -> Event:
+    """The object's end with its reason: it is pod garbage collection that deletes it without grace."""
+    if event.rule is not Rule.GRACE_ZERO:
+        return event
+    return replace(event, rule=Rule.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
 
 
 def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> Event:

@@ -18,24 +18,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.attachment import deleted_at
-from podrules.lost_node import NODE_MONITOR_GRACE
+from podrules.lost_node import NODE_MONITOR_GRACE, taint_added
 from podrules.model.affinity import Toleration
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.platform import Platform, pod_platform
-from podrules.reachability import NodeReach, Reach
+from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.api_deletion import delete, drain, preempt
-from podrules.timeline.events import Event, PodTimeline, Standing, Way, WayTimeline
+from podrules.timeline.events import Event, PodTimeline, Span, Standing, Way, WayTimeline
 from podrules.timeline.kubelet_kill import evict, probe_failure, shutdown
 from podrules.timeline.lost import node_gone, node_lost
 from podrules.volumes import WriterGuard
 
 __all__ = ["TimelineFacts", "pod_timeline"]
 
-_SILENT: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE, Reach.GONE})
 _PRESSURES: Final = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
 
 
@@ -61,7 +60,7 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
 
 def pod_timeline(facts: TimelineFacts) -> PodTimeline:
     """All ways of a pod."""
-    silent = facts.reach is not None and facts.reach.reach in _SILENT
+    silent = facts.reach is not None and facts.reach.reach.quiet
     first = _first(facts, silent=silent)
     order = [first, *(way for way in Way if way is not first)]
     ways = tuple(_in_order(_way(way, facts, silent=silent)) for way in order)
@@ -82,19 +81,27 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     unknown = _unknown_there(way, facts)
     if unknown is not None:
         return WayTimeline(way=way, standing=unknown)
+    reach = facts.reach.reach if facts.reach is not None else Reach.UNKNOWN
     match way:
         case Way.DELETE:
-            return delete(pod, owner, guards, silent=silent)
+            return delete(pod, owner, guards, reach=reach)
         case Way.DRAIN:
-            return drain(pod, owner, guards, facts.budgets or (), silent=silent)
+            return drain(pod, owner, guards, facts.budgets or (), reach=reach)
         case Way.PREEMPT:
-            return preempt(pod, owner, guards, silent=silent)
+            return preempt(pod, owner, guards, reach=reach)
         case Way.NODE_LOST:
             if not pod.spec.node_name:
                 return WayTimeline(way=way, standing=Standing.NOT_RUNNING)
-            if facts.reach is not None and facts.reach.reach is Reach.GONE:
+            if reach is Reach.GONE:
                 return node_gone(pod, owner, guards)
-            return node_lost(pod, owner, guards, facts.tolerations, deleted_after=_deleted_after(facts, silent=silent))
+            return node_lost(
+                pod,
+                owner,
+                guards,
+                facts.tolerations,
+                deleted_after=_deleted_after(facts, silent=silent),
+                fenced=_fenced(facts) if reach is Reach.OUT_OF_SERVICE else None,
+            )
     barred = _kubelet_barred(pod, silent=silent)
     if barred is not None:
         return WayTimeline(way=way, standing=barred)
@@ -140,6 +147,16 @@ def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
     return 0 if heartbeat is None else ceil((deleted - heartbeat).total_seconds())
 
 
+def _fenced(facts: TimelineFacts) -> Span:
+    """When its node was declared out of service, in seconds from the last heartbeat."""
+    heartbeat = _last_heartbeat(facts)
+    added = taint_added(facts.node, OUT_OF_SERVICE) if facts.node is not None else None
+    if heartbeat is None or added is None:
+        return Span(0, None)
+    seconds = ceil((added - heartbeat).total_seconds())
+    return Span(seconds, seconds)
+
+
 def _first(facts: TimelineFacts, *, silent: bool) -> Way:
     pod, node = facts.pod, facts.node
     if silent and not pod.finished:
@@ -153,6 +170,8 @@ def _first(facts: TimelineFacts, *, silent: bool) -> Way:
 
 def _began(facts: TimelineFacts, first: Way) -> datetime | None:
     """When what is under way began."""
+    if facts.reach is not None and facts.reach.reach is Reach.GONE and first is Way.NODE_LOST:
+        return None
     return _last_heartbeat(facts) if first is Way.NODE_LOST else deleted_at(facts.pod)
 
 

@@ -64,15 +64,25 @@ def test_F5_nodes_that_answer_are_left_out() -> None:
     assert partitions(facts(nodes=[make_zone_node("well", ready="False")]), NOW) == ()
 
 
+def test_F5_nodes_without_an_object_are_told_by_their_pods() -> None:
+    orphan = make_lost_pod("db-1", node="gone")
+    finished = make_lost_pod("done", node="gone-too", phase="Succeeded")
+    found = the_node(partitions(facts(orphan, finished, nodes=[WELL]), NOW))
+    assert (found.reach.name, found.reach.reach) == ("gone", Reach.GONE)
+    assert [pod.name for pod in found.pods] == ["db-1"]
+    assert partitions(facts(orphan, nodes=[]), NOW) == ()
+
+
 @pytest.mark.parametrize(
     ("node", "renewed", "expected"),
     [
         (LOST, HEARTBEAT, Reach.SILENT),
         (make_zone_node("lost"), NOW - timedelta(seconds=41), Reach.MISSED_HEARTBEATS),
-        (make_zone_node("lost", taints=[OUT_OF_SERVICE]), FRESH, Reach.OUT_OF_SERVICE),
+        (make_zone_node("lost", ready="Unknown", taints=[OUT_OF_SERVICE]), HEARTBEAT, Reach.OUT_OF_SERVICE),
+        (make_zone_node("lost", taints=[OUT_OF_SERVICE]), FRESH, Reach.BACK),
     ],
 )
-def test_F5_three_ways_to_be_down(node: Node, renewed: datetime, expected: Reach) -> None:
+def test_F5_four_ways_to_be_down(node: Node, renewed: datetime, expected: Reach) -> None:
     assert [reach.reach for reach in nodes_down([node, WELL], {"lost": renewed}, NOW)] == [expected]
 
 

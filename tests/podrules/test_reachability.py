@@ -96,18 +96,33 @@ BY_CONDITION = "status.conditions[type=Ready]"
         pytest.param(
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),
             FRESH,
-            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
-            id="declared out of service while it answers",
+            NodeReach("n", Reach.BACK, "spec.taints[0]"),
+            id="declared out of service while it answers: back",
         ),
         pytest.param(
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE | {"effect": "NoSchedule"}]),
             FRESH,
+            NodeReach("n", Reach.BACK, "spec.taints[0]"),
+            id="the same with whatever effect",
+        ),
+        pytest.param(
+            make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
+            FRESH,
             NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
-            id="declared out of service, with whatever effect",
+            id="declared out of service, not Ready though it answers: garbage collection acts",
+        ),
+        pytest.param(
+            make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),
+            SINCE,
+            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+            id="declared out of service, Ready by a condition that is old",
         ),
         pytest.param(None, None, NodeReach("n", Reach.GONE, "metadata.name"), id="no Node object"),
         pytest.param(
-            None, FRESH, NodeReach("n", Reach.GONE, "metadata.name"), id="no Node object, its Lease is there still"
+            None,
+            FRESH,
+            NodeReach("n", Reach.GONE, "metadata.name", FRESH),
+            id="no Node object, its Lease is there still",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Container, ContainerStatus, Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.workload import Workload
-from podrules.reachability import NodeReach, Reach
+from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.safety import owner_guarantee
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.events import Event, PodTimeline, Reminder, Rule, Span, Standing, Way, WayTimeline, What
@@ -693,7 +693,9 @@ def test_T5_silent_node_comes_first_and_counts_from_its_last_heartbeat(reach: Re
     assert (told.silent, told.began, told.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
     by_way = {entry.way: entry for entry in told.ways}
     # A DELETE is taken, and nobody carries it out.
-    assert _span(by_way[Way.DELETE], What.SIGTERM) == _span(by_way[Way.DELETE], What.OBJECT_GONE) == NEVER
+    assert _span(by_way[Way.DELETE], What.SIGTERM) == NEVER
+    collected = (0, 20) if reach is Reach.OUT_OF_SERVICE else NEVER
+    assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == collected
     for way in (Way.EVICT_HARD, Way.EVICT_SOFT, Way.PROBE, Way.SHUTDOWN, Way.PREEMPT):
         assert by_way[way].standing is Standing.SILENT
 
@@ -726,6 +728,39 @@ def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 80)
     assert _event(told, What.OBJECT_GONE).rule is Rule.POD_GC
+    assert _span(told, What.SIGTERM) == NEVER
+
+
+def test_T5_gone_node_counts_from_now_and_every_way_says_the_same() -> None:
+    gone = NodeReach("node-1", Reach.GONE, "", datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC))
+    told = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
+    assert told.began is None
+    by_way = {entry.way: entry for entry in told.ways}
+    assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == (0, 80)
+
+
+def test_T5_finalizers_keep_what_is_collected_on_a_gone_node() -> None:
+    told = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
+    assert _event(told, What.OBJECT_GONE).rule is Rule.FINALIZERS
+    assert _span(told, What.OBJECT_GONE) == (0, None)
+
+
+@pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
+def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
+    added: str | None, gone: tuple[int, int | None]
+) -> None:
+    heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
+    taint = {"key": OUT_OF_SERVICE, "effect": "NoExecute", **({"timeAdded": added} if added else {})}
+    pod = _pod(owner="StatefulSet", deletion_timestamp="2026-11-21T03:08:24Z", deletion_seconds=30)
+    told = _way(
+        Way.NODE_LOST,
+        pod,
+        reach=NodeReach("node-1", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+        renewed=heartbeat,
+        node=make_node(taints=[taint]),
+    )
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
+    assert _event(told, What.OBJECT_GONE).rule is Rule.POD_GC_OUT_OF_SERVICE
 
 
 # Volumes

@@ -52,8 +52,8 @@ def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
 def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
     first, second = warnings_for("db-1")
     assert first == (
-        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping: "
-        "forcing frees its name and stops nothing sooner; "
+        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and ends by no known time: "
+        "forcing stops nothing sooner; "
         "StatefulSet db promises at most one, but a second may start while it still runs"
     )
     assert second == (

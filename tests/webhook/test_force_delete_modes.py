@@ -21,9 +21,9 @@ CONFIRM = "kubectl-qos.io/confirm-force-delete"
 READY = [raw_condition("Ready")]
 NODE = raw_node("node-1", conditions=READY)
 SILENT = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")])
-OUT_OF_SERVICE = raw_node(
-    "node-1", conditions=READY, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
-)
+TAINTS = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+OUT_OF_SERVICE = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")], taints=TAINTS)
+BACK = raw_node("node-1", conditions=READY, taints=TAINTS)
 RISK = "db on node-1: its processes may run on, and nobody replaces it"
 COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
 EXEMPT = [
@@ -118,6 +118,13 @@ OFF = f"once node-1 is off for certain: {TAINT}"
         pytest.param(SILENT, False, OFF, id="the node is silent"),
         pytest.param(SILENT, True, OFF, id="it is stopping on a silent node"),
         pytest.param(OUT_OF_SERVICE, True, "pod garbage collection removes it by itself", id="out of service"),
+        pytest.param(
+            OUT_OF_SERVICE,
+            False,
+            "delete it with grace: kubectl delete pod db -n shop",
+            id="out of service, and not deleted: nobody collects it",
+        ),
+        pytest.param(BACK, True, "wait until it has stopped", id="back in service: nobody collects it"),
     ],
 )
 def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: str) -> None:

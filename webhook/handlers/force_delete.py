@@ -20,6 +20,7 @@ from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import PODS
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod
+from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete_policy import (
@@ -115,11 +116,12 @@ def _forbidding(pod: Pod, stakes: Stakes) -> str:
 
 def _instead(pod: Pod, stakes: Stakes) -> str:
     node = stakes.node
+    deleted = pod.metadata.deletion_timestamp is not None
+    if collected_within(node.reach, deleted=deleted) is not None:
+        return "pod garbage collection removes it by itself"
     match node.reach:
-        case Reach.OUT_OF_SERVICE | Reach.GONE:
-            return "pod garbage collection removes it by itself"
-        case Reach.ANSWERS if pod.metadata.deletion_timestamp is None:
+        case Reach.ANSWERS | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
             return f"delete it with grace: kubectl delete pod {pod.metadata.name} -n {pod.metadata.namespace}"
-        case Reach.ANSWERS:
+        case Reach.ANSWERS | Reach.BACK:
             return "wait until it has stopped"
     return fencing(node.name)

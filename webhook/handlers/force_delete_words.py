@@ -32,6 +32,7 @@ _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
     Reach.MISSED_HEARTBEATS: "{node}, without a heartbeat{since}",
     Reach.OUT_OF_SERVICE: "{node}, declared out of service",
+    Reach.BACK: "{node}, back in service but for its taint",
     Reach.GONE: "{node}, which has no Node object",
     Reach.UNKNOWN: "{node}, state unknown",
 }
@@ -48,7 +49,9 @@ def first_line(pod: Pod, stakes: Stakes) -> str:
 def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
     if pod.metadata.deletion_timestamp is None:
         return f"{place}: {risk}"
-    if stakes.node.reach is not Reach.ANSWERS:
+    if stakes.node.reach.quiet:
+        return f"{place}, is already stopping, and ends by no known time: forcing stops nothing sooner; {risk}"
+    if stakes.node.reach is Reach.UNKNOWN:
         return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
     until = _instant(datetime.fromisoformat(pod.metadata.deletion_timestamp), stakes.now)
     return f"{place} is already stopping and may run until {until}: forcing stops nothing sooner; {risk}"

@@ -1,0 +1,138 @@
+"""A pod on a node that does not answer, in words: nothing of it ends by any time, whatever becomes of its object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from kubectl_plugin.reports.pod import NodeFacts, PodReport
+from kubectl_plugin.views.words import clock, instant, listed, quoted
+from podrules.pod_gc import collected_within
+from podrules.reachability import Reach
+from podrules.safety import Guarantee
+
+__all__ = ["force_lines", "quiet_node", "quiet_words", "running_sentences", "stop_lines", "stuck_sentences"]
+
+_STATES: Final = {
+    Reach.SILENT: "is silent{since}",
+    Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",
+    Reach.OUT_OF_SERVICE: "is declared out of service",
+    Reach.GONE: "is gone: there is no Node object{since}",
+}
+
+
+def quiet_node(report: PodReport) -> NodeFacts | None:
+    """The pod's node, where it does not answer."""
+    node = report.status.node if report.status is not None else None
+    return node if node is not None and _reach(node).quiet else None
+
+
+def quiet_words(node: NodeFacts, now: datetime | None) -> str:
+    """``node-c3 is silent since 03:02:56 UTC``."""
+    when = node.reach.since if node.reach is not None else None
+    lead = " (last heartbeat {})" if _reach(node) is Reach.GONE else " since {}"
+    since = lead.format(clock(when, now)) if when is not None else ""
+    return f"{node.name} {_STATES[_reach(node)].format(since=since)}"
+
+
+def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
+    """The verdict on a pod that nobody has told to end."""
+    phase = report.status.phase if report.status else ""
+    known = f"Its node {quiet_words(node, now)}{',' if _reach(node) is Reach.GONE else ':'}"
+    last = f"{'and ' if _reach(node) is Reach.GONE else ''}{phase} is the last that was heard of it."
+    return f"{known} {last}{_since_when(report, node, now)}", _unconfirmed(report, node), *_replacement(report, node)
+
+
+def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
+    """The verdict on one that is being deleted.
+
+    Args:
+        report: The pod's.
+        node: Its node.
+        lead: Since when it is being deleted, and with what grace.
+        now: The present.
+    """
+    if collected_within(_reach(node), deleted=True) is not None:
+        state = f"Its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
+        return f"{lead}. {state}", _unconfirmed(report, node), *_replacement(report, node)
+    stays = (
+        f"It stays Terminating until {node.name} answers again, its Node is deleted, or it is declared out of service."
+    )
+    if report.owner.guarantee is Guarantee.AT_MOST_ONE:
+        stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
+    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays
+
+
+def stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
+    """When its processes end: by no time."""
+    status = report.status
+    due = instant(status.deletion_timestamp) if status is not None else None
+    grace = report.termination.grace.seconds
+    if status is not None and due is not None:
+        grace = status.deletion_grace_period_seconds or 0
+        yield f"told to at {clock(due - timedelta(seconds=grace), now)}, with {grace} s"
+    yield f"by no time: only its kubelet stops processes, and {quiet_words(node, now)}"
+    if due is None and grace == 0:
+        yield "a delete removes the object at once, and stops nothing"
+    if report.owner.guarantee is Guarantee.KUBELET_OWNED:
+        return
+    if _reach(node) is Reach.GONE:
+        yield f"once its object is gone, a kubelet that registers {node.name} again stops what still runs of it"
+    else:
+        asked = "" if due is not None else ", if it was deleted meanwhile"
+        yield f"once {node.name} answers again its kubelet stops it{asked}: {grace} s from then"
+
+
+def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
+    """What to know before it is forced."""
+    yield f"{quiet_words(node, now)}: make sure that the machine is off first"
+    status = report.status
+    deleted = status is not None and status.deletion_timestamp is not None
+    within = collected_within(_reach(node), deleted=deleted)
+    if within is not None:
+        yield f"pod garbage collection does the same by itself within {within} s"
+    if deleted:
+        yield (
+            "already being deleted: forcing frees the name and stops nothing sooner; no time is known by which its "
+            "processes end"
+        )
+
+
+def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """Since when a node is gone, as far as anything tells."""
+    if _reach(node) is not Reach.GONE or (node.reach is not None and node.reach.since is not None):
+        return ""
+    unready = instant(report.status.not_ready_since) if report.status is not None else None
+    return (
+        f" The pod is not Ready since {clock(unready, now)}." if unready is not None else " Nothing tells since when."
+    )
+
+
+def _unconfirmed(report: PodReport, node: NodeFacts) -> str:
+    """What nobody knows, and what becomes of the object all the same."""
+    status = report.status
+    deleted = status is not None and status.deletion_timestamp is not None
+    within = collected_within(_reach(node), deleted=deleted)
+    if within is None and _reach(node) is Reach.OUT_OF_SERVICE:
+        return (
+            "Once it is deleted, pod garbage collection removes its object; nobody confirms that its processes ended."
+        )
+    if within is None:
+        return "Nobody can tell from here whether its processes still run."
+    holders = listed([quoted(name) for name in status.finalizers]) if status is not None else ""
+    kept = f" once finalizer {holders} is done" if holders else ""
+    return (
+        f"Pod garbage collection removes its object within {within} s{kept}; nobody has confirmed that its processes "
+        "ended: they may run on."
+    )
+
+
+def _replacement(report: PodReport, node: NodeFacts) -> Iterator[str]:
+    owner = report.owner
+    if collected_within(_reach(node), deleted=True) is not None and owner.guarantee is Guarantee.AT_MOST_ONE:
+        yield f"{owner.kind} {owner.name} then starts another {report.name}, while this one may still run."
+
+
+def _reach(node: NodeFacts) -> Reach:
+    return node.reach.reach if node.reach is not None else Reach.UNKNOWN

@@ -1,0 +1,186 @@
+"""Nothing ends by any time on a node that does not answer, and every answer says so."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod
+
+CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
+SINCE: Final = "2026-11-22T09:50:50Z"
+NOW: Final = "2026-11-22T10:05:00Z"
+TAINT: Final = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+WELL: Final = raw_node("well", conditions=[raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime=SINCE)])
+PROMISES: Final = re.compile(r"SIGKILL by|may live until|may run until|ends? by \d|overdue|up to \d+ s")
+
+
+def _told(*words: str) -> str:
+    ran = run(*words)
+    assert (ran.code, ran.err) in {(0, ""), (3, "")}
+    return " ".join(ran.out.split())
+
+
+def _node(status: str, *taints: Mapping[str, str]) -> Mapping[str, Any]:
+    ready = raw_condition("Ready", status, lastHeartbeatTime=NOW, lastTransitionTime=SINCE)
+    return raw_node("lost", conditions=[ready], taints=list(taints))
+
+
+def _pod(*, deleted: bool, **more: Any) -> Mapping[str, Any]:
+    pod = raw_pod("db-0", status={"phase": "Running"}, nodeName="lost", terminationGracePeriodSeconds=30, **more)
+    if deleted:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 30}
+    return pod
+
+
+def _list(directory: Path, *items: Mapping[str, Any]) -> str:
+    file = directory / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file)
+
+
+SILENT: Final = _node("Unknown")
+OUT: Final = _node("Unknown", TAINT)
+BACK: Final = _node("True", TAINT)
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+@pytest.mark.parametrize("nodes", [[SILENT], [OUT], []], ids=["silent", "out of service", "gone"])
+def test_T5_no_answer_names_a_time_by_which_it_ends(
+    nodes: Sequence[Mapping[str, Any]], deleted: bool, tmp_path: Path
+) -> None:
+    file = _list(tmp_path, WELL, *nodes, _pod(deleted=deleted))
+    for words in (
+        ("explain", "pod/db-0"),
+        ("explain", "pod/db-0", "--timeline"),
+        ("delete", "pod/db-0", "--grace-period=0"),
+        ("partitions",),
+    ):
+        assert not PROMISES.search(_told(*words, "--snapshot", file)), words
+    explained = _told("explain", "pod/db-0", "--snapshot", file)
+    assert "by no time: only its kubelet stops processes" in explained
+    assert "make sure that the machine is off first" in explained
+    stakes = _told("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
+    assert "its processes end by no known time" in stakes
+    report = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)
+    assert report["stakes"]["mayRunUntil"] is None
+
+
+def test_T5_a_node_that_answers_keeps_its_times(tmp_path: Path) -> None:
+    """The same pod: what the other tests look for can be said."""
+    file = _list(tmp_path, WELL, _node("True"), _pod(deleted=True))
+    assert PROMISES.search(_told("explain", "pod/db-0", "--snapshot", file))
+    stakes = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)["stakes"]
+    assert stakes["mayRunUntil"] == "2026-11-22T09:56:20Z"
+
+
+@pytest.mark.parametrize(
+    ("node", "deleted", "collected"),
+    [
+        pytest.param(SILENT, True, "", id="silent"),
+        pytest.param(OUT, True, "Pod garbage collection removes its object within 20 s", id="out of service"),
+        pytest.param(OUT, False, "Once it is deleted, pod garbage collection removes its object", id="not deleted"),
+        pytest.param(BACK, True, "", id="back in service"),
+        pytest.param(None, False, "Pod garbage collection removes its object within 80 s", id="gone"),
+    ],
+)
+def test_T5_garbage_collection_is_promised_where_it_acts(
+    node: Mapping[str, Any] | None, deleted: bool, collected: str, tmp_path: Path
+) -> None:
+    file = _list(tmp_path, WELL, *([node] if node else []), _pod(deleted=deleted))
+    told = _told("explain", "pod/db-0", "--snapshot", file)
+    assert collected in told
+    assert ("arbage collection" in told) is bool(collected)
+    gone = [
+        event
+        for way in json.loads(run("explain", "pod/db-0", "--timeline", "--snapshot", file, "-o", "json").out)[
+            "timeline"
+        ]["ways"]
+        for event in way["events"]
+        if event["what"] == "ObjectGone" and way["way"] == "delete"
+    ]
+    assert gone[0]["rule"].startswith("PodGC") is (bool(collected))
+
+
+def test_T5_finalizers_keep_the_object_that_garbage_collection_deletes(tmp_path: Path) -> None:
+    pod = _pod(deleted=True)
+    pod["metadata"]["finalizers"] = ["example.com/keep"]
+    told = _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, WELL, pod))
+    assert 'removes its object within 80 s once finalizer "example.com/keep" is done' in told
+
+
+def test_T5_a_gone_node_leads_in_explain() -> None:
+    told = _told("explain", "pod/etcd-2", "--snapshot", str(CASES / "s3f.json"))
+    assert "Its node a is gone: there is no Node object, and Running is the last that was heard of it." in told
+    assert "Nothing tells since when. Pod garbage collection removes its object within 80 s" in told
+    assert "nobody has confirmed that its processes ended: they may run on." in told
+    assert "StatefulSet etcd then starts another etcd-2, while this one may still run." in told
+    assert "Unknown nodes: not found" not in told
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"unready": SINCE}, "The pod is not Ready since 2026-11-22 09:50:50 UTC."),
+        ({"renewed": NOW}, "there is no Node object (last heartbeat 2026-11-22 10:05:00 UTC)"),
+    ],
+)
+def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
+    pod, items = _pod(deleted=False), [WELL]
+    if "unready" in more:
+        pod["status"]["conditions"] = [raw_condition("Ready", "False", lastTransitionTime=more["unready"])]
+    if "renewed" in more:
+        items.append(
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": "lost", "namespace": "kube-node-lease"},
+                "spec": {"renewTime": more["renewed"]},
+            }
+        )
+    assert words in _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, *items, pod))
+
+
+def test_T5_a_list_without_nodes_tells_of_none(tmp_path: Path) -> None:
+    told = _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, _pod(deleted=False)))
+    assert "no Node object" not in told
+
+
+def test_T5_a_stuck_pod_of_the_case_has_no_end() -> None:
+    told = _told("explain", "pod/etcd-2", "--snapshot", str(CASES / "s3a.json"))
+    assert "no time is known by which its processes end" in told
+    assert not PROMISES.search(told)
+
+
+def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
+    file = _list(tmp_path, WELL, SILENT, _pod(deleted=False))
+    for words in (("explain", "node/lost"), ("node", "lost")):
+        told = _told(*words, "--snapshot", file)
+        assert "lost is silent since 2026-11-22 09:50:50 UTC: its pods may or may not run" in told
+        assert "nothing of them ends by any time" in told
+
+
+def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> None:
+    snapshot = str(CASES / "s3f.json")
+    told = _told("partitions", "--snapshot", snapshot)
+    assert "node/a Gone: there is no Node object, since when nothing tells: 1 pod hangs on it." in told
+    assert "default/etcd-2" in told
+    page = tmp_path / "page.html"
+    assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0
+    html = page.read_text()
+    assert "a is gone: there is no Node object." in html
+    assert "node does not answer" in html
+
+
+def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
+    file = _list(tmp_path, WELL, BACK, _pod(deleted=True))
+    told = _told("partitions", "--snapshot", file)
+    assert "It answers again: take it back, or its pods are kept away." in told
+    assert "its kubelet stops what is told to end" in told
+    assert "Terminating without end" not in told
