@@ -12,10 +12,10 @@ from kubectl_plugin.views.changes import cheapest_ways, remedy_words
 from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
 from kubectl_plugin.views.node_facts import fact_words
 from kubectl_plugin.views.preemption import defeated_words, nominated_words, preemption_words, queue_words
+from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import listed
 from podrules.placement.outcome import (
-    ConstraintSpread,
     CurrentNode,
     NodeScore,
     Outcome,
@@ -61,11 +61,13 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
     yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
     if placement.scores:
         yield _scores_table(placement)
+        if wide:
+            yield from soft_spread_tables(placement.scores)
     if placement.rejected:
         yield _rejected_table(placement, wide=wide)
     broken = any(group.plugin == "PodTopologySpread" for group in placement.rejected)
     if placement.spread and (wide or broken):
-        yield _spread_table(placement)
+        yield spread_table(placement.spread)
 
 
 def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wide: bool) -> Iterator[str | Prose]:
@@ -173,22 +175,6 @@ def _reason(group: RejectedGroup) -> str:
         return reason
     words = fact_words(nearest)
     return f"{reason}: {nearest.node}{f' {words}' if words else ''}"
-
-
-def _spread_table(placement: Placement) -> Table:
-    rows = [row for entry in placement.spread for row in _spread_rows(entry)]
-    return Table(
-        "Topology spread, with the pod there", ("skew", "pods", "domain"), tuple(rows), right=frozenset({0, 1})
-    )
-
-
-def _spread_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
-    yield "", "", f"{entry.topology_key}, maxSkew {entry.max_skew}, least {entry.minimum} ({entry.field})"
-    for domain in entry.domains:
-        verdict = "fits" if domain.fits else f"more than maxSkew {entry.max_skew}"
-        yield str(domain.skew), str(domain.matching), f"{domain.value}: {verdict}"
-    for other in entry.conflicts_with:
-        yield "", "", f"conflicts with {other}: each leaves nodes, both together none"
 
 
 _PHRASES = {

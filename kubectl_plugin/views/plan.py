@@ -8,6 +8,7 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.spread_tables import left_out_words
 from kubectl_plugin.views.words import listed
 from podrules.placement.planned import AchievedSpread, PlannedSpec
 
@@ -164,10 +165,15 @@ def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
     counts = ", ".join(f"{domain.value} {domain.matching}" for domain in entry.domains[:_SHOWN_NODES])
     rest = len(entry.domains) - _SHOWN_NODES
     counts += f" and {rest} more" if rest > 0 else ""
+    shown = [domain.matching for domain in entry.domains[:_SHOWN_NODES]]
+    # What is shown tells the least itself, unless it is another domain's, or 0 for want of domains.
+    least = f", least {entry.minimum}" if shown and min(shown) != entry.minimum else ""
+    if entry.left_out:
+        counts += f"; not counted: {left_out_words(entry.left_out, entry.left_out_count)}"
     return (
         spec.name,
         str(entry.skew),
-        f"{entry.topology_key}, maxSkew {entry.max_skew} {entry.when_unsatisfiable}: {counts}",
+        f"{entry.topology_key}, maxSkew {entry.max_skew} {entry.when_unsatisfiable}{least}: {counts}",
     )
 
 

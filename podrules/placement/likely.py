@@ -14,23 +14,21 @@ from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
 from podrules.placement.outcome import (
-    ConstraintSpread,
     CurrentNode,
     NodeScore,
     Outcome,
     Placement,
     RejectedGroup,
     RejectedNode,
-    SpreadDomain,
     ToldBefore,
 )
 from podrules.placement.preview import nominated_node, preview
 from podrules.placement.remedies import by_nearness, cheapest_remedy
+from podrules.placement.spreading import SoftSpreads, constraint_spreads
 from podrules.placement.told import told_before
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
-from podrules.scheduler.plugins.pod_topology_spread.filtering import SpreadState, domains, lets_through
 from podrules.scheduler.queue import queue_position
 from podrules.scheduler.sampling import num_feasible_nodes_to_find
 
@@ -75,7 +73,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
     coming = base.nominated is not None and base.nominated.under_way
     remedies = not coming and not len(filtered.feasible)
     rejected = tuple(_groups(anew, filtered, every_node=every_node, remedies=remedies))
-    found = replace(base, rejected=rejected, spread=tuple(_spread(filtered)))
+    found = replace(base, rejected=rejected, spread=constraint_spreads(filtered))
     if filtered.error:
         return replace(found, outcome=Outcome.UNSCHEDULABLE, message=filtered.error, claims=claim_problems(filtered))
     feasible = filtered.feasible
@@ -183,39 +181,16 @@ def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
     return RejectedNode(filtered.context.table.names[row], facts(filtered, plugin, row), others)
 
 
-def _spread(filtered: Filtered) -> Iterator[ConstraintSpread]:
-    """The pod's DoNotSchedule constraints, with what each leaves."""
-    state = filtered.context.states.get("PodTopologySpread")
-    if not isinstance(state, SpreadState):
-        return
-    masks = [lets_through(spread) for spread in state.spreads]
-    for spread, mask in zip(state.spreads, masks, strict=True):
-        others = [
-            other.constraint.field
-            for other, theirs in zip(state.spreads, masks, strict=True)
-            if mask.any() and theirs.any() and not (mask & theirs).any()
-        ]
-        yield ConstraintSpread(
-            field=spread.constraint.field,
-            topology_key=spread.constraint.topology_key,
-            max_skew=spread.constraint.max_skew,
-            minimum=spread.min_match_num,
-            domains=tuple(
-                SpreadDomain(entry.value, entry.match_num, entry.skew, entry.fits) for entry in domains(spread)
-            ),
-            leaves=int(np.count_nonzero(mask)),
-            conflicts_with=tuple(others),
-        )
-
-
 def _scores(filtered: Filtered, scored: Scored, most: int | None) -> Iterator[NodeScore]:
     """The feasible nodes, highest total first, then in the order of the cluster."""
     order = np.argsort(-scored.totals, kind="stable")
+    soft_spread = SoftSpreads(filtered, scored)
     for place in order[:most].tolist():
         yield NodeScore(
             node=filtered.context.table.names[int(scored.feasible[place])],
             total=int(scored.totals[place]),
             plugins={plugin: int(scores[place]) for plugin, scores in scored.by_plugin.items()},
+            soft_spread=soft_spread.at(place),
         )
 
 

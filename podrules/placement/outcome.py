@@ -35,7 +35,9 @@ __all__ = [
     "RejectedGroup",
     "RejectedNode",
     "Remedy",
+    "SoftSpreadScore",
     "SpreadDomain",
+    "SpreadTerm",
     "TaintEffect",
     "ToldBefore",
     "TopologySkew",
@@ -239,6 +241,35 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """For one whose class is not there: some StorageClasses that are, the default first."""
 
 
+class SpreadTerm(Struct, frozen=True, rename="camel"):
+    """One ScheduleAnyway constraint's part of a node's score: ``count * weight + (maxSkew - 1)``."""
+
+    field: str
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key, and the part is 0."""
+    count: int
+    """Matching pods of the domain."""
+    domains: int
+    weight: float
+    """``ln(domains + 2)``."""
+    max_skew: int
+    score: float
+
+
+class SoftSpreadScore(Struct, frozen=True, rename="camel"):
+    """PodTopologySpread's score of a node in its terms."""
+
+    terms: tuple[SpreadTerm, ...]
+    """Empty for a node that lacks a key that it needs: it gets 0."""
+    raw: int
+    """Their sum, rounded; the fewer the better."""
+    normalized: int
+    """Of 100, among the nodes that fit."""
+    weight: int
+    """The plugin's, by which that is multiplied."""
+
+
 class NodeScore(Struct, frozen=True, rename="camel"):
     """A node that fits."""
 
@@ -246,6 +277,8 @@ class NodeScore(Struct, frozen=True, rename="camel"):
     total: int
     plugins: dict[str, int]
     """Weighted score of each plugin that had something to say, by name; they add up to the total."""
+    soft_spread: SoftSpreadScore | None = None
+    """For a pod with ScheduleAnyway constraints, its own or default ones."""
 
 
 class RejectedNode(Struct, frozen=True, rename="camel"):
@@ -321,9 +354,14 @@ class SpreadDomain(Struct, frozen=True, rename="camel"):
 
     value: str
     matching: int
+    """Pods that count, now."""
     skew: int
-    """With the pod in this domain."""
+    """With the pod in this domain: ``with_pod`` less the constraint's minimum."""
     fits: bool
+    with_pod: int
+    """Pods that would count with this one there; as many as now where its labels do not match."""
+    rejected_by: tuple[str, ...] = ()
+    """Other plugins that together reject every node of it: the domain counts, and the pod cannot go there."""
 
 
 class ConstraintSpread(Struct, frozen=True, rename="camel"):
@@ -336,6 +374,12 @@ class ConstraintSpread(Struct, frozen=True, rename="camel"):
     domains: tuple[SpreadDomain, ...]
     leaves: int
     """Nodes that this constraint has nothing against."""
+    min_domains: int
+    """With fewer domains the minimum is 0."""
+    left_out: tuple[str, ...]
+    """Some values of which no node counts: they are no domains."""
+    left_out_count: int
+    """How many there are."""
     conflicts_with: tuple[str, ...]
     """Fields of constraints with which it leaves no node, though each of the two leaves some."""
 

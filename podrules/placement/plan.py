@@ -36,16 +36,17 @@ from podrules.placement.device_claims import with_device_claims
 from podrules.placement.devices import devices_freed, devices_taken
 from podrules.placement.facts import reference
 from podrules.placement.likely import likely_placement
-from podrules.placement.outcome import Placement, SpreadDomain
+from podrules.placement.outcome import Placement
 from podrules.placement.planned import AchievedSpread, PlannedSpec, PlannedVictim
 from podrules.placement.replicas import new_numbers, replica
+from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
 from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.plugins.default_preemption import priority_of, with_violations
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
-from podrules.scheduler.plugins.pod_topology_spread.filtering import domains, spread_state
+from podrules.scheduler.plugins.pod_topology_spread.filtering import left_out, spread_state
 from podrules.scheduler.preemption import preempt
 
 __all__ = ["Demand", "plan"]
@@ -244,15 +245,16 @@ def _achieved(end: Situation) -> Iterator[AchievedSpread]:
         except SelectorError:
             return  # No replica was placed: the cycle's error says why.
         for constraint, spread in zip(constraints, spread_state(context, constraints).spreads, strict=True):
-            found = tuple(
-                SpreadDomain(entry.value, entry.match_num, entry.skew, entry.fits) for entry in domains(spread)
-            )
-            counts = [domain.matching for domain in found]
+            found = spread_domains(spread)
+            minimum = spread.min_match_num if found else 0
             yield AchievedSpread(
                 field=constraint.field,
                 topology_key=constraint.topology_key,
                 when_unsatisfiable=action,
                 max_skew=constraint.max_skew,
-                skew=max(counts, default=0) - min(counts, default=0),
+                minimum=minimum,
+                skew=max((domain.matching for domain in found), default=0) - minimum,
                 domains=found,
+                left_out=left_out(spread)[:SHOWN_LEFT_OUT],
+                left_out_count=len(left_out(spread)),
             )

@@ -27,9 +27,15 @@ class AchievedSpread(Struct, frozen=True, rename="camel"):
     topology_key: str
     when_unsatisfiable: str
     max_skew: int
+    minimum: int
+    """The least of all domains; 0 when there are fewer than minDomains."""
     skew: int
-    """The most matching pods of a domain minus the least."""
+    """The most matching pods of a domain minus the minimum."""
     domains: tuple[SpreadDomain, ...]
+    left_out: tuple[str, ...]
+    """Some values of which no node counts: they are no domains."""
+    left_out_count: int
+    """How many there are."""
 
 
 class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):

@@ -92,7 +92,7 @@ class Filtered:
         self.framework = framework
         self.context = context
         self.pre_filter = pre_filter
-        self._plugins = tuple(plugins)
+        self.plugins = tuple(plugins)
         self._verdicts = tuple(verdicts)
         self._crowded = crowded
 
@@ -129,7 +129,7 @@ class Filtered:
 
     def overruled(self, crowded: Mapping[int, Filtered]) -> Filtered:
         """The same, where some rows are rejected because they would be with the pods that are nominated to them."""
-        return Filtered(self.framework, self.context, self.pre_filter, self._plugins, self._verdicts, crowded=crowded)
+        return Filtered(self.framework, self.context, self.pre_filter, self.plugins, self._verdicts, crowded=crowded)
 
     def judged(self, row: int) -> Filtered:
         """The verdicts that decided on a row: these, or those with its nominated pods."""
@@ -140,11 +140,11 @@ class Filtered:
         if row in self._crowded:
             return self._crowded[row].status(row)
         index = int(self._first[row])
-        return SUCCESS if index < 0 else self.verdict(self._plugins[index], row)
+        return SUCCESS if index < 0 else self.verdict(self.plugins[index], row)
 
     def verdict(self, plugin: str, row: int) -> Status:
         """What one of the Filter plugins that ran says of a row, whatever others say."""
-        verdicts = self._verdicts[self._plugins.index(plugin)]
+        verdicts = self._verdicts[self.plugins.index(plugin)]
         code = Code(int(verdicts.codes[row]))
         if code is Code.SUCCESS:
             return SUCCESS
@@ -152,6 +152,11 @@ class Filtered:
         if code is Code.ERROR:
             reasons = tuple(f'running "{plugin}" filter plugin: {reason}' for reason in reasons)
         return Status(code, reasons, plugin)
+
+    def rejects(self, plugin: str) -> NDArray[np.bool_]:
+        """For each row whether one of the Filter plugins that ran rejects it, whatever others say."""
+        rejected: NDArray[np.bool_] = self._verdicts[self.plugins.index(plugin)].codes != Code.SUCCESS
+        return rejected
 
     def fits(self, row: int) -> bool:
         """Whether a row's node is feasible."""
@@ -172,7 +177,7 @@ class Filtered:
         """All plugins that reject a considered row, in order; upstream stops at the first."""
         if row in self._crowded:
             return self._crowded[row].rejecting(row)
-        found = zip(self._plugins, self._verdicts, strict=True)
+        found = zip(self.plugins, self._verdicts, strict=True)
         return tuple(plugin for plugin, verdicts in found if verdicts.codes[row] != Code.SUCCESS)
 
     @cached_property
@@ -231,6 +236,8 @@ class Scored(Struct, frozen=True):
     """Weighted scores of the feasible rows, in their order; plugins that skipped are left out."""
     skipped: frozenset[str]
     totals: NDArray[np.int64]
+    states: Mapping[str, Any] = {}
+    """What PreScore of each plugin computed; by it a plugin can explain its score."""
     error: str = ""
     """Why the cycle as a whole fails; empty: it does not."""
 
@@ -302,11 +309,11 @@ def score_nodes(filtered: Filtered) -> Scored:
                 return _unscored(feasible, f'running Score plugins: plugin "{plugin.name}" failed with: {error}')
             by_plugin[plugin.name] = weight * scores
             totals += by_plugin[plugin.name]
-    return Scored(feasible, by_plugin, frozenset(skipped), totals)
+    return Scored(feasible, by_plugin, frozenset(skipped), totals, states)
 
 
 def _unscored(feasible: NDArray[np.int32], error: str) -> Scored:
-    return Scored(feasible, {}, frozenset(), np.zeros(len(feasible), np.int64), error)
+    return Scored(feasible, {}, frozenset(), np.zeros(len(feasible), np.int64), error=error)
 
 
 def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFiltered:

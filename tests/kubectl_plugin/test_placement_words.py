@@ -87,7 +87,7 @@ def test_many_facts_are_cut_short() -> None:
     assert words.endswith("does not declare c; and 2 more; also fails NodePorts")
 
 
-SPREAD = (ConstraintSpread("spec.topologySpreadConstraints[0]", ZONE, 1, 0, (), 0, ()),)
+SPREAD = (ConstraintSpread("spec.topologySpreadConstraints[0]", ZONE, 1, 0, (), 0, 1, (), 0, ()),)
 CHANGES: list[tuple[Change, str]] = [
     (Change(ChangeKind.UNCORDON, node="a"), "uncordon a"),
     (

@@ -36,7 +36,10 @@ def test_S3_zone_leaves_zone_b() -> None:
     placement = place(spread_pod(ZONE), FOUR_NODES, THREE_PODS, every_node=True)
     assert {score.node for score in placement.scores} == {"node3", "node4"}
     (constraint,) = placement.spread
-    assert constraint.domains == (SpreadDomain("zoneA", 2, 2, fits=False), SpreadDomain("zoneB", 1, 1, fits=True))
+    assert constraint.domains == (
+        SpreadDomain("zoneA", 2, 2, fits=False, with_pod=3),
+        SpreadDomain("zoneB", 1, 1, fits=True, with_pod=2),
+    )
 
 
 def test_S3_node_leaves_node4() -> None:

@@ -47,6 +47,7 @@ __all__ = [
     "domains",
     "explain",
     "judge",
+    "left_out",
     "lets_through",
     "relaxations",
     "remove_pod",
@@ -128,6 +129,8 @@ class DomainSkew(Struct, frozen=True, rename="camel"):
     skew: int
     """With the pod in this domain."""
     fits: bool
+    with_pod: int
+    """Matching pods then."""
 
 
 class Relaxation(Struct, frozen=True, rename="camel"):
@@ -186,8 +189,15 @@ def domains(spread: Spread) -> tuple[DomainSkew, ...]:
     entries = zip(spread.labels.values, spread.match_num, spread.skews(), spread.known, strict=True)
     limit = spread.constraint.max_skew
     return tuple(
-        DomainSkew(value, int(count), int(skew), bool(skew <= limit)) for value, count, skew, known in entries if known
+        DomainSkew(value, int(count), int(skew), bool(skew <= limit), int(count) + spread.self_match)
+        for value, count, skew, known in entries
+        if known
     )
+
+
+def left_out(spread: Spread) -> tuple[str, ...]:
+    """Values that nodes have and that are no domains: none of these nodes counts."""
+    return tuple(value for value, known in zip(spread.labels.values, spread.known, strict=True) if not known)
 
 
 def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> tuple[Relaxation, ...]:

@@ -115,12 +115,17 @@ def raw_scores(state: SpreadScoreState, rows: NDArray[np.int32]) -> Column:
     """What the constraints add up to on each row; 0 where it is ignored (Score)."""
     total = np.zeros(len(rows))
     for spread in state.spreads:
-        part = spread.counts[rows] * spread.weight + (spread.constraint.max_skew - 1)
-        total += np.where(spread.present[rows], part, 0)
+        total += _parts(spread, rows)
     # As math.Round: half away from zero; nothing here is below zero.
     whole = np.trunc(total)
     rounded = (whole + (total - whole >= 0.5)).astype(np.int64)
     return np.where(state.ignored[rows], 0, rounded)
+
+
+def _parts(spread: SoftSpread, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    """A constraint's part of each row's raw score (scoreForCount); 0 where the key is absent."""
+    parts = spread.counts[rows] * spread.weight + (spread.constraint.max_skew - 1)
+    return np.where(spread.present[rows], parts, 0.0)
 
 
 def normalized(state: SpreadScoreState, rows: NDArray[np.int32], raw: Column) -> Column:
@@ -152,5 +157,5 @@ def _part(context: CycleContext, spread: SoftSpread, row: int) -> SpreadScore:
         max_skew=constraint.max_skew,
         domains_num=spread.domains_num,
         weight=spread.weight,
-        score=count * spread.weight + (constraint.max_skew - 1) if present else 0.0,
+        score=float(_parts(spread, np.array([row], np.int32))[0]),
     )

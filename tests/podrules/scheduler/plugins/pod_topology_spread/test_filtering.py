@@ -582,8 +582,8 @@ def test_S2_numbers_of_a_node() -> None:
     )
     assert skew.skew == 3
     assert domains(state.spreads[0]) == (
-        DomainSkew("zone1", match_num=3, skew=3, fits=False),
-        DomainSkew("zone2", match_num=1, skew=1, fits=True),
+        DomainSkew("zone1", match_num=3, skew=3, fits=False, with_pod=4),
+        DomainSkew("zone2", match_num=1, skew=1, fits=True, with_pod=2),
     )
 
 

@@ -1,0 +1,99 @@
+"""Topology spread in tables: the domains of hard constraints, and the scores of soft ones in their terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_plugin.render.page import Table
+from kubectl_plugin.views.words import counted, listed
+from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadDomain, SpreadTerm
+
+__all__ = ["left_out_words", "soft_spread_tables", "spread_table"]
+
+
+def spread_table(constraints: Sequence[ConstraintSpread]) -> Table:
+    """Every domain of the DoNotSchedule constraints."""
+    rows = tuple(row for entry in constraints for row in _constraint_rows(entry))
+    return Table(
+        "Topology spread: skew = pods with this one there - least",
+        ("pods", "with it", "skew", "domain"),
+        rows,
+        right=frozenset({0, 1, 2}),
+    )
+
+
+def _constraint_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
+    yield "", "", "", f"{entry.topology_key}, maxSkew {entry.max_skew}, {_least(entry)} ({entry.field})"
+    for domain in entry.domains:
+        yield str(domain.matching), str(domain.with_pod), str(domain.skew), _domain_words(domain, entry)
+    if entry.domains and all(domain.with_pod == domain.matching for domain in entry.domains):
+        yield "", "", "", "the pod itself does not count: its labels do not match the selector"
+    if entry.left_out:
+        why = "node policies or missing keys leave out every node there"
+        yield "", "", "", f"{left_out_words(entry.left_out, entry.left_out_count)}: not counted, for {why}"
+    for other in entry.conflicts_with:
+        yield "", "", "", f"conflicts with {other}: each leaves nodes, both together none"
+
+
+def _least(entry: ConstraintSpread) -> str:
+    if len(entry.domains) < entry.min_domains:
+        return f"least 0, for {counted(len(entry.domains), 'domain')} of minDomains {entry.min_domains}"
+    return f"least {entry.minimum}"
+
+
+def _domain_words(domain: SpreadDomain, entry: ConstraintSpread) -> str:
+    if not domain.fits:
+        return f"{domain.value}: more than maxSkew {entry.max_skew}"
+    if domain.rejected_by:
+        return f"{domain.value}: counts, but no node of it takes the pod ({listed(domain.rejected_by)})"
+    return f"{domain.value}: fits"
+
+
+def left_out_words(names: Sequence[str], count: int) -> str:
+    """Some of the values that are no domains, and how many more there are."""
+    rest = count - len(names)
+    return listed([*names, f"{rest} more"] if rest else names)
+
+
+def soft_spread_tables(scores: Sequence[NodeScore]) -> Iterator[Table]:
+    """What the ScheduleAnyway constraints give each node that fits."""
+    told = [(entry.node, entry.soft_spread) for entry in scores if entry.soft_spread is not None]
+    if not told:
+        return
+    rows = [*_weights(told), *(_soft_row(node, soft) for node, soft in told)]
+    yield Table(
+        "Soft topology spread (ScheduleAnyway), the fewer pods the better",
+        ("score", "of 100", "raw", "node", "terms"),
+        tuple(rows),
+        right=frozenset({0, 1, 2}),
+    )
+
+
+def _weights(told: Sequence[tuple[str, SoftSpreadScore]]) -> Iterator[tuple[str, ...]]:
+    """The constraints: those of any node that is not passed over."""
+    terms = next((soft.terms for _, soft in told if soft.terms), ())
+    for term in terms:
+        weight = f"weight {_ln(term)} = {term.weight:.3f} ({counted(term.domains, 'domain')} + 2)"
+        adds = f"maxSkew {term.max_skew} adds {term.max_skew - 1}"
+        yield "", "", "", "", f"{term.topology_key}: {weight}, {adds} ({term.field})"
+
+
+def _soft_row(node: str, soft: SoftSpreadScore) -> tuple[str, ...]:
+    terms = "passed over: it lacks a topology key"
+    if soft.terms:
+        total = sum(term.score for term in soft.terms)
+        terms = f"{' + '.join(_part(term) for term in soft.terms)} = {total:.2f}"
+    score = str(soft.normalized * soft.weight)
+    return score, f"{soft.normalized} x {soft.weight}", str(soft.raw), node, terms
+
+
+def _part(term: SpreadTerm) -> str:
+    """``3 x ln 4 (zone1)``."""
+    if term.domain is None:
+        return f"0 (no {term.topology_key})"
+    more = f" + {term.max_skew - 1}" if term.max_skew > 1 else ""
+    return f"{term.count} x {_ln(term)}{more} ({term.domain})"
+
+
+def _ln(term: SpreadTerm) -> str:
+    return f"ln {term.domains + 2}"

@@ -1,0 +1,133 @@
+"""A pod's spread constraints: the domains of hard ones with their pods, the score of soft ones in its terms.
+
+Every number is the rule's own, from the state by which it judged and scored (`pod_topology_spread`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from podrules.placement.outcome import ConstraintSpread, SoftSpreadScore, SpreadDomain, SpreadTerm
+from podrules.scheduler.cycle import Filtered, Scored
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME
+from podrules.scheduler.plugins.pod_topology_spread.filtering import (
+    Mask,
+    Spread,
+    SpreadState,
+    domains,
+    left_out,
+    lets_through,
+)
+from podrules.scheduler.plugins.pod_topology_spread.scoring import (
+    SpreadScoreState,
+    explain_score,
+    normalized,
+    raw_scores,
+)
+
+__all__ = ["SHOWN_LEFT_OUT", "SoftSpreads", "constraint_spreads", "spread_domains"]
+
+SHOWN_LEFT_OUT: Final = 3
+"""Names of what is no domain: of a key like kubernetes.io/hostname there may be thousands."""
+
+
+def constraint_spreads(filtered: Filtered) -> tuple[ConstraintSpread, ...]:
+    """The pod's DoNotSchedule constraints, with what each leaves."""
+    state = filtered.context.states.get(NAME)
+    return tuple(_spreads(filtered, state)) if isinstance(state, SpreadState) else ()
+
+
+def spread_domains(spread: Spread) -> tuple[SpreadDomain, ...]:
+    """The domains of a constraint."""
+    return tuple(
+        SpreadDomain(entry.value, entry.match_num, entry.skew, entry.fits, entry.with_pod) for entry in domains(spread)
+    )
+
+
+def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSpread]:
+    masks = [lets_through(spread) for spread in state.spreads]
+    for spread, mask in zip(state.spreads, masks, strict=True):
+        others = [
+            other.constraint.field
+            for other, theirs in zip(state.spreads, masks, strict=True)
+            if mask.any() and theirs.any() and not (mask & theirs).any()
+        ]
+        uncounted = left_out(spread)
+        yield ConstraintSpread(
+            field=spread.constraint.field,
+            topology_key=spread.constraint.topology_key,
+            max_skew=spread.constraint.max_skew,
+            minimum=spread.min_match_num,
+            domains=tuple(_with_rejections(filtered, spread)),
+            leaves=int(np.count_nonzero(mask)),
+            min_domains=spread.constraint.min_domains,
+            left_out=uncounted[:SHOWN_LEFT_OUT],
+            left_out_count=len(uncounted),
+            conflicts_with=tuple(others),
+        )
+
+
+def _with_rejections(filtered: Filtered, spread: Spread) -> Iterator[SpreadDomain]:
+    """The domains, each with what rejects every node of it, besides the constraints."""
+    found = spread_domains(spread)
+    if not filtered.pre_filter.status.ok:
+        yield from found  # No plugin has looked at any node.
+        return
+    rejecting = {plugin: filtered.rejects(plugin) for plugin in filtered.plugins if plugin != NAME}
+    for plugin in filtered.pre_filter.narrowed_by:
+        rejecting[plugin] = rejecting.get(plugin, False) | ~filtered.considered
+    codes = spread.labels.codes
+    taken = ~np.logical_or.reduce([*rejecting.values(), np.zeros(len(codes), np.bool_)])
+    open_codes = frozenset(codes[taken].tolist())
+    places = {value: code for code, value in enumerate(spread.labels.values)}
+    for domain in found:
+        code = places[domain.value]
+        yield domain if code in open_codes else replace(domain, rejected_by=_rejecting(rejecting, codes == code))
+
+
+def _rejecting(rejecting: dict[str, Mask], rows: Mask) -> tuple[str, ...]:
+    return tuple(plugin for plugin, rejected in rejecting.items() if (rejected & rows).any())
+
+
+class SoftSpreads:
+    """The scores of ScheduleAnyway constraints on the nodes that fit."""
+
+    def __init__(self, filtered: Filtered, scored: Scored) -> None:
+        """Score once for all nodes.
+
+        Args:
+            filtered: The cycle's verdicts.
+            scored: Its scores.
+        """
+        state = scored.states.get(NAME)
+        self._state = state if isinstance(state, SpreadScoreState) and NAME in scored.by_plugin else None
+        self._context = filtered.context
+        self._rows = scored.feasible
+        self._weight = next((weight for plugin, weight in filtered.framework.score if plugin.name == NAME), 0)
+        if self._state is not None:
+            self._raw = raw_scores(self._state, self._rows)
+            self._normalized = normalized(self._state, self._rows, self._raw)
+
+    def at(self, place: int) -> SoftSpreadScore | None:
+        """Of one of the feasible rows, by its place among them; None: the pod has no such constraints."""
+        if self._state is None:
+            return None
+        parts = explain_score(self._context, self._state, int(self._rows[place]))
+        terms = tuple(
+            SpreadTerm(
+                part.field,
+                part.topology_key,
+                part.domain,
+                part.count,
+                part.domains_num,
+                part.weight,
+                part.max_skew,
+                part.score,
+            )
+            for part in parts
+        )
+        return SoftSpreadScore(terms, int(self._raw[place]), int(self._normalized[place]), self._weight)
