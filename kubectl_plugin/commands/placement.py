@@ -63,6 +63,34 @@ class Schedulers:
         self._source = source
         self._where = where
         self._profiles: Mapping[str, Profile] | None = None
+        self._outlines: Mapping[str, Profile] | None = None
+
+    def preemption_disabled(self, pod: Pod) -> str:
+        """The field by which a pod's profile preempts nobody; empty: it preempts, or is not known. Loads no arrays.
+
+        Raises:
+            ClusterError: the configuration cannot be read.
+        """
+        profile = self._outlined().get(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME)
+        return "" if profile is None else profile.preemption_disabled
+
+    def preemption_disabled_everywhere(self) -> str:
+        """The same of all profiles: nobody is preempted for any pod of theirs.
+
+        Raises:
+            ClusterError: the configuration cannot be read.
+        """
+        fields = [profile.preemption_disabled for profile in self._outlined().values()]
+        return fields[0] if fields and all(fields) else ""
+
+    def _outlined(self) -> Mapping[str, Profile]:
+        """The profiles without arguments; none without a configuration, for the defaults preempt."""
+        if self._outlines is None:
+            from podrules.cluster.scheduler_config import read_scheduler_configuration
+
+            read = read_scheduler_configuration
+            self._outlines = read(self._source, self._where, arguments=False) if self._where else {}
+        return self._outlines
 
     def framework(self, pod: Pod) -> Framework | str:
         """What a pod's scheduler runs; or why its placement is not modelled.
@@ -105,18 +133,18 @@ class Schedulers:
 class Placer:
     """Tells where the scheduler would put pods."""
 
-    def __init__(self, source: Source, gatherer: Gatherer, *, scheduler_config: str | None, every_node: bool) -> None:
+    def __init__(self, source: Source, gatherer: Gatherer, schedulers: Schedulers, *, every_node: bool) -> None:
         """Read nothing yet.
 
         Args:
             source: Where the scheduler's configuration is, if it is a ConfigMap.
             gatherer: Reads the cluster.
-            scheduler_config: As for `Schedulers`.
+            schedulers: Of that source.
             every_node: Whether all nodes are to be told.
         """
         self._source = source
         self._gatherer = gatherer
-        self._schedulers = Schedulers(source, scheduler_config)
+        self._schedulers = schedulers
         self._controllers = Controllers(gatherer)
         self._every_node = every_node
         self._table: NodeTable | None = None

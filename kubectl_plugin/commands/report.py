@@ -51,7 +51,9 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     reporter = Reporter(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     not_modelled = frozenset(pod_key(pod) for pod in read.pods if reporter.not_modelled(pod))
-    report = cluster_report(replace(read.facts, awaited=awaited, not_modelled=not_modelled))
+    disabled = reporter.preemption_disabled()
+    facts = replace(read.facts, awaited=awaited, not_modelled=not_modelled, preemption_disabled=disabled)
+    report = cluster_report(facts)
     manifests, code = _manifests(options, reporter, read, streams)
     explained = Explained(
         nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)

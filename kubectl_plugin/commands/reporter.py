@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission, Manifest, template_pod
 from kubectl_plugin.commands.brought import NOTHING, Brought
-from kubectl_plugin.commands.placement import Maker, Placed, Placer
+from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
@@ -59,12 +59,8 @@ class Reporter:
         self._on = options.on
         self._placement_typed = options.placement is True
         self._admission = Admission(source, self._gatherer)
-        self._placer = Placer(
-            source,
-            self._gatherer,
-            scheduler_config=options.scheduler_config,
-            every_node=options.output.whole,
-        )
+        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._placer = Placer(source, self._gatherer, self._schedulers, every_node=options.output.whole)
 
     def report(self, entry: Any, kind: Kind[Any], *, named: bool) -> Report:
         """The report of an object of the cluster; of one that was named, with its place on its node."""
@@ -100,6 +96,14 @@ class Reporter:
         """
         return self._placer.not_modelled(pod)
 
+    def preemption_disabled(self) -> bool:
+        """Whether no profile of the scheduler preempts.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        return bool(self._schedulers.preemption_disabled_everywhere())
+
     def preemption_under_way(self, pod: Pod) -> bool:
         """Whether a pending pod only waits for its victims to end.
 
@@ -124,6 +128,7 @@ class Reporter:
             source=self._source.description,
             git_version=self._source.git_version,
             features=gatherer.features,
+            preemption_disabled=self._schedulers.preemption_disabled(pod),
         )
         if is_preempted(pod):
             facts = replace(facts, preempted=self._preempted(pod))
@@ -169,7 +174,7 @@ class Reporter:
         # Loaded when it is asked for.
         from kubectl_plugin.commands.timeline import Timelines
 
-        return Timelines(self._gatherer, way)
+        return Timelines(self._gatherer, way, preemption_disabled=self.preemption_disabled())
 
     def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
         """Where its volumes are, as far as they are on their way."""
@@ -186,6 +191,7 @@ class Reporter:
         """A pod that does not exist yet: one of a manifest, or the next one of a workload that has pods."""
         kind, entry = maker.kind, maker.entry
         facts = self._admission.facts(pod, kind, brought.classes)
+        facts = replace(facts, preemption_disabled=self._schedulers.preemption_disabled(pod))
         # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
         # no place.
         if place and kind is not DAEMON_SETS and not isinstance(self._source, NothingSource):

@@ -39,15 +39,17 @@ _ALL: Final = "all"
 class Timelines:
     """Reads what timelines need; the gatherer reads each thing once."""
 
-    def __init__(self, gatherer: Gatherer, way: str) -> None:
+    def __init__(self, gatherer: Gatherer, way: str, *, preemption_disabled: bool = False) -> None:
         """Read nothing yet.
 
         Args:
             gatherer: Reads the cluster.
             way: The only one that is asked for, or ``all``.
+            preemption_disabled: Whether no profile of the scheduler preempts.
         """
         self._gatherer = gatherer
         self._way = way
+        self._preemption_disabled = preemption_disabled
 
     def of_stored(self, pod: Pod) -> PodTimeline:
         """Of a pod of the cluster."""
@@ -85,6 +87,7 @@ class Timelines:
             kubelet=self._kubelet(name) if name and answers and not pod.finished else None,
             guards=self._guards(pod),
             budgets=self._gatherer.list(PDBS, pod.metadata.namespace),
+            preemption_disabled=self._preemption_disabled,
         )
 
     def _coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> TimelineFacts:
@@ -95,6 +98,7 @@ class Timelines:
             tolerations=tolerations_of(pod, daemon=kind is DAEMON_SETS),
             guards=self._guards(pod),
             budgets=self._gatherer.list(PDBS, pod.metadata.namespace),
+            preemption_disabled=self._preemption_disabled,
         )
 
     def _owner(self, pod: Pod) -> Ownership:

@@ -290,7 +290,7 @@ def priorities(report: ClusterReport) -> Markup:
                 f"{len(own):,}",
                 element("div", share_bar(by_class, told), element("span", told), class_="with-bar long"),
                 memory(sum(pod.asked.memory for pod in own)),
-                "preempts none" if policy == "Never" else "preempts lower pods",
+                "preempts none" if policy == "Never" or report.preemption_disabled else "preempts lower pods",
             ]
         )
     return element(

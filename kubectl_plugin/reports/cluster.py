@@ -190,6 +190,8 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel"):
     budgets: Budgets | None
     """None: they could not be read."""
     partitions: PartitionsReport | None
+    preemption_disabled: bool = False
+    """Whether no profile of the scheduler preempts."""
     unread: tuple[Unread, ...]
 
 
@@ -215,6 +217,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
+    preemption_disabled: bool = False
+    """Whether no profile of the scheduler preempts."""
     not_modelled: frozenset[PodKey] = frozenset()
     """Pods of a group or of another scheduler."""
     partitions: PartitionsReport | None
@@ -259,6 +263,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         classes=None if facts.classes is None else tuple(sorted(facts.classes, key=_class_order)),
         budgets=None if facts.budgets is None else _budgets(facts, facts.budgets),
         partitions=facts.partitions,
+        preemption_disabled=facts.preemption_disabled,
         unread=facts.unread,
     )
 

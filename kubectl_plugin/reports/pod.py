@@ -93,6 +93,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     unread: tuple[Unread, ...] = ()
     preempted: Preempted | None = None
     """For a pod that the scheduler preempted."""
+    preemption_disabled: str = ""
+    """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
     placement: Placement | None = None
     """None: it was not asked for."""
     placement_unread: tuple[Unread, ...] = ()
@@ -220,6 +222,8 @@ class PriorityReport(Struct, frozen=True, rename="camel"):
     class_exists: bool | None
     rejected: str | None
     """Why the API server would refuse the pod."""
+    preemption_disabled: str = ""
+    """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
 
 
 class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodExplanation"):
@@ -295,7 +299,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted) if platform is Platform.LINUX else None,
-        priority=priority,
+        priority=replace(priority, preemption_disabled=facts.preemption_disabled),
         termination=stop_plan(as_if_running(pod) if facts.from_manifest else pod),
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),

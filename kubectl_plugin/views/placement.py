@@ -11,7 +11,13 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.changes import cheapest_ways, remedy_words
 from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
 from kubectl_plugin.views.node_facts import fact_words
-from kubectl_plugin.views.preemption import defeated_words, nominated_words, preemption_words, queue_words
+from kubectl_plugin.views.preemption import (
+    defeated_words,
+    disabled_words,
+    nominated_words,
+    preemption_words,
+    queue_words,
+)
 from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import listed
@@ -50,6 +56,8 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
         sentences.append(f"Cheapest way out: {', or '.join(ways)}.")
     if placement.preemption is not None:
         sentences += defeated_words(placement.preemption)
+    if placement.preemption_disabled:
+        sentences.append(f"It preempts nobody: {disabled_words(placement.preemption_disabled)}.")
     return tuple(sentences)
 
 
@@ -89,6 +97,8 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         yield from nominated_words(placement.nominated, now)
     if placement.preemption is not None:
         yield from preemption_words(placement.preemption, wide=wide)
+    if placement.preemption_disabled and placement.outcome is Outcome.UNSCHEDULABLE:
+        yield f"preempts nobody: {disabled_words(placement.preemption_disabled)}"
     if placement.queue is not None:
         yield queue_words(placement.queue)
     if placement.sampled is not None:

@@ -13,6 +13,7 @@ from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
 from kubectl_plugin.views.platform_words import NOT_KNOWN, PROVIDER, pod_platform_section
 from kubectl_plugin.views.pod_pressure import pressure_section
+from kubectl_plugin.views.preemption import disabled_words
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.quiet import force_lines, quiet_node, stop_lines
 from kubectl_plugin.views.safety_words import owner_risk
@@ -143,6 +144,8 @@ def _priority_section(report: PodReport, *, wide: bool) -> Section:
         manner = "whom it preempts is not modelled"
     elif own.preemption_policy == PREEMPT_NEVER:
         manner = "queues ahead of lower pods, preempts none (preemptionPolicy Never)"
+    elif own.preemption_disabled:
+        manner = f"queues ahead of lower pods, preempts none: {disabled_words(own.preemption_disabled)}"
     else:
         manner = "preempts lower pods when it fits nowhere else"
     lines = [f"{own.priority} ({whence}): {manner}"]

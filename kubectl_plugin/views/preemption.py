@@ -18,11 +18,13 @@ from podrules.placement.displaced import (
     PreemptionPreview,
     VictimPod,
 )
+from podrules.pod_gc import collected_within
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
     "awaited_words",
     "defeated_words",
+    "disabled_words",
     "is_overdue",
     "nominated_words",
     "preempted_words",
@@ -41,6 +43,11 @@ _CRITERIA = {
     "first": "any of several that are equal",
 }
 _NEVER = "not eligible due to preemptionPolicy=Never."
+
+
+def disabled_words(field: str) -> str:
+    """Why a scheduler preempts nobody, by the field of its profile."""
+    return f"its scheduler's profile disables DefaultPreemption ({field})"
 
 
 def room_words(preview: PreemptionPreview) -> str:
@@ -161,8 +168,13 @@ def is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
 
 
 def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
-    reach = nominated.reach
-    return f"{reach_words(reach, None, now)}: nothing ends there by itself" if reach is not None else ""
+    if nominated.reach is None:
+        return ""
+    state = reach_words(nominated.reach, None, now)
+    within = collected_within(nominated.reach.reach, deleted=True)
+    if within is not None:
+        return f"{state}: pod garbage collection removes such objects within {within} s, and stops nothing"
+    return f"{state}: nothing ends there by any time"
 
 
 def queue_words(queue: QueuePosition) -> str:

@@ -45,6 +45,7 @@ _STANDINGS: Final = {
     Standing.FINISHED: "nothing of it runs any more (status.phase)",
     Standing.STOPPING: "it is being deleted already; nothing shortens that",
     Standing.HIGHEST: "nobody has a higher priority (spec.priority)",
+    Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
     Standing.SILENT: "its kubelet, which would have to do it, does not answer",
     Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
     Standing.NO_PROBE: "no container that runs has a liveness or startup probe",

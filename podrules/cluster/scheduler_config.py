@@ -9,6 +9,7 @@ from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.files import Document, parse_documents, read_documents
 from podrules.cluster.kinds import CONFIG_MAPS
 from podrules.cluster.source import Source
+from podrules.model.base import Model
 from podrules.model.config import ConfigMap
 from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 
@@ -29,12 +30,13 @@ def config_map_document(config_map: ConfigMap) -> Mapping[str, Any]:
     return _only(documents, "data")
 
 
-def read_scheduler_configuration(source: Source, where: str) -> Mapping[str, Profile]:
-    """The profiles of a scheduler's configuration by scheduler name, with all arguments that the plugins here read.
+def read_scheduler_configuration(source: Source, where: str, *, arguments: bool = True) -> Mapping[str, Profile]:
+    """The profiles of a scheduler's configuration by scheduler name.
 
     Args:
         source: Where ConfigMaps are.
         where: A file, ``-`` for standard input, or ``configmap/NAMESPACE/NAME``.
+        arguments: Whether with all arguments that the plugins here read, for which arrays are loaded.
 
     Raises:
         UsageError: a ConfigMap is named otherwise.
@@ -44,14 +46,17 @@ def read_scheduler_configuration(source: Source, where: str) -> Mapping[str, Pro
         BadObject: the ConfigMap does not have the shape of its kind.
         ManifestError: the file cannot be read, or kube-scheduler would refuse the configuration.
     """
-    # The plugins bring arrays with them, which the webhook, a user of this module, does without.
-    from podrules.scheduler.registry import PLUGIN_ARGS
+    kinds: Mapping[str, type[Model]] = {}
+    if arguments:
+        # The plugins bring arrays with them, which the webhook, a user of this module, does without.
+        from podrules.scheduler.registry import PLUGIN_ARGS
 
+        kinds = PLUGIN_ARGS
     kind, slash, place = where.partition("/")
     from_cluster = kind == _CONFIG_MAP and bool(slash)
     try:
         document = config_map_document(_get(source, place, where)) if from_cluster else _in_file(where)
-        return read_profiles(document, PLUGIN_ARGS)
+        return read_profiles(document, kinds)
     except ConfigurationError as error:
         raise ManifestError(f"{where}: {error}") from error
     except ManifestError as error:

@@ -6,7 +6,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from podrules.reachability import NodeReach, Reach
+from podrules.reachability import NodeReach
 
 __all__ = [
     "CrossNode",
@@ -141,7 +141,7 @@ class NominatedNode(Struct, frozen=True, rename="camel"):
     @property
     def silent(self) -> bool:
         """Whether nobody knows that anything ends on the node."""
-        return self.reach is not None and self.reach.reach not in {Reach.ANSWERS, Reach.UNKNOWN}
+        return self.reach is not None and self.reach.reach.quiet
 
     @property
     def under_way(self) -> bool:

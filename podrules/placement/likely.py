@@ -58,6 +58,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
         verified=situation.features.verified,
         unknown_plugins=situation.framework.unknown,
         extenders=situation.framework.extenders,
+        preemption_disabled=situation.framework.preemption_disabled,
     )
     if not len(situation.table):
         return replace(base, outcome=Outcome.UNSCHEDULABLE, message=NO_NODES)

@@ -442,6 +442,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Node that preemption made room on: it is tried first, and taken when it fits."""
     preemption: PreemptionPreview | None = None
     """For Unschedulable: whom the pod would preempt; None: the profile does not preempt."""
+    preemption_disabled: str = ""
+    """The field of the scheduler's profile by which it preempts nobody; empty: it preempts."""
     queue: QueuePosition | None = None
     """None: the pod is not queued."""
     told: ToldBefore | None = None

@@ -36,6 +36,7 @@ __all__ = [
     "Plugin",
     "PluginSet",
     "Plugins",
+    "disabled_by",
     "enabled_plugins",
     "merge_plugin_set",
     "plugin_problems",
@@ -176,6 +177,7 @@ DEFAULT_MULTI_POINT: Final = PluginSet(
 )
 """The defaults with the gates that 1.36 has by default; they enable nothing at single points."""
 
+_MULTI_POINT: Final = "multiPoint"
 _NEEDED: Final = {ExtensionPoint.QUEUE_SORT: "PrioritySort", ExtensionPoint.BIND: "DefaultBinder"}
 _SINGLE: Final = (ExtensionPoint.QUEUE_SORT, ExtensionPoint.PLACEMENT_GENERATE)
 
@@ -208,6 +210,20 @@ def enabled_plugins(plugins: Plugins) -> EnabledPlugins:
         score_weights={name: weights[name] for name in at[ExtensionPoint.SCORE]},
         unknown=tuple(dict.fromkeys(name for name in everywhere if name not in IN_TREE_PLUGINS)),
     )
+
+
+def disabled_by(plugins: Plugins, name: str, point: ExtensionPoint) -> str:
+    """The field by which a profile keeps one of the default plugins from a point; empty: the plugin runs there.
+
+    Args:
+        plugins: The profile's changes.
+        name: Of a plugin that has the point and is among the defaults.
+        point: Where it would run.
+    """
+    if name in enabled_plugins(plugins).at[point]:
+        return ""
+    own = _names(plugins.at(point).disabled)
+    return f"plugins.{point if own & {name, ALL} else _MULTI_POINT}.disabled"
 
 
 def _expand(point: ExtensionPoint, multi_point: PluginSet, own: PluginSet) -> tuple[str, ...]:

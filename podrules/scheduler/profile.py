@@ -26,9 +26,11 @@ from podrules.scheduler.plugin_set import (
     REMOVED_PLUGINS,
     ExtensionPoint,
     Plugins,
+    disabled_by,
     enabled_plugins,
     plugin_problems,
 )
+from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
 from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     SYSTEM_DEFAULTING,
@@ -66,6 +68,11 @@ class Profile(Struct, frozen=True):
         """The arguments of PodTopologySpread."""
         found: PodTopologySpreadArgs = self.args.get(_SPREAD, PodTopologySpreadArgs())
         return found
+
+    @property
+    def preemption_disabled(self) -> str:
+        """The field by which it preempts nobody, for it leaves DefaultPreemption out; empty: it preempts."""
+        return disabled_by(self.plugins, DEFAULT_PREEMPTION, ExtensionPoint.POST_FILTER)
 
 
 class _PluginConfig(Model, frozen=True, forbid_unknown_fields=True):

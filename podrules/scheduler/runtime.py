@@ -61,6 +61,8 @@ class Framework(Struct, frozen=True):
     """Plugins that the profile enables and that are not kube-scheduler's own: they are not run here."""
     extenders: tuple[str, ...] = ()
     """URLs of the profile's extenders, which are not asked here."""
+    preemption_disabled: str = ""
+    """The field of the profile by which nobody is preempted; empty: DefaultPreemption runs."""
 
 
 class ScoreError(Exception):
@@ -114,6 +116,7 @@ def new_framework(profile: Profile) -> Framework:
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
         unknown=enabled.unknown,
         extenders=profile.extenders,
+        preemption_disabled=profile.preemption_disabled,
     )
 
 

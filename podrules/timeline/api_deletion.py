@@ -89,13 +89,17 @@ def drain(
     return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason)
 
 
-def preempt(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach) -> WayTimeline:
-    """kube-scheduler deletes the pod for one of higher priority."""
+def preempt(
+    pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach, disabled: bool = False
+) -> WayTimeline:
+    """kube-scheduler deletes the pod for one of higher priority, where one of its profiles has DefaultPreemption."""
     barred = _barred(pod)
     if barred is None:
         barred = Standing.FINISHED if pod.finished else Standing.SILENT if reach.quiet else None
     if barred is None and (pod.spec.priority or 0) >= SYSTEM_PRIORITY_CLASSES[SYSTEM_NODE_CRITICAL].value:
         barred = Standing.HIGHEST
+    if barred is None and disabled:
+        barred = Standing.NO_PREEMPTION
     if barred is not None:
         return WayTimeline(way=Way.PREEMPT, standing=barred)
     return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, reach=reach)

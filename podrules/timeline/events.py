@@ -154,6 +154,8 @@ class Standing(Enum):
     """It is being deleted already: nothing shortens that."""
     HIGHEST = "Highest"
     """Nobody has a higher priority than system-node-critical."""
+    NO_PREEMPTION = "NoPreemption"
+    """No profile of the scheduler has DefaultPreemption."""
     SILENT = "Silent"
     """Its kubelet, which would have to do it, does not answer."""
     CRITICAL = "Critical"

@@ -56,6 +56,8 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
     """Who keeps a second writer out of each volume."""
     budgets: Sequence[PodDisruptionBudget] | None = None
     """Of its namespace; None: not known."""
+    preemption_disabled: bool = False
+    """Whether no profile of the scheduler preempts."""
 
 
 def pod_timeline(facts: TimelineFacts) -> PodTimeline:
@@ -88,7 +90,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
         case Way.DRAIN:
             return drain(pod, owner, guards, facts.budgets or (), reach=reach)
         case Way.PREEMPT:
-            return preempt(pod, owner, guards, reach=reach)
+            return preempt(pod, owner, guards, reach=reach, disabled=facts.preemption_disabled)
         case Way.NODE_LOST:
             if not pod.spec.node_name:
                 return WayTimeline(way=way, standing=Standing.NOT_RUNNING)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from tests.kubectl_plugin.running import run
 
+DISABLED: Final = "its scheduler's profile disables DefaultPreemption (plugins.postFilter.disabled)"
 SEEDS: Final = Path(__file__).parents[1] / "testdata/cases/seeds"
 
 
@@ -55,3 +59,52 @@ def test_P4_the_reason_of_the_plugin_is_said() -> None:
     said = " ".join(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo").out.split())
     assert "do not take it even without pods of lower priority: PodTopologySpread: node(s) didn't match" in said
     assert "none has room" not in said
+
+
+def without_preemption(command: str, *more: str) -> str:
+    """What a command about s2a.json says with a profile that disables DefaultPreemption."""
+    ran = run(command, *more, "--snapshot", str(SEEDS / "s2a.json"), "--scheduler-config", str(SEEDS / "nopre.yaml"))
+    assert ran.err == ""
+    return " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize(
+    ("plugins", "field"),
+    [
+        pytest.param("postFilter: {disabled: [{name: DefaultPreemption}]}", "plugins.postFilter.disabled", id="point"),
+        pytest.param("postFilter: {disabled: [{name: '*'}]}", "plugins.postFilter.disabled", id="all of the point"),
+        pytest.param(
+            "multiPoint: {disabled: [{name: DefaultPreemption}]}", "plugins.multiPoint.disabled", id="all points"
+        ),
+        pytest.param("score: {disabled: [{name: ImageLocality}]}", "", id="another"),
+    ],
+)
+def test_P2_a_profile_without_preemption_preempts_nobody(tmp_path: Path, plugins: str, field: str) -> None:
+    configuration = tmp_path / "scheduler.yaml"
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- plugins:\n"
+    configuration.write_text(f"{head}    {plugins}\n")
+    said = explained("P1.yaml", "s2a.json", "--scheduler-config", str(configuration))
+    reason = f"its scheduler's profile disables DefaultPreemption ({field})"
+    # First sentences, Priority and Placement.
+    assert (said.count(reason), "preempts lower pods" in said) == ((3, False) if field else (0, True))
+    assert ("Preemption can make room on n1" in said) is (not field)
+
+
+def test_P2_place_preempts_nobody_either() -> None:
+    said = without_preemption("place", "-f", str(SEEDS / "P1.yaml"))
+    assert f"It preempts nobody: {DISABLED}." in said
+    assert "Preempted" not in said
+
+
+def test_P2_nor_does_a_running_pod_and_nobody_preempts_it() -> None:
+    said = without_preemption("explain", "pod/low-a")
+    assert f"preempts none: {DISABLED}" in said
+    assert "preempts lower pods" not in said
+    said = without_preemption("explain", "pod/low-a", "--timeline")
+    assert "preempt every profile of the scheduler disables DefaultPreemption" in said
+
+
+def test_P2_the_report_says_so_of_every_class() -> None:
+    page = re.sub(r"<[^>]*>", " ", without_preemption("report", "--all", "-o", "-"))
+    assert "preempts none" in page
+    assert "preempts lower pods" not in page

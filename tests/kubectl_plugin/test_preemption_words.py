@@ -28,6 +28,7 @@ from podrules.placement.displaced import (
     PreemptionPreview,
     VictimPod,
 )
+from podrules.pod_gc import GC_CHECK_PERIOD
 from podrules.reachability import NodeReach, Reach
 from podrules.scheduler.queue import QueuePosition
 
@@ -147,6 +148,7 @@ def test_nominated() -> None:
 
 EARLY = GoingVictim(PodReference("ml", "early"), "2026-01-01T10:00:30Z")
 LATE = GoingVictim(PodReference("ml", "late"), "2026-01-01T10:01:00Z")
+COLLECTED = f"pod garbage collection removes such objects within {GC_CHECK_PERIOD} s, and stops nothing"
 SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
 
 
@@ -198,8 +200,17 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
         pytest.param(
             NominatedNode("a", (EARLY,), (), reach=SILENT),
             NOW,
-            ("waits for early to end on a.", "a is silent since 10:00:00 UTC: nothing ends there by itself."),
+            ("waits for early to end on a.", "a is silent since 10:00:00 UTC: nothing ends there by any time."),
             id="silent",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), reach=NodeReach("a", Reach.OUT_OF_SERVICE, "spec.taints[0]")),
+            NOW,
+            (
+                "waits for early to end on a.",
+                f"a is declared out of service: {COLLECTED}.",
+            ),
+            id="out of service",
         ),
     ],
 )
@@ -210,7 +221,7 @@ def test_P5_what_is_awaited(nominated: NominatedNode, now: datetime, said: tuple
 def test_P5_no_instant_is_named_on_a_silent_node() -> None:
     assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
         "waits for ml/early to be gone",
-        "a is silent since 10:00:00 UTC: nothing ends there by itself",
+        "a is silent since 10:00:00 UTC: nothing ends there by any time",
     ]
 
 

@@ -328,6 +328,10 @@ def test_T5_nobody_preempts_the_highest_priority(priority: int | None, standing:
     assert _way(Way.PREEMPT, replace(pod, spec=replace(pod.spec, priority=priority))).standing is standing
 
 
+def test_T5_nobody_preempts_where_every_profile_disables_it() -> None:
+    assert _way(Way.PREEMPT, _pod(), preemption_disabled=True).standing is Standing.NO_PREEMPTION
+
+
 @pytest.mark.parametrize(
     ("pod", "standing"),
     [

@@ -20,6 +20,7 @@ from podrules.scheduler.plugin_set import (
     Plugin,
     Plugins,
     PluginSet,
+    disabled_by,
     enabled_plugins,
     merge_plugin_set,
     plugin_problems,
@@ -438,3 +439,29 @@ def test_defaults_are_kube_schedulers_own() -> None:
         "PodGroupPodsCount",
         "TopologyPlacementGenerator",
     } == set(IN_TREE_PLUGINS)
+
+
+@pytest.mark.parametrize(
+    ("points", "field"),
+    [
+        pytest.param({}, "", id="the defaults"),
+        pytest.param({"post_filter": plugin_set(disabled=["DefaultPreemption"])}, "postFilter", id="by the point"),
+        pytest.param({"post_filter": plugin_set(disabled=["*"])}, "postFilter", id="with all of the point"),
+        pytest.param({"multi_point": plugin_set(disabled=["DefaultPreemption"])}, "multiPoint", id="by MultiPoint"),
+        pytest.param({"pre_enqueue": plugin_set(disabled=["DefaultPreemption"])}, "", id="at another point"),
+        pytest.param(
+            {
+                "multi_point": plugin_set(disabled=["DefaultPreemption"]),
+                "post_filter": plugin_set(enabled=["DefaultPreemption"]),
+            },
+            "",
+            id="by MultiPoint and enabled at the point",
+        ),
+        pytest.param(
+            {"post_filter": plugin_set(enabled=["DefaultPreemption"], disabled=["*"])}, "", id="enabled beside all"
+        ),
+    ],
+)
+def test_P2_what_keeps_a_default_plugin_from_a_point(points: Mapping[str, PluginSet], field: str) -> None:
+    expected = f"plugins.{field}.disabled" if field else ""
+    assert disabled_by(Plugins(**points), "DefaultPreemption", ExtensionPoint.POST_FILTER) == expected
