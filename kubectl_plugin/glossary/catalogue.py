@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_plugin.glossary import devices, ending, pressure, priority, qos, safety, scheduling, spread
+from kubectl_plugin.glossary import devices, ending, pressure, priority, qos, safety, scheduling, spread, starting
 from kubectl_plugin.glossary.entry import Entry, Topic
 
 __all__ = ["CATALOGUE"]
@@ -15,6 +15,7 @@ CATALOGUE: Final[dict[Topic, tuple[Entry, ...]]] = {
     Topic.SCHEDULING: scheduling.ENTRIES,
     Topic.SPREAD: spread.ENTRIES,
     Topic.PRIORITY: priority.ENTRIES,
+    Topic.STARTING: starting.ENTRIES,
     Topic.ENDING: ending.ENTRIES,
     Topic.SAFETY: safety.ENTRIES,
     Topic.DEVICES: devices.ENTRIES,

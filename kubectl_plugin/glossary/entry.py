@@ -17,6 +17,7 @@ class Topic(Enum):
     SCHEDULING = "why a pod is pending"
     SPREAD = "topology spread"
     PRIORITY = "priority and preemption"
+    STARTING = "how pods start"
     ENDING = "how pods end"
     SAFETY = "silent nodes, volumes, force deletion"
     DEVICES = "devices (dynamic resource allocation)"

@@ -26,6 +26,7 @@ _BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
 """Says whose the next sentence is."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _SUGGESTED: Final = 5
+_NO_LETTER: Final = re.compile(r"[\W_]+")
 
 
 class Found(NamedTuple):
@@ -65,12 +66,19 @@ def similar(text: str) -> tuple[str, ...]:
 
 
 def _entry(text: str) -> Entry | None:
-    folded = _folded(text)
-    by_name = _BY_NAME.get(folded)
+    by_name = _BY_NAME.get(_folded(text)) or _by_letters(text)
     if by_name is not None:
         return by_name
     plain = " ".join(text.split())
     return next((entry for pattern, entry in _PATTERNS if pattern.fullmatch(plain)), None)
+
+
+def _by_letters(text: str) -> Entry | None:
+    """The entry whose spelling has the same letters, in one word or several, in the singular or the plural."""
+    letters = _letters(text)
+    return next(
+        (_BY_LETTERS[one] for one in (letters, letters.removesuffix("s"), f"{letters}s") if one in _BY_LETTERS), None
+    )
 
 
 def _parts(text: str) -> Iterator[tuple[str, int | None]]:
@@ -101,6 +109,10 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).strip("\"'`.:, ").casefold()
 
 
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", _folded(text))
+
+
 def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
     for entry in entries:
         for spelling in (entry.name, *entry.also):
@@ -109,5 +121,9 @@ def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
 
 _ALL: Final = tuple(entry for entries in CATALOGUE.values() for entry in entries)
 _BY_NAME: Final = dict(_spelt(_ALL))
+_BY_LETTERS: Final = {
+    letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))
+}
+"""Of spellings that share their letters, that of the entry that comes first."""
 _SPELLINGS: Final = {spelling: entry.name for spelling, entry in _BY_NAME.items()}
 _PATTERNS: Final = tuple((re.compile(entry.pattern, re.IGNORECASE), entry) for entry in _ALL if entry.pattern)

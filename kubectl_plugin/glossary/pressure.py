@@ -9,6 +9,7 @@ from kubectl_plugin.glossary.entry import Entry
 __all__ = ["ENTRIES"]
 
 _NODE: Final = "kubectl qos node NODE"
+_EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _MANAGER: Final = "pkg/kubelet/eviction/eviction_manager.go"
 _HELPERS: Final = "pkg/kubelet/eviction/helpers.go"
 
@@ -21,13 +22,61 @@ ENTRIES: Final = (
         rule=(
             "Never by QoS class. Memory: who uses more than requested, then lower priority, then most over it.",
             "Disk: the same order, by usage. Process ids: lower priority, then most processes.",
-            "Static and node-critical pods are spared.",
+            "Critical pods are spared: static and mirror pods, and every pod with a priority of 2000000000 or more.",
             "The object stays as Failed with its message, until it is deleted or collected.",
         ),
         do=("Request what it uses: a pod below its requests goes after all that are above theirs.",),
         commands=(_NODE, "kubectl qos explain pod/NAME"),
         source=(_MANAGER, _HELPERS),
-        see=("eviction threshold", "MemoryPressure", "eviction API", "OOMKilled"),
+        see=("eviction threshold", "critical pod", "eviction API", "OOMKilled"),
+    ),
+    Entry(
+        name="allocatable",
+        also=("status.allocatable", "node allocatable", "kube-reserved", "system-reserved"),
+        means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
+        rule=(
+            "Kept are kubeReserved, systemReserved and, of memory and disk, evictionHard.",
+            "The scheduler compares the sum of requests with it; usage does not count.",
+        ),
+        commands=("kubectl qos explain node/NODE -o wide",),
+        source=(
+            "pkg/kubelet/cm/node_container_manager_linux.go",
+            "pkg/scheduler/framework/plugins/noderesources/fit.go",
+        ),
+        see=("overcommit", "Insufficient resource", "eviction threshold"),
+    ),
+    Entry(
+        name="overcommit",
+        also=("overcommitted", "overcommitment", "over-commit"),
+        means="The limits of a node's pods add up to more than it has: allowed, for only requests are counted.",
+        rule=(
+            "When all use what they may, the node runs short: the kubelet evicts, or the kernel kills.",
+            "Huge pages and devices cannot be overcommitted: their request has to equal the limit.",
+        ),
+        do=("Request what is used; give a memory limit equal to the request to what must not be hurt.",),
+        commands=("kubectl qos explain node/NODE", _NODE),
+        source=(
+            "pkg/scheduler/framework/plugins/noderesources/fit.go",
+            "pkg/apis/core/validation/validation.go",
+        ),
+        see=("allocatable", "requests", "Evicted"),
+    ),
+    Entry(
+        name="Windows",
+        also=("windows node", "windows pod", "kubernetes.io/os: windows"),
+        means="No oom_score_adj, no cgroup and no OOM killer there: only the Linux kubelet sets those of a container.",
+        rule=(
+            "A Windows kubelet evicts too: by default memory.available<500Mi, nodefs.available<10%, imagefs<15%.",
+            "Its memory.available is the commit limit of the machine less what is committed, not free memory.",
+            "Whom it then takes is not told by this tool.",
+        ),
+        commands=(_EXPLAIN,),
+        source=(
+            "pkg/kubelet/kuberuntime/kuberuntime_container_windows.go",
+            "pkg/kubelet/eviction/defaults_windows.go",
+            "pkg/kubelet/eviction/helpers_windows.go",
+        ),
+        see=("oom_score_adj", "eviction threshold"),
     ),
     Entry(
         name="eviction threshold",

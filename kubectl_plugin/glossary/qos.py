@@ -54,10 +54,11 @@ ENTRIES: Final = (
     ),
     Entry(
         name="oom_score_adj",
-        also=("oom score", "oom_score", "OOM score"),
+        also=("oom score", "oom_score", "oomScoreAdj", "who sets oom_score_adj", "set oom_score_adj"),
         means="What the kubelet tells the kernel of each container: a higher number is killed sooner.",
         rule=(
             "Node-critical pods and Guaranteed ones -997, BestEffort 1000, Burstable 1000 - 1000 x request / capacity.",
+            "The kubelet sets it from QoS class, priority class and memory request: no field of a pod does.",
             "The kernel adds usage in thousandths of what ran out: usage and adj decide together, not the class.",
             "It is set when a container starts: a resize in place does not move it.",
         ),

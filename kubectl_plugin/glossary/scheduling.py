@@ -27,6 +27,50 @@ ENTRIES: Final = (
         see=("Insufficient resource", "Preemption is not helpful for scheduling"),
     ),
     Entry(
+        name="scheduling queue",
+        also=("queue", "activeQ", "unschedulablePods", "head of the queue", "queueing hint"),
+        means="Pods wait by priority, then by age; one that does not fit does not hold those behind it.",
+        rule=(
+            "It is set aside, and comes back when something changes that could help, or after 5 minutes.",
+            "Room that comes free meanwhile goes to whoever is tried first and fits: only preemption reserves room.",
+        ),
+        commands=(_EXPLAIN,),
+        source=("pkg/scheduler/backend/queue/scheduling_queue.go", f"{_PLUGINS}/queuesort/priority_sort.go"),
+        see=("scheduler backoff", "priority", "nominatedNodeName"),
+    ),
+    Entry(
+        name="scheduler backoff",
+        also=(
+            *("backoff of the scheduler", "backoffQ", "podInitialBackoffSeconds", "podMaxBackoffSeconds"),
+            *("scheduling backoff", "scheduler back-off"),
+        ),
+        means="A pod that did not fit waits before its next try: 1 s, doubled with each try, up to 10 s.",
+        rule=(
+            "It only counts once something has changed that could help: until then the pod is not tried at all.",
+            "When nothing else is to be tried, it is taken before its time (SchedulerPopFromBackoffQ, on since 1.33).",
+        ),
+        commands=(_EXPLAIN,),
+        source=(
+            "pkg/scheduler/backend/queue/backoff_queue.go",
+            "pkg/scheduler/backend/queue/scheduling_queue.go",
+            "pkg/scheduler/apis/config/v1/defaults.go",
+        ),
+        see=("scheduling queue", "FailedScheduling"),
+    ),
+    Entry(
+        name="score",
+        also=("node score", "score plugin", "scoring", "normalized score"),
+        means="What a node that fits is worth: each plugin gives 0 to 100 times its weight; the highest sum is taken.",
+        rule=(
+            "Of several with the highest sum any is taken, at random.",
+            "Weights by default: TaintToleration 3, NodeAffinity, PodTopologySpread and InterPodAffinity 2, others 1.",
+            "Only nodes that pass the filters have one; in large clusters a sample of them.",
+        ),
+        commands=(f"{_EXPLAIN} -o wide", "kubectl qos place -f FILE"),
+        source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/apis/config/v1/default_plugins.go"),
+        see=("FailedScheduling", "topologySpreadConstraints"),
+    ),
+    Entry(
         name="SchedulingGated",
         also=("schedulingGates", "spec.schedulingGates", "scheduling gate"),
         means="The pod waits until every entry of spec.schedulingGates is removed; the scheduler does not look at it.",

@@ -50,6 +50,17 @@ ENTRIES: Final = (
         see=("skew", "maxSkew", "whenUnsatisfiable", "default constraints"),
     ),
     Entry(
+        name="EvenPodsSpread",
+        also=("EvenPodsSpreadPriority",),
+        means="The first name of topology spread: its feature gate and its rule in old scheduler policies.",
+        rule=(
+            "The plugin is called PodTopologySpread since; the gate is gone, and the constraints are always in force.",
+            "A configuration that names EvenPodsSpread is of a scheduler before 1.19.",
+        ),
+        source=("KEP-895", f"{_PLUGIN}/plugin.go"),
+        see=("topologySpreadConstraints",),
+    ),
+    Entry(
         name="skew",
         means="Matching pods in a domain minus the fewest matching pods in any eligible domain.",
         rule=(

@@ -90,9 +90,10 @@ def _requests_section(report: PodReport) -> Section:
     lines = [f"{listed(asked)}{where}" if asked else "none: the scheduler counts nothing for it"]
     if own.allocated is not None:
         granted = listed([f"{name} {amount(name, text)}" for name, text in own.allocated.items()])
-        lines.append(f"granted by the kubelet so far: {granted}")
-        if report.platform is Platform.LINUX:
-            lines.append("cgroups follow that; oom_score_adj stays as it was when the container started")
+        linux = report.platform is Platform.LINUX
+        lines.append(f"granted by the kubelet so far: {granted}{'; cgroups follow that' if linux else ''}")
+        if linux:
+            lines.append("oom_score_adj stays as it was when the container started, until it restarts")
     limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
     config = report.cgroup.config if report.cgroup is not None else None
     values = ((CPU, config.cpu_quota), (MEMORY, config.memory)) if config is not None else ()

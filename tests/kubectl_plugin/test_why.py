@@ -80,6 +80,90 @@ def test_an_entry_is_found_by_each_of_its_spellings(entry: Entry) -> None:
         assert [found.entry.name for found in find(name)] == [name]
 
 
+TERMS = {
+    "ImagePullBackOff": ("ErrImagePull", "image pull backoff", 'Back-off pulling image "x:1": not found'),
+    "ContainerCreating": ("container creating", "PodInitializing"),
+    "CreateContainerConfigError": (
+        'Error: configmap "settings" not found',
+        "Error: couldn't find key url in Secret shop/db",
+    ),
+    "FailedCreate": ('Error creating: pods "web-" is forbidden: no service account',),
+    "exceeded quota": (
+        "exceeded quotas",
+        'Error creating: pods "web-1" is forbidden: exceeded quota: small, requested: pods=1, used: pods=5, limited: 5',
+    ),
+    "critical pod": ("critical pods", "critical-pod"),
+    "system-cluster-critical": ("system-node-critical", "system cluster critical"),
+    "disablePreemption": ("disable preemption",),
+    "EvenPodsSpread": ("even pods spread",),
+    "node lost": ("NodeDown", "NodeLost", "lost nodes", "Node n1 which was running pod web-0 is unresponsive"),
+    "partition": ("partitions", "network partition"),
+    "PodGC": ("podgc", "pod garbage collection", "PodGC: node no longer exists"),
+    "VolumeAttachment": ("volume attachments", "volumeattachment"),
+    "ExceededGracePeriod": (
+        "exceeded grace period",
+        "Container web exceeded grace period",
+        "Container runtime did not kill the pod within specified grace period.",
+    ),
+    "scheduler backoff": ("backoff of the scheduler", "scheduler back-off", "podMaxBackoffSeconds"),
+    "startupProbe": ("startup probe", "startupProbes", "Startup probe failed: HTTP probe failed"),
+    "livenessProbe": ("liveness probes", "Liveness probe failed: connection refused"),
+    "Unhealthy": ("readiness probe", "Readiness probe failed: timeout"),
+    "SIGTERM": ("sigterm", "stop signal"),
+    "globalDefault": ("global default", "PriorityClass high is already marked as default. Only one default can exist"),
+    "allocatable": ("node allocatable", "Allocatable"),
+    "overcommit": ("overcommitted", "over-commit"),
+    "scheduling queue": ("queue", "queues"),
+    "score": ("scores", "node score"),
+    "oom_score_adj": ("who sets oom_score_adj", "oomScoreAdj"),
+    "preemption": ("victims' grace", "victims", "victim's grace period"),
+    "etcd member": ("etcd", "etcd members", "etcd member on a lost node"),
+    "kubelet restart": ("restart of the kubelet", "kubelet restarts"),
+    "deleted Node": ("kubectl delete node", "delete node", "deleted nodes"),
+    "storage-side fencing": ("storage fencing", "storage side fencing"),
+    "phase": ("phases never go back", "pod phase", "phases"),
+    "Killing": ("killing", "Stopping container web", "Container web failed liveness probe, will be restarted"),
+    "PodDisruptionBudget": ("PDB", "PDBs", "pod disruption budgets"),
+    "Evicted": ("evictions", "The node was low on resource: memory. Threshold quantity: 100Mi"),
+    "Windows": ("windows nodes",),
+}
+"""By entry: terms and texts as people type and paste them."""
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [(name, asked) for name, texts in TERMS.items() for asked in (name, *texts)]
+)
+def test_a_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
+    assert [found.entry.name for found in find(asked)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("Evicted", "every pod with a priority of 2000000000 or more"),
+        ("Killing", "any stop writes this event"),
+        ("PDB", "Preemption takes other victims where it can, and breaks a budget where nothing else makes room"),
+        ("preemption", "breaks one where nothing else does"),
+        ("preemption", "Victims keep their own grace period, and the pod waits for them: a shorter one makes"),
+        ("queue", "one that does not fit does not hold those behind it"),
+        ("oom_score_adj", "no field of a pod does"),
+        ("etcd member", "remove the member first"),
+        ("kubelet restart", "A stop that was under way begins anew"),
+        ("deleted Node", "its kubelet makes the object again when it is next started"),
+        ("phase", "a phase never goes back"),
+        ("Windows", "memory.available<500Mi"),
+    ],
+)
+def test_what_was_told_wrongly_or_not_at_all(asked: str, said: str) -> None:
+    assert said in " ".join(run("why", asked).out.split())
+
+
+def test_budgets_and_preemption_do_not_contradict_each_other() -> None:
+    pages = {asked: " ".join(run("why", asked).out.split()) for asked in ("PDB", "eviction API", "preemption")}
+    assert not any("Preemption, node pressure and NoExecute" in page for page in pages.values())
+    assert "A PDB or the QoS class does not protect" not in pages["preemption"]
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_commands_of_an_entry_can_be_typed(entry: Entry) -> None:
     for command in entry.commands:

@@ -1,0 +1,105 @@
+"""Why a pod is not made, or its containers do not start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_EXPLAIN: Final = "kubectl qos explain pod/NAME"
+_DESCRIBE: Final = "kubectl describe pod NAME"
+_PODS: Final = "pkg/kubelet/kubelet_pods.go"
+_CONTAINER: Final = "pkg/kubelet/kuberuntime/kuberuntime_container.go"
+
+ENTRIES: Final = (
+    Entry(
+        name="exceeded quota",
+        also=("ResourceQuota", "quota"),
+        pattern=r".*exceeded quota: .*",
+        means="The API server refused the object: with it the namespace would use more than a ResourceQuota allows.",
+        rule=(
+            "The text ends with what was requested, what is used and what the quota limits.",
+            "A quota on cpu or memory also refuses pods that do not set that request or limit.",
+            "Pods that have ended do not count.",
+        ),
+        do=("Lower the requests, let something go, or ask for a larger quota; the controller tries again by itself.",),
+        commands=("kubectl describe resourcequota -n NAMESPACE",),
+        source=("pkg/quota/v1/evaluator/core/pods.go", "pkg/controller/resourcequota/resource_quota_controller.go"),
+        see=("FailedCreate", "requests"),
+    ),
+    Entry(
+        name="FailedCreate",
+        also=("ReplicaFailure",),
+        pattern=r"Error creating: .*|create Pod .* failed error: .*",
+        means="A controller could not make a pod: the API server refused it, so there is no pod to look at.",
+        rule=(
+            "The end of the text says who refused: a quota, a missing PriorityClass or service account, a webhook.",
+            "The controller tries again, waiting longer each time.",
+        ),
+        do=("Read the events of the ReplicaSet, StatefulSet, DaemonSet or Job, not of a pod.",),
+        commands=("kubectl describe replicaset NAME", "kubectl qos lint -f FILE"),
+        source=("pkg/controller/controller_utils.go", "pkg/controller/replicaset/replica_set_utils.go"),
+        see=("exceeded quota", "no PriorityClass with name"),
+    ),
+    Entry(
+        name="ImagePullBackOff",
+        also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image"),
+        pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)",
+        means="The image cannot be pulled, and the kubelet waits before the next try: 10 s, doubled up to 5 min.",
+        rule=(
+            "The container has no process: nothing of it can be killed for memory, or has to be stopped.",
+            "The pod keeps its node, and its requests count there.",
+        ),
+        do=(
+            "Read the text of Failed to pull image: a wrong name or tag, no imagePullSecrets, no way to the registry.",
+        ),
+        commands=(_DESCRIBE,),
+        source=("pkg/kubelet/images/image_manager.go", "pkg/kubelet/images/types.go", "pkg/kubelet/kubelet.go"),
+        see=("ContainerCreating", "CrashLoopBackOff"),
+    ),
+    Entry(
+        name="ContainerCreating",
+        also=("PodInitializing", "stuck in ContainerCreating"),
+        means="What a container shows until its kubelet reports on it: the pod has a node, and no process yet.",
+        rule=(
+            "Volumes are attached and mounted first, then the sandbox with its network, then images are pulled.",
+            "PodInitializing is the same of a pod with init containers.",
+        ),
+        do=("The events name the step that hangs: FailedAttachVolume, FailedMount, FailedCreatePodSandBox, Pulling.",),
+        commands=(_EXPLAIN, _DESCRIBE),
+        source=(_PODS, "pkg/kubelet/volumemanager/volume_manager.go"),
+        see=("FailedMount", "Multi-Attach error", "ImagePullBackOff"),
+    ),
+    Entry(
+        name="CreateContainerConfigError",
+        also=("CreateContainerError",),
+        pattern=(
+            r"Error: (configmap|secret) \".*\" not found|(Error: )?couldn't find key .* in (ConfigMap|Secret) .*"
+            r"|Error: CreateContainerConfigError|Error: container has runAsNonRoot and image .*"
+        ),
+        means="The kubelet cannot put the container's settings together: mostly a ConfigMap, Secret or key is missing.",
+        rule=(
+            "Also an image that runs as root, where runAsNonRoot is set.",
+            "The container was not started, so it does not restart: the kubelet tries again until the object is there.",
+        ),
+        do=("Create what the message names, in the pod's namespace, or mark the reference optional.",),
+        commands=(_DESCRIBE,),
+        source=(_CONTAINER, _PODS),
+        see=("ContainerCreating",),
+    ),
+    Entry(
+        name="phase",
+        also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running"),
+        means="Pending, Running, then Succeeded or Failed; a phase never goes back from those two, which are final.",
+        rule=(
+            "A pod that has ended is never started again, whatever its restartPolicy: its controller makes another.",
+            "Running: every container was started, and one runs or is about to start again. It does not mean Ready.",
+            "Terminating, CrashLoopBackOff and Evicted are no phases: kubectl shows them in their place.",
+        ),
+        commands=(_EXPLAIN,),
+        source=(_PODS,),
+        see=("Terminating", "CrashLoopBackOff", "FailedScheduling"),
+    ),
+)
