@@ -57,7 +57,7 @@ def _to_come(report: PodReport) -> Verdict:
         sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
         return sentences, Severity.NOTICE
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
-        return (_standing(report), f"Its placement is not modelled, for {placement.reason}."), Severity.NOTICE
+        return (_standing(report), f"Its placement is not modelled: {placement.reason}."), Severity.NOTICE
     return (_standing(report),), Severity.FINE
 
 
@@ -82,7 +82,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         return (f"{waiting}: {first}", *more, *why_no_node(placement), *room), Severity.TROUBLE
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
-        return (f"{waiting}: its placement is not modelled, for {placement.reason}.", *said), Severity.NOTICE
+        return (f"{waiting}: its placement is not modelled, because {placement.reason}.", *said), Severity.NOTICE
     if placement is not None and placement.outcome is Outcome.FITS:
         fit = f"{placement.feasible} of {placement.nodes} nodes {'fits' if placement.feasible == 1 else 'fit'} now"
         return (f"{waiting}, not yet bound: {fit}.",), Severity.NOTICE

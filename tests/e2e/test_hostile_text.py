@@ -58,7 +58,7 @@ def test_words_of_the_scheduler(qos: Qos, pending: str) -> None:
     ran = qos("pod/web", "-n", pending)
 
     assert ran.code == 0
-    assert f"kube-scheduler: {VISIBLE}" in flat(ran.out)
+    assert f"Its scheduler said: {VISIBLE}" in flat(ran.out)
     assert_harmless(ran.out)
 
 
@@ -92,7 +92,7 @@ def test_on_a_terminal_in_colour(kubectl_qos: Plugin, pending: str) -> None:
     assert code == 0
     assert OURS.search(printed)
     plain = OURS.sub("", printed)
-    assert f"kube-scheduler: {VISIBLE}" in flat(plain)
+    assert f"Its scheduler said: {VISIBLE}" in flat(plain)
     assert_harmless(plain.replace("\r\n", "\n"))
 
 

@@ -190,7 +190,7 @@ def test_pod_of_another_scheduler_is_not_guessed_about(
     node = node_name(make_node())
     control_plane.apply([make_pod(namespace, schedulerName="volcano")])
 
-    assert 'unknown: spec.schedulerName "volcano" has no profile' in qos.text("pod/web", "-n", namespace)
+    assert 'not modelled: spec.schedulerName "volcano" has no profile' in qos.text("pod/web", "-n", namespace)
 
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -47,8 +47,8 @@ def test_manifest_is_explained_for_this_cluster(
 
     assert text.startswith(f"pod/web in namespace {namespace} Burstable: ")
     assert "stored with spec.containers[0].resources.requests.cpu = 1" in text
-    assert f"on the smallest node, {small}: 500 app 1000 - 1000 x 1Gi / 2Gi" in text
-    assert f"on the largest node, {large}: 995 app 1000 - 1000 x 1Gi / 200Gi" in text
+    assert f"on the smallest node that it may come to, {small}: 500 app 1000 - 1000 x 1Gi / 2Gi" in text
+    assert f"on the largest node that it may come to, {large}: 995 app 1000 - 1000 x 1Gi / 200Gi" in text
     assert "Force delete" not in text
 
 

@@ -286,13 +286,15 @@ def test_kubeconfigs_are_merged_as_kubectl_does(
 
 
 def test_K_a_suggested_deletion_goes_where_the_answer_came_from(
-    control_plane: ControlPlane, kubectl_qos: Plugin, pods: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
     """Pasted into a shell whose current context is another one, which cannot even be reached."""
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"far away": {"namespace": "default"}}, "lost")
     delete = Plugin(control_plane, kubectl_qos.runtime, command="delete")
+    node = node_name(make_node())
+    control_plane.apply([make_pod(namespace, name, nodeName=node) for name in ("web", "db")])
 
-    shown = delete("pod/web", "-n", pods, "--context", "far away", "--grace-period=0", kubeconfig=kubeconfig)
+    shown = delete("pod/web", "-n", namespace, "--context", "far away", "--grace-period=0", kubeconfig=kubeconfig)
 
     assert shown.code == 3, shown
     (line,) = re.findall(r"kubectl qos delete .* --confirm$", shown.out, re.MULTILINE)
@@ -300,8 +302,8 @@ def test_K_a_suggested_deletion_goes_where_the_answer_came_from(
     pasted = ["bash", "-c", line]
     done = subprocess.run(pasted, env=delete.environment(kubeconfig), capture_output=True, text=True, check=False)
     assert (done.returncode, "pod/web is gone" in done.stdout) == (0, True), done
-    left = {pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", pods)}
-    assert left == {"api", "db"}
+    left = {pod["metadata"]["name"] for pod in control_plane.api.list_items("v1", "Pod", namespace)}
+    assert left == {"db"}
     without = ["bash", "-c", line.replace(" --context='far away'", "")]
     lost = subprocess.run(without, env=delete.environment(kubeconfig), capture_output=True, text=True, check=False)
     assert lost.returncode == 5, lost

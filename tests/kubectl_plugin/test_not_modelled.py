@@ -36,7 +36,7 @@ def _snapshot(tmp_path: Path, spec: Object) -> str:
 def test_S2_no_verdict_as_if_it_were_alone(tmp_path: Path, spec: Object, named: str) -> None:
     ran = run("explain", "pod/web", "-n", "shop", "--snapshot", _snapshot(tmp_path, spec))
     said = " ".join(ran.out.split())
-    assert f"Pending: its placement is not modelled, for {named}" in said
+    assert f"Pending: its placement is not modelled, because {named}" in said
     assert "Its scheduler said: 0/1 nodes: its own words" in said
     assert f"Placement not modelled: {named}" in said
     assert "whom it preempts is not modelled" in said
@@ -50,7 +50,7 @@ def test_S2_nor_of_a_manifest(tmp_path: Path, spec: Object, named: str) -> None:
     manifest.write_text(json.dumps(raw_pod("new", "shop", requests={"memory": "1Gi"}, **spec)))
     snapshot = _snapshot(tmp_path, {})
     said = " ".join(run("explain", "-f", str(manifest), "--snapshot", snapshot, "--placement").out.split())
-    assert f"Its placement is not modelled, for {named}" in said
+    assert f"Its placement is not modelled: {named}" in said
     ran = run("place", "-f", str(manifest), "--snapshot", snapshot)
     assert f"pod/new is not placed: not modelled: {named}" in " ".join(ran.out.split())
     assert "fits" not in ran.out
