@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kubectl_plugin.views.words import listed, quoted
+from kubectl_plugin.render.command import Command, kubectl
+from kubectl_plugin.views.words import is_plain_name, listed, quoted
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
 
-__all__ = ["claim_lines", "claim_sentences"]
+__all__ = ["claim_command", "claim_lines", "claim_sentences"]
 
 _SHOWN: Final = 2
 
@@ -30,6 +31,19 @@ def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
         yield f"way out: {_WAY[problem.trouble](problem)}"
 
 
+def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
+    """What to look at for the first claim."""
+    for problem in problems[:1]:
+        if not (is_plain_name(problem.claim) and is_plain_name(problem.namespace)):
+            return  # A hostile snapshot must not put words into a command that people paste.
+        if problem.trouble in {ClaimTrouble.CLASS_MISSING, ClaimTrouble.NO_CLASS}:
+            yield kubectl("get", "storageclass")
+        elif problem.trouble in {ClaimTrouble.MISSING, ClaimTrouble.NOT_MADE_YET}:
+            yield kubectl("get", "pvc", namespace=problem.namespace)
+        else:
+            yield kubectl("describe", "pvc", problem.claim, namespace=problem.namespace)
+
+
 def _of_class(problem: ClaimProblem) -> str:
     return f"of class {quoted(problem.storage_class)}" if problem.storage_class else "without a class"
 
@@ -40,6 +54,15 @@ def _wanted(problem: ClaimProblem) -> str:
 
 def _there(problem: ClaimProblem) -> str:
     return f" ({listed(problem.classes)})" if problem.classes else ""
+
+
+def _nor_any(problem: ClaimProblem) -> str:
+    """Said, for a snapshot may have been taken without them."""
+    return "" if problem.classes else ", nor does any other"
+
+
+def _no_default(problem: ClaimProblem) -> str:
+    return "none is the default" if problem.classes else "there is none"
 
 
 def _anew(problem: ClaimProblem) -> str:
@@ -62,8 +85,10 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NOT_OWNED: lambda _: "has the name of its ephemeral volume's claim and is not this pod's",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
     ClaimTrouble.VOLUME_TAKEN: lambda one: f"is unbound: its volume {quoted(one.volume)} is another claim's",
-    ClaimTrouble.CLASS_MISSING: lambda one: f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist",
-    ClaimTrouble.NO_CLASS: lambda _: "is unbound: it names no StorageClass, and the cluster has no default",
+    ClaimTrouble.CLASS_MISSING: lambda one: (
+        f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
+    ),
+    ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
         f"is unbound: no PersistentVolume {_of_class(one)} matches it, and nobody makes one"
     ),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod import ContainerCgroup, NodeFacts, PodReport
+from kubectl_plugin.views.claim_words import claim_command
 from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
@@ -254,6 +255,8 @@ def _next_commands(report: PodReport, *, wide: bool) -> Iterator[Command]:
     names = (report.name, report.namespace, *(owner.name for owner in report.owners))
     if not all(map(is_plain_name, names)):
         return  # A hostile snapshot must not put words into a command that people paste.
+    if report.placement is not None:
+        yield from claim_command(report.placement.claims)
     if status is None:
         return
     reach = status.node.reach if status.node is not None else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
+from kubectl_plugin.views.claim_words import claim_command, claim_lines, claim_sentences
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
 from tests.kubectl_plugin.running import run
 
@@ -76,3 +76,41 @@ def test_many_claims_are_counted() -> None:
     ]
     *_, rest, _ = claim_sentences(problems)
     assert rest == "2 more of its claims have no volume either."
+
+
+def problem_of(trouble: ClaimTrouble, claim: str = "data", **more: Any) -> ClaimProblem:
+    return ClaimProblem(trouble=trouble, namespace="shop", claim=claim, field="spec.volumes[0]", **more)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (ClaimTrouble.MISSING, ("kubectl", "get", "pvc")),
+        (ClaimTrouble.CLASS_MISSING, ("kubectl", "get", "storageclass")),
+        (ClaimTrouble.NO_CLASS, ("kubectl", "get", "storageclass")),
+        (ClaimTrouble.WAITS_FOR_PROVISIONER, ("kubectl", "describe", "pvc", "data")),
+    ],
+)
+def test_what_to_look_at_next(trouble: ClaimTrouble, words: tuple[str, ...]) -> None:
+    (command,) = claim_command([problem_of(trouble), problem_of(ClaimTrouble.MISSING, "other")])
+    assert command.words == words
+    assert command.namespace == (None if "storageclass" in words else "shop")
+
+
+def test_a_hostile_name_is_in_no_command() -> None:
+    assert list(claim_command([problem_of(ClaimTrouble.LOST, "x; rm -rf")])) == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "classes", "words"),
+    [
+        (ClaimTrouble.CLASS_MISSING, (), 'its StorageClass "nope" does not exist, nor does any other'),
+        (ClaimTrouble.CLASS_MISSING, ("fast",), 'its StorageClass "nope" does not exist'),
+        (ClaimTrouble.NO_CLASS, (), "it names no StorageClass, and there is none"),
+        (ClaimTrouble.NO_CLASS, ("fast",), "it names no StorageClass, and none is the default"),
+    ],
+)
+def test_whether_any_class_is_there_is_said(trouble: ClaimTrouble, classes: tuple[str, ...], words: str) -> None:
+    """A snapshot without StorageClasses may have been taken without them."""
+    what, *_ = claim_sentences([problem_of(trouble, storage_class="nope", classes=classes)])
+    assert what == f'Claim "data" is unbound: {words}.'
