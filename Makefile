@@ -73,6 +73,10 @@ lint: $(VENV)/.dev ## formatting, lint, types, layers
 parity: $(VENV)/.dev ## upstream's own code on N new random cases a suite, SEED for others; needs Go
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)
 
+workloads: $(VENV)/.dev ## N (300) random workloads of SEED (2) by real controllers and scheduler: each pod as its manifest says
+	CI=true WORKLOADS=$(or $(N),300) WORKLOADS_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -s -q --long \
+	  tests/e2e/test_workloads.py::test_S4_hundreds_of_workloads
+
 rows: $(VENV)/.dev ## rows of the specification and their tests
 	$(BIN)/python -m tests.rows
 
@@ -136,4 +140,4 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: report-scale help demo test test-all soak chaos fuzz lint parity rows bench scale docs man real-node lock ci-tools image sbom dist site clean
+.PHONY: report-scale help demo test test-all soak chaos fuzz lint parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean

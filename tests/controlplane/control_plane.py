@@ -62,6 +62,7 @@ class ControlPlane:
         controllers: bool = True,
         apiserver_args: Sequence[str] = (),
         etcd_args: Sequence[str] = (),
+        scheduler_args: Sequence[str] = (),
         scheduler_config: Mapping[str, Any] | None = None,
         controller_manager_args: Sequence[str] = (),
         ready_seconds: float = _READY_SECONDS,
@@ -74,6 +75,7 @@ class ControlPlane:
             controllers: Whether workloads make pods, garbage is collected, and so on.
             apiserver_args: More arguments, which win over the ones given here.
             etcd_args: As ``apiserver_args``.
+            scheduler_args: As ``apiserver_args``.
             scheduler_config: Fields of KubeSchedulerConfiguration, such as ``percentageOfNodesToScore`` or
                 ``profiles``.
             controller_manager_args: As ``apiserver_args``.
@@ -84,6 +86,7 @@ class ControlPlane:
         self._with_controllers = controllers
         self._apiserver_args = tuple(apiserver_args)
         self._etcd_args = tuple(etcd_args)
+        self._scheduler_args = tuple(scheduler_args)
         self._scheduler_config = dict(scheduler_config or {})
         self._controller_manager_args = tuple(controller_manager_args)
         self._ready_seconds = ready_seconds
@@ -167,6 +170,11 @@ class ControlPlane:
             yield
         finally:
             os.kill(pid, signal.SIGCONT)
+
+    @property
+    def scheduler_log(self) -> Path:
+        """What kube-scheduler has written so far."""
+        return self.folder / "kube-scheduler.log"
 
     @property
     def pids(self) -> Mapping[str, int]:
@@ -432,7 +440,8 @@ class ControlPlane:
         file.write_text(yaml.safe_dump(config))
 
         def arguments(port: int) -> Sequence[str]:
-            return (*self._serving_arguments(port), *_identity_arguments(kubeconfig), f"--config={file}")
+            own = (*self._serving_arguments(port), *_identity_arguments(kubeconfig), f"--config={file}")
+            return (*own, *self._scheduler_args)
 
         self._start_server("kube-scheduler", arguments, self._probe("/readyz"))
 
