@@ -28,6 +28,7 @@ from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes, workload_spreads, zone_nodes, zone_of
+from podrules.waiting import readiness, waits
 
 __all__ = [
     "ClusterFacts",
@@ -62,7 +63,11 @@ class PodRisk(Enum):
     """A container of it was killed for memory, at last."""
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
+    HELD_UP = "HeldUp"
+    """A container of it waits, and more than time is needed."""
     NOT_READY = "NotReady"
+    NOT_STARTED = "NotStarted"
+    """It has a node, and its containers do not run yet."""
     NOT_MODELLED = "NotModelled"
     """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
 
@@ -458,9 +463,13 @@ def _risk(pod: Pod, place: _Place, down: frozenset[str], at: datetime | None) ->
     ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
     if any(end is not None and end.reason == _OOM_KILLED for end in ends):
         return PodRisk.OOM_KILLED
+    if any(wait.held_up for wait in waits(pod)) and not pod.metadata.deletion_timestamp:
+        return PodRisk.HELD_UP
     if place.over_request:
         return PodRisk.OVER_REQUEST
-    if status.phase == "Running" and not pod.is_ready and not pod.metadata.deletion_timestamp:
+    if status.phase in {"Pending", "Unknown"} and pod.spec.node_name and not pod.metadata.deletion_timestamp:
+        return PodRisk.NOT_STARTED
+    if status.phase == "Running" and readiness(pod) is False and not pod.metadata.deletion_timestamp:
         return PodRisk.NOT_READY
     return None
 

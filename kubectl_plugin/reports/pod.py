@@ -47,6 +47,7 @@ from podrules.resources import (
 from podrules.safety import OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, StopPlan, eviction_stop, stop_plan
 from podrules.timeline.events import PodTimeline
+from podrules.waiting import Wait, readiness, waits
 
 __all__ = [
     "CgroupReport",
@@ -153,6 +154,10 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     resize: str | None
     """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not done."""
     ends: tuple[ContainerEnd, ...]
+    waits: tuple[Wait, ...]
+    """Containers that wait, those that are held up first."""
+    ready: bool | None
+    """Its Ready condition; None: its kubelet has told of none."""
 
 
 class ResizeReport(Struct, frozen=True, rename="camel"):
@@ -338,6 +343,8 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
         resize=_resize(pod),
         ends=tuple(ends),
+        waits=waits(pod),
+        ready=readiness(pod),
     )
 
 

@@ -44,7 +44,9 @@ RISK_WORDS: Final = {
     PodRisk.TERMINATING_LATE: "does not end",
     PodRisk.OOM_KILLED: "was OOM-killed",
     PodRisk.OVER_REQUEST: "over its request",
+    PodRisk.HELD_UP: "does not run",
     PodRisk.NOT_READY: "not Ready",
+    PodRisk.NOT_STARTED: "not started",
     PodRisk.NOT_MODELLED: "waits, not modelled",
 }
 BUDGET_WORDS: Final = {
@@ -191,7 +193,13 @@ _POD_FINDINGS: Final = {
         "over the memory that they request",
         "The kubelet evicts such pods first when their node runs short, whatever their QoS class.",
     ),
+    PodRisk.HELD_UP: (
+        Severity.TROUBLE,
+        "with a container that does not run",
+        "Its kubelet tried to start it, and waits longer each time: ImagePullBackOff, CrashLoopBackOff and so on.",
+    ),
     PodRisk.NOT_READY: (Severity.NOTICE, "not Ready", "They run and get no traffic."),
+    PodRisk.NOT_STARTED: (Severity.NOTICE, "not started", "They have a node, and their containers do not run yet."),
     PodRisk.NOT_MODELLED: (
         Severity.NOTICE,
         "waiting, not modelled",

@@ -120,7 +120,9 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
     waits = waiting_words(first, now)
     lead = f"Pending{f' for {age}' if age else ''}: it waits for volume {quoted(first.volume)}."
-    return (lead, f"{waits[:1].upper()}{waits[1:]}."), Severity.TROUBLE
+    # Attaching and mounting pass by themselves; what another node holds may not.
+    passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
+    return (lead, f"{waits[:1].upper()}{waits[1:]}."), Severity.NOTICE if passes else Severity.TROUBLE
 
 
 def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
@@ -135,6 +137,9 @@ def _running(report: PodReport, status: PodStatusReport) -> Verdict:
     sentences, severity = [_standing(report)], Severity.FINE
     if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
         severity = Severity.NOTICE
+    if lead := _not_running(status):
+        sentence, severity = lead
+        sentences.insert(0, sentence)
     killed = [end for end in status.ends if end.reason == "OOMKilled"]
     if killed:
         end = killed[0]
@@ -153,6 +158,27 @@ def _running(report: PodReport, status: PodStatusReport) -> Verdict:
         sentences.append("A plain delete is a force delete here: its grace period is 0.")
         severity = Severity.NOTICE if severity is Severity.FINE else severity
     return tuple(sentences), severity
+
+
+def _not_running(status: PodStatusReport) -> tuple[str, Severity] | None:
+    """What keeps a pod on an answering node from running, or from being Ready."""
+    held_up = [wait for wait in status.waits if wait.held_up]
+    if held_up:
+        wait = held_up[0]
+        more = f" and {len(held_up) - 1} more" if len(held_up) > 1 else ""
+        # What follows names the pod anew, by its uid too.
+        message = wait.message.partition(" pod=")[0].rstrip(".")
+        said = f": {message}" if message else ""
+        verb = "do" if more else "does"
+        return f"Container {quoted(wait.container)}{more} {verb} not run ({wait.reason}){said}.", Severity.TROUBLE
+    if status.phase == "Pending":
+        reasons = listed(list(dict.fromkeys(wait.reason for wait in status.waits if wait.reason)))
+        return f"It has not started yet{f' ({reasons})' if reasons else ''}.", Severity.NOTICE
+    if status.phase == "Unknown":
+        return "Its phase is Unknown: its state could not be read.", Severity.NOTICE
+    if status.ready is False:
+        return "It runs and is not Ready: Services that want Ready pods send it nothing.", Severity.NOTICE
+    return None
 
 
 def _standing(report: PodReport) -> str:

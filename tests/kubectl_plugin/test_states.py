@@ -33,3 +33,27 @@ def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str) -> None:
 def test_T1_absent_grace_period_is_the_default_of_the_api_server() -> None:
     plan = _json("explain", "pod/healthy")["termination"]
     assert plan["grace"] == {"seconds": 30, "source": "spec.terminationGracePeriodSeconds"}
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("crash", 'Container "app" does not run (CrashLoopBackOff): back-off 5m0s restarting failed container=app.'),
+        ("image", 'Container "app" does not run (ImagePullBackOff): Back-off pulling image "x".'),
+        ("config", 'Container "app" does not run (CreateContainerConfigError): secret "foo" not found.'),
+        ("initfail", 'Container "mig" does not run (CrashLoopBackOff).'),
+        ("creating", "It has not started yet (ContainerCreating)."),
+        ("notready", "It runs and is not Ready: Services that want Ready pods send it nothing."),
+        ("unknownphase", "Its phase is Unknown: its state could not be read."),
+    ],
+)
+def test_what_does_not_run_as_it_should_leads(name: str, first: str) -> None:
+    told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES).out.split())
+    assert first in told
+    assert told.index(first) < told.index("Guaranteed")
+
+
+def test_the_page_counts_what_does_not_run() -> None:
+    page = run("report", "-A", "-o", "-", "--snapshot", STATES).out
+    for words in ("4 pods: with a container that does not run.", "1 pod: not Ready.", "2 pods: not started."):
+        assert words in page

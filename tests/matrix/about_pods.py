@@ -16,6 +16,7 @@ from tests.matrix.oracle import Truth
 
 __all__ = [
     "comes_to_an_end",
+    "has_no_linux_line",
     "has_one_class",
     "has_one_owner",
     "has_one_priority",
@@ -29,7 +30,7 @@ _QUIET_WORDS: Final = re.compile(
     r"silent|heartbeat|does not answer|declared out of service|no Node object|has no Node|no such Node|Node is gone"
 )
 _END_WORDS: Final = re.compile(r"(?:ends by|overdue since|live until|run until|SIGKILL by) ((?:[\d-]+ )?[\d:]+ UTC)")
-_LINUX_WORDS: Final = re.compile(r"oom|cgroup|kernel kills|SIGKILL|SIGTERM|hard threshold", re.IGNORECASE)
+_LINUX_WORDS: Final = re.compile(r"\boom|cgroup|kernel kills|SIGKILL|SIGTERM|hard threshold", re.IGNORECASE)
 _KILLS: Final = frozenset({"SIGTERM", "SIGKILL", "ProcessesEnded"})
 
 
@@ -201,7 +202,7 @@ def has_no_linux_line(told: PodTold, truth: Truth) -> Iterator[str]:
     """Windows has no oom_score_adj and no cgroups; what runs a virtual kubelet's pods is not known."""
     if truth.system == "linux":
         return
-    words = _LINUX_WORDS if truth.system == "virtual" else re.compile(r"oom|cgroup|kernel kills", re.IGNORECASE)
+    words = _LINUX_WORDS if truth.system == "virtual" else re.compile(r"\boom|cgroup|kernel kills", re.IGNORECASE)
     for name, said in (("explain", told.explain), ("timeline", told.timeline), ("delete", told.delete)):
         lines = [line.strip() for line in said.out.splitlines()[1:] if words.search(line) and "OOMKilled" not in line]
         lines = [line for line in lines if not re.search(r"not known|no .*(?:oom|cgroup)|Windows", line)]

@@ -316,7 +316,9 @@ class _Maker:
         spec |= (
             {"storageClassName": "absent"} if source == "unbound" else {"storageClassName": "", "volumeName": volume}
         )
-        metadata = {"name": claim, "namespace": namespace, "uid": f"uid-{claim}"}
+        metadata: Object = {"name": claim, "namespace": namespace, "uid": f"uid-{claim}"}
+        if source != "unbound":
+            metadata["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
         phase = "Pending" if source == "unbound" else "Bound"
         made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
         self._add(made | {"status": {"phase": phase}})
