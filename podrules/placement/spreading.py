@@ -80,17 +80,21 @@ def _with_rejections(filtered: Filtered, spread: Spread) -> Iterator[SpreadDomai
     rejecting = {plugin: filtered.rejects(plugin) for plugin in filtered.plugins if plugin != NAME}
     for plugin in filtered.pre_filter.narrowed_by:
         rejecting[plugin] = rejecting.get(plugin, False) | ~filtered.considered
-    codes = spread.labels.codes
-    taken = ~np.logical_or.reduce([*rejecting.values(), np.zeros(len(codes), np.bool_)])
-    open_codes = frozenset(codes[taken].tolist())
+    taken = ~np.logical_or.reduce([*rejecting.values(), np.zeros(len(filtered.context.table), np.bool_)])
+    open_domains = _having(spread, taken)
+    rejecting_in = {plugin: _having(spread, rejected) for plugin, rejected in rejecting.items()}
     places = {value: code for code, value in enumerate(spread.labels.values)}
     for domain in found:
         code = places[domain.value]
-        yield domain if code in open_codes else replace(domain, rejected_by=_rejecting(rejecting, codes == code))
+        plugins = () if open_domains[code] else (plugin for plugin, there in rejecting_in.items() if there[code])
+        yield replace(domain, rejected_by=tuple(plugins))
 
 
-def _rejecting(rejecting: dict[str, Mask], rows: Mask) -> tuple[str, ...]:
-    return tuple(plugin for plugin, rejected in rejecting.items() if (rejected & rows).any())
+def _having(spread: Spread, rows: Mask) -> Mask:
+    """For each value of the key whether some of these rows have it; the last is of rows without the key."""
+    found = np.zeros(len(spread.labels.values) + 1, np.bool_)
+    found[spread.labels.codes[rows]] = True
+    return found
 
 
 class SoftSpreads:
