@@ -20,15 +20,24 @@ pkg/scheduler/schedule_one_podgroup.go at v1.36.3; virtual-kubelet's own node, w
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from enum import Enum
 from typing import Final
 
 from podrules.model.affinity import NodeSelectorTerm
-from podrules.model.node import Node
+from podrules.model.node import Node, Taint
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 
-__all__ = ["OS_LABELS", "NotModelled", "Platform", "node_platform", "not_modelled", "pod_platform", "scheduling_group"]
+__all__ = [
+    "OS_LABELS",
+    "NotModelled",
+    "Platform",
+    "has_provider_taint",
+    "node_platform",
+    "not_modelled",
+    "pod_platform",
+    "scheduling_group",
+]
 
 _OS: Final = "kubernetes.io/os"
 OS_LABELS: Final = frozenset({_OS, "beta.kubernetes.io/os"})
@@ -58,10 +67,15 @@ def node_platform(node: Node) -> Platform:
     """Whose rules hold on a node."""
     labels = node.metadata.labels
     key, value = _VIRTUAL_LABEL
-    if labels.get(key) == value or any(taint.key == _VIRTUAL_TAINT for taint in node.spec.taints):
+    if labels.get(key) == value or has_provider_taint(node.spec.taints):
         return Platform.VIRTUAL_KUBELET
     told = {labels.get(label) for label in OS_LABELS} | {node.status.node_info.operating_system}
     return Platform.WINDOWS if _WINDOWS in told else Platform.LINUX
+
+
+def has_provider_taint(taints: Iterable[Taint]) -> bool:
+    """Whether a node's taints alone tell that it is a virtual kubelet."""
+    return any(taint.key == _VIRTUAL_TAINT for taint in taints)
 
 
 def pod_platform(pod: Pod, node: Node | None) -> Platform:

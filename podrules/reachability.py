@@ -24,9 +24,11 @@ from enum import Enum
 from typing import Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.model.base import Condition
 from podrules.model.node import Taint
+from podrules.platform import has_provider_taint
 
 __all__ = ["LEASE_NAMESPACE", "OUT_OF_SERVICE", "NodeReach", "Reach", "ReachableNode", "node_reach"]
 
@@ -68,6 +70,8 @@ class NodeReach(Struct, frozen=True, rename="camel"):
     field: str
     since: datetime | None = None
     """Of a node that is gone, its last heartbeat, where its Lease is there still."""
+    provider: bool = False
+    """It is a virtual kubelet: what answers is a provider, and when a pod ends there is not known."""
 
 
 class _Spec(Protocol):
@@ -100,6 +104,11 @@ def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | Non
     """
     if node is None:
         return NodeReach(name, Reach.GONE, "metadata.name", renewed)
+    found = _reach_of(name, node, renewed, now)
+    return replace(found, provider=True) if has_provider_taint(node.spec.taints) else found
+
+
+def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: datetime) -> NodeReach:
     ready = node.ready
     missed = renewed is not None and now - renewed > _LEASE_DURATION
     for index, taint in enumerate(node.spec.taints):

@@ -16,13 +16,14 @@ from kubectl_plugin.reports.steps import Outcome, StepKind
 from podrules.attachment import deleted_at
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, Refused
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import PDBS, PODS, STATEFUL_SETS
+from podrules.cluster.kinds import NODES, PDBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
 from podrules.cluster.stakes import read_guard, read_node_reach, read_renewed
 from podrules.cluster.writer import Writer
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.disruption import Evictions
 from podrules.model.pod import Pod
+from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.termination import stop_plan
@@ -120,8 +121,18 @@ class _Deletion(Change):
             return
         if deleted_at(pod) is not None:
             self.tell(StepKind.DELETED_BEFORE, self.named)
-        stopping = "" if self._plan.object_removed_at_once else pod.spec.node_name
+        stopping = "" if self._plan.object_removed_at_once or self._has_provider() else pod.spec.node_name
         self.tell(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
+
+    def _has_provider(self) -> bool:
+        """Whether no kubelet stops it: nothing is then told of when it ends."""
+        if self._stakes is not None:
+            return self._stakes.node.provider
+        try:
+            node = self._source.get(NODES, self._pod.spec.node_name)
+        except ClusterError:
+            return False
+        return node_platform(node) is Platform.VIRTUAL_KUBELET
 
     def _confirm(self, writer: Writer) -> None:
         """Give the confirmation that the namespace asks for; it is of this very pod."""
@@ -158,6 +169,7 @@ class _Deletion(Change):
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
         told, grace = deleted_at(pod), pod.metadata.deletion_grace_period_seconds
+        unknown = node.reach.quiet or node.provider
         return Stakes(
             owner=owner_guarantee(pod),
             members=self._members(),
@@ -166,7 +178,7 @@ class _Deletion(Change):
             volumes=tuple(read_guard(pod, claimed, source) for claimed in claimed_volumes(pod)),
             eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
             deleted=told,
-            may_run_until=told + timedelta(seconds=grace) if told and grace and not node.reach.quiet else None,
+            may_run_until=None if unknown else told + timedelta(seconds=grace) if told and grace else None,
         )
 
     def _renewed(self, node: NodeReach) -> datetime | None:

@@ -9,6 +9,7 @@ from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guard_words, owner_risk, reach_words
 from kubectl_plugin.views.words import clock, is_plain_name, listed
@@ -87,6 +88,9 @@ def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
 
 
 def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
+    if stakes.node.provider:
+        yield PROVIDER
+        return
     if stakes.deleted is not None:
         yield f"told to end at {clock(stakes.deleted, now)}: deleting it again frees the name and stops nothing sooner"
         until = stakes.may_run_until

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from podrules.cluster.source import Source
 from podrules.model.node import Lease
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume
+from podrules.platform import Platform, node_platform
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, ReachableNode, node_reach
 from podrules.volumes import ClaimedVolume, WriterGuard, WriterLock, attachment_name, writer_guard
 
@@ -27,7 +30,10 @@ def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
         node = None
     except ClusterError:
         return NodeReach(name, Reach.UNKNOWN, "")
-    return read_reach(name, node, source, now)
+    found = read_reach(name, node, source, now)
+    # By its label too, which only a whole Node has.
+    virtual = node is not None and node_platform(node) is Platform.VIRTUAL_KUBELET
+    return replace(found, provider=True) if virtual else found
 
 
 def read_reach(name: str, node: ReachableNode | None, source: Source, now: datetime) -> NodeReach:

@@ -95,6 +95,15 @@ def test_T1_nor_does_its_timeline(snapshot: str) -> None:
     assert "delete is not known: its node is a virtual kubelet" in said
 
 
+@pytest.mark.parametrize("name", ["on-aci", "leaving"])
+def test_F1_nor_does_a_force_deletion(snapshot: str, name: str) -> None:
+    ran = run("delete", f"pod/{name}", "-n", "shop", "--grace-period=0", "--snapshot", snapshot)
+    said = " ".join(ran.out.split())
+    assert ran.code == 3
+    assert "Stops its node is a virtual kubelet: what its provider does is not known" in said
+    assert not re.search(r"may run until|\d s more", said)
+
+
 def test_T1_a_windows_kubelet_evicts_by_rules_of_its_own(snapshot: str) -> None:
     said = _said("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
     assert "Not known evict-hard it runs on Windows" in said

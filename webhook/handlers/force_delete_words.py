@@ -51,7 +51,7 @@ def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
         return f"{place}: {risk}"
     if stakes.node.reach.quiet:
         return f"{place}, is already stopping, and ends by no known time: forcing stops nothing sooner; {risk}"
-    if stakes.node.reach is Reach.UNKNOWN:
+    if stakes.node.reach is Reach.UNKNOWN or stakes.node.provider:
         return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
     until = _instant(datetime.fromisoformat(pod.metadata.deletion_timestamp), stakes.now)
     return f"{place} is already stopping and may run until {until}: forcing stops nothing sooner; {risk}"
