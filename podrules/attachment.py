@@ -26,6 +26,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.ending import deleted_at
 from podrules.model.pod import ContainerStatus, Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
 from podrules.pod_gc import collected_within
@@ -37,7 +38,6 @@ __all__ = [
     "VolumeFacts",
     "VolumePosition",
     "WaitsFor",
-    "deleted_at",
     "is_multi_attach_allowed",
     "is_pod_terminated",
     "unique_volume_name",
@@ -129,14 +129,6 @@ def is_pod_terminated(pod: Pod) -> bool:
 def unique_volume_name(source: CSIVolumeSource) -> str:
     """How node statuses name a CSI volume (GetUniqueVolumeName)."""
     return f"kubernetes.io/csi/{source.driver}^{source.volume_handle}"
-
-
-def deleted_at(pod: Pod) -> datetime | None:
-    """When the pod was told to end; its deletionTimestamp is when its grace period is over."""
-    if pod.metadata.deletion_timestamp is None:
-        return None
-    grace = pod.metadata.deletion_grace_period_seconds or 0
-    return datetime.fromisoformat(pod.metadata.deletion_timestamp) - timedelta(seconds=grace)
 
 
 def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:

@@ -23,8 +23,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.attachment import deleted_at, is_multi_attach_allowed, is_pod_terminated
+from podrules.attachment import is_multi_attach_allowed, is_pod_terminated
 from podrules.disruption import budgets_of
+from podrules.ending import deleted_at
 from podrules.lost_node import (
     UNREACHABLE,
     Eviction,

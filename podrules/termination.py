@@ -35,7 +35,6 @@ __all__ = [
     "DeleteOutcome",
     "EvictionStop",
     "GraceSource",
-    "StopPlan",
     "TerminationGrace",
     "before_delete",
     "check_graceful_delete",
@@ -46,7 +45,6 @@ __all__ = [
     "eviction_stop",
     "kill_timeout",
     "set_termination_grace_period",
-    "stop_plan",
     "termination_order",
 ]
 
@@ -65,6 +63,8 @@ class GraceSource(Enum):
     NOT_SCHEDULED = "spec.nodeName is empty"
     FINISHED = "status.phase"
     NEGATIVE = "negative"
+    DELETED_BEFORE = "metadata.deletionGracePeriodSeconds"
+    """It is being deleted already, with no more than is asked now."""
 
 
 class ContainerKillReason(Enum):
@@ -142,20 +142,6 @@ class EvictionStop(Struct, frozen=True, rename="camel"):
     """Seconds between SIGTERM and SIGKILL without a preStop hook."""
     kill_timeout: int
     """Seconds after which the kubelet gives up waiting and looks for another pod."""
-
-
-class StopPlan(Struct, frozen=True, rename="camel"):
-    """What happens when a pod is deleted now."""
-
-    grace: TerminationGrace
-    object_removed_at_once: bool
-    """The API object is gone with the DELETE: there is no process or nobody waits for it, and no finalizer."""
-    processes: bool
-    """Whether there may be processes to stop: the pod is bound to a node and has not finished."""
-    containers: tuple[ContainerStop, ...]
-    """In the order in which they are told to stop."""
-    sigkill_latest: int
-    """Seconds by which every container has been sent SIGKILL, when the kubelet answers."""
 
 
 def check_graceful_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:
@@ -337,20 +323,6 @@ def container_stop(ref: ContainerRef, seconds: int) -> ContainerStop:
         seconds: Its grace period.
     """
     return _container_stop(ref, seconds, waits=None)
-
-
-def stop_plan(pod: Pod, option_seconds: int | None = None) -> StopPlan:
-    """What a DELETE does now, with the kubelet answering: who is told when, and killed when at the latest."""
-    grace = check_graceful_delete(pod, option_seconds)
-    runs = grace.source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
-    steps = container_stops(pod, max(grace.seconds, 1)) if runs else ()
-    return StopPlan(
-        grace=grace,
-        object_removed_at_once=grace.seconds == 0 and not pod.metadata.finalizers,
-        processes=runs,
-        containers=steps,
-        sigkill_latest=max((step.sigkill_latest for step in steps), default=0),
-    )
 
 
 def _container_stop(ref: ContainerRef, seconds: int, *, waits: int | None) -> ContainerStop:

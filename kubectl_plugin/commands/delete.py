@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from kubectl_plugin.commands.changing import Change, Deadline, changes_to, look_up, must_be_live, present
@@ -13,7 +13,6 @@ from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, StepKind
-from podrules.attachment import deleted_at
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, Refused
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PDBS, PODS, STATEFUL_SETS
@@ -22,11 +21,11 @@ from podrules.cluster.stakes import read_guard, read_node_reach, read_renewed
 from podrules.cluster.writer import Writer
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.disruption import Evictions
+from podrules.ending import pod_ending, stop_plan
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
-from podrules.termination import stop_plan
 from podrules.volumes import claimed_volumes
 
 __all__ = ["run"]
@@ -119,7 +118,7 @@ class _Deletion(Change):
         if dry_run:
             self.tell(StepKind.DRY_RUN, self.named)
             return
-        if deleted_at(pod) is not None:
+        if pod.metadata.deletion_timestamp is not None:
             self.tell(StepKind.DELETED_BEFORE, self.named)
         stopping = "" if self._plan.object_removed_at_once or self._has_provider() else pod.spec.node_name
         self.tell(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
@@ -168,8 +167,7 @@ class _Deletion(Change):
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
-        told, grace = deleted_at(pod), pod.metadata.deletion_grace_period_seconds
-        unknown = node.reach.quiet or node.provider
+        ending = pod_ending(pod, quiet=node.reach.quiet or node.provider)
         return Stakes(
             owner=owner_guarantee(pod),
             members=self._members(),
@@ -177,8 +175,8 @@ class _Deletion(Change):
             renewed=self._renewed(node),
             volumes=tuple(read_guard(pod, claimed, source) for claimed in claimed_volumes(pod)),
             eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
-            deleted=told,
-            may_run_until=None if unknown else told + timedelta(seconds=grace) if told and grace else None,
+            deleted=ending.deleted_at,
+            may_run_until=ending.ends_by,
         )
 
     def _renewed(self, node: NodeReach) -> datetime | None:

@@ -6,11 +6,11 @@ from enum import Enum
 
 from kubectl_plugin.commands.changing import Deadline, Teller, present
 from kubectl_plugin.reports.steps import StepKind
-from podrules.attachment import is_pod_terminated
 from podrules.cluster.errors import NotFound, Unreachable
 from podrules.cluster.kinds import PODS
 from podrules.cluster.source import Source
 from podrules.cluster.stakes import read_node_reach
+from podrules.ending import pod_ending
 from podrules.model.pod import Pod
 from podrules.reachability import Reach
 
@@ -76,17 +76,17 @@ class _Seen:
             if end is not None and status.name not in self._ended:
                 self._ended.add(status.name)
                 self._teller(StepKind.CONTAINER_ENDED, status.name, end.reason, end.exit_code)
-        if pod.metadata.finalizers and is_pod_terminated(pod):
-            self._once(StepKind.KEPT_BY_FINALIZERS, ", ".join(pod.metadata.finalizers))
-            return
         node, now = pod.spec.node_name, present(source)
         reach = read_node_reach(node, source, now).reach if node else Reach.UNKNOWN
-        due = pod.metadata.deletion_timestamp
+        ending = pod_ending(pod, quiet=reach.quiet)
+        if ending.finalizers and not ending.processes:
+            self._once(StepKind.KEPT_BY_FINALIZERS, ", ".join(ending.finalizers))
+            return
         if reach.quiet:
             self._once(StepKind.NODE_SILENT, node)
             # While the API server was away no node could renew its Lease: silence means nothing then.
             self.stuck = reach is Reach.SILENT and not self._was_cut_off
-        elif due is not None and now > now.fromisoformat(due):
+        elif ending.ends_by is not None and now > ending.ends_by:
             self._once(StepKind.OVERDUE, node)
 
     def unanswered(self, error: Unreachable) -> None:

@@ -69,7 +69,8 @@ class Timelines:
         whole = pod_timeline(facts)
         if self._way == _ALL:
             return whole
-        return replace(whole, ways=tuple(entry for entry in whole.ways if entry.way.value == self._way))
+        ways = tuple(entry for entry in whole.ways if entry.way.value == self._way)
+        return replace(whole, ways=ways, began=ways[0].began)
 
     def _stored(self, pod: Pod) -> TimelineFacts:
         name = pod.spec.node_name

@@ -15,6 +15,7 @@ from kubectl_plugin.reports.partitions import PartitionsReport
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.source import Unread
+from podrules.ending import Ending, pod_ending
 from podrules.eviction.signals import Signal
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
@@ -48,6 +49,8 @@ PodKey = tuple[str, str]
 WHOLE_PRESSURE_NODES: Final = 60
 """Up to so many nodes every threshold of each is judged; beyond, the orders of memory alone."""
 _OOM_KILLED: Final = "OOMKilled"
+_PATIENCE: Final = timedelta(minutes=1)
+"""A pod that ends so much later than it should is told of."""
 
 
 class PodRisk(Enum):
@@ -58,13 +61,15 @@ class PodRisk(Enum):
     UNSCHEDULABLE = "Unschedulable"
     FAILED = "Failed"
     TERMINATING_LATE = "TerminatingLate"
-    """It should have ended by now."""
+    """Its processes should have ended by now."""
     OOM_KILLED = "OOMKilled"
     """A container of it was killed for memory, at last."""
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
     HELD_UP = "HeldUp"
     """A container of it waits, and more than time is needed."""
+    KEPT = "Kept"
+    """Its processes have ended, and finalizers keep its object."""
     NOT_READY = "NotReady"
     NOT_STARTED = "NotStarted"
     """It has a node, and its containers do not run yet."""
@@ -449,7 +454,9 @@ def _first_evicted(orders: MemoryOrders) -> PodKey | None:
 
 
 def _risk(pod: Pod, place: _Place, down: frozenset[str], at: datetime | None) -> PodRisk | None:
-    status = pod.status
+    status, ending = pod.status, pod_ending(pod, quiet=pod.spec.node_name in down)
+    if _is_kept(ending, at):
+        return PodRisk.KEPT
     if status.phase == "Succeeded":
         return None
     if pod.spec.node_name in down and not pod.finished:
@@ -458,7 +465,7 @@ def _risk(pod: Pod, place: _Place, down: frozenset[str], at: datetime | None) ->
         return PodRisk.UNSCHEDULABLE
     if status.phase == "Failed":
         return PodRisk.FAILED
-    if _is_late(pod, at):
+    if _is_late(ending, at):
         return PodRisk.TERMINATING_LATE
     ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
     if any(end is not None and end.reason == _OOM_KILLED for end in ends):
@@ -481,7 +488,15 @@ def _has_no_place(pod: Pod) -> bool:
     return scheduled is not None and scheduled.status == "False" and not pod.spec.node_name and not passed_over
 
 
-def _is_late(pod: Pod, at: datetime | None) -> bool:
-    """Whether it should have ended a minute ago; ``deletionTimestamp`` is when its grace period is over."""
-    due = pod.metadata.deletion_timestamp
-    return due is not None and at is not None and at - datetime.fromisoformat(due) > timedelta(minutes=1)
+def _is_late(ending: Ending, at: datetime | None) -> bool:
+    """Whether its processes should have ended a minute ago."""
+    due = ending.ends_by
+    return due is not None and at is not None and at - due > _PATIENCE
+
+
+def _is_kept(ending: Ending, at: datetime | None) -> bool:
+    """Whether finalizers alone have kept its object for a minute."""
+    told, held = ending.deleted_at, ending.finalizers and not ending.processes
+    if told is None or at is None or not held:
+        return False
+    return at - told > timedelta(seconds=ending.grace.longest) + _PATIENCE

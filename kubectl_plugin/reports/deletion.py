@@ -11,10 +11,10 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Outcome, Step
 from podrules.cluster.source import Unread
 from podrules.deletion import Members
+from podrules.ending import StopPlan
 from podrules.features import REFERENCE_VERSION
 from podrules.reachability import NodeReach
 from podrules.safety import OwnerGuarantee
-from podrules.termination import StopPlan
 from podrules.volumes import WriterGuard
 
 __all__ = ["DeletionReport", "Stakes"]

@@ -22,6 +22,7 @@ from podrules.defaults import (
     default_pod,
     defaulted_fields,
 )
+from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
@@ -45,7 +46,7 @@ from podrules.resources import (
     scheduler_request,
 )
 from podrules.safety import OwnerGuarantee, owner_guarantee
-from podrules.termination import EvictionStop, StopPlan, eviction_stop, stop_plan
+from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
 from podrules.waiting import Wait, readiness, waits
 
@@ -255,6 +256,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     priority: PriorityReport
     termination: StopPlan
     """When it is deleted."""
+    ending: Ending
+    """How it ends: told when, by when its processes are gone, and what keeps its object."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     owner: OwnerGuarantee
@@ -292,6 +295,10 @@ def pod_report(facts: PodFacts) -> PodReport:
     granted = allocated_pod(pod, features=features)
     platform = pod_platform(pod, facts.node)
     oom = oom_of_pod(granted, facts.node, facts.nodes, features)
+    ends, quiet = (
+        as_if_running(pod) if facts.from_manifest else pod,
+        facts.reach is not None and facts.reach.reach.quiet,
+    )
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -305,7 +312,8 @@ def pod_report(facts: PodFacts) -> PodReport:
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted) if platform is Platform.LINUX else None,
         priority=replace(priority, preemption_disabled=facts.preemption_disabled),
-        termination=stop_plan(as_if_running(pod) if facts.from_manifest else pod),
+        termination=stop_plan(ends, quiet=quiet),
+        ending=pod_ending(ends, quiet=quiet),
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,

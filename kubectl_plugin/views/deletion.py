@@ -99,9 +99,15 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
         elif stakes.node.reach.quiet:
             yield _NO_TIME
         return
+    if report.plan.static:
+        yield "its processes run on: it mirrors a static pod, and its kubelet makes the mirror anew"
+        return
     kept = " once its finalizers are done" if not report.plan.object_removed_at_once else " at once"
     if stakes.node.reach.quiet:
         yield f"the object is gone{kept}; {_NO_TIME}"
+        return
+    if not report.plan.containers:
+        yield f"the object is gone{kept}; no container of it runs now: nothing has to stop"
         return
     yield f"the object is gone{kept}; processes get {report.plan.sigkill_latest} s more, if the kubelet answers"
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod import ContainerCgroup, NodeFacts, PodReport
 from kubectl_plugin.views.claim_words import claim_command
+from kubectl_plugin.views.ending import stop_lines
 from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
-from kubectl_plugin.views.platform_words import NOT_KNOWN, PROVIDER, pod_platform_section
+from kubectl_plugin.views.platform_words import PROVIDER, pod_platform_section
 from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.preemption import disabled_words
 from kubectl_plugin.views.qos import qos_section
-from kubectl_plugin.views.quiet import force_lines, quiet_node, stop_lines
+from kubectl_plugin.views.quiet import force_lines, quiet_node
 from kubectl_plugin.views.safety_words import owner_risk
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.verdict import verdict
-from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed, memory, quoted
+from kubectl_plugin.views.words import amount, clock, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
 from podrules.placement.outcome import Outcome
@@ -28,7 +29,7 @@ from podrules.platform import Platform
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
 from podrules.reachability import Reach
 from podrules.resources import CPU, MEMORY
-from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
+from podrules.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]
 
@@ -50,7 +51,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         qos_section(report, wide=wide),
         *running,
         _priority_section(report, wide=wide),
-        _stop_section(report, now),
+        Section("Stops", tuple(stop_lines(report, now))),
         _force_section(report, now),
         moving_section(report.moving, now),
         _owner_section(report),
@@ -172,58 +173,6 @@ def _priority_section(report: PodReport, *, wide: bool) -> Section:
     return Section("Priority", tuple(lines))
 
 
-def _stop_section(report: PodReport, now: datetime | None) -> Section:
-    plan = report.termination
-    match plan.grace.source:
-        case GraceSource.NOT_SCHEDULED:
-            return Section("Stops", ("at once: it is on no node yet (spec.nodeName is empty)",))
-        case GraceSource.FINISHED:
-            return Section(
-                "Stops", ("nothing of it runs any more (status.phase): a delete removes the object at once",)
-            )
-    if (quiet := quiet_node(report)) is not None:
-        return Section("Stops", tuple(stop_lines(report, quiet, now)))
-    if report.platform is Platform.VIRTUAL_KUBELET:
-        return Section("Stops", (NOT_KNOWN,))
-    status = report.status
-    due = instant(status.deletion_timestamp) if status else None
-    field = "spec.terminationGracePeriodSeconds"
-    if status is not None and due is not None:
-        grace = status.deletion_grace_period_seconds or 0
-        told = clock(due - timedelta(seconds=grace), now)
-        lead = f"told to at {told}, with {grace} s; a second delete does not hurry it"
-    elif plan.grace.seconds == 0:
-        when = "at once" if plan.object_removed_at_once else "once its finalizers are"
-        lead = f"the object is gone {when} ({field} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
-    else:
-        lead = f"grace {plan.grace.seconds} s after a delete ({field})"
-    rows = [Row((stop.name, _stop_words(stop))) for stop in plan.containers]
-    return Section("Stops", (lead, *rows, *_eviction_words(report)))
-
-
-def _eviction_words(report: PodReport) -> Iterator[str]:
-    hard = report.hard_eviction
-    if report.platform is not Platform.LINUX:
-        return
-    if hard is None:
-        yield "the kubelet never evicts it: it is critical"
-    else:
-        yield f"evicted at a hard threshold: SIGKILL after {hard.container_seconds} s"
-
-
-def _stop_words(stop: ContainerStop) -> str:
-    hook = ""
-    if stop.pre_stop is not None:
-        most = "" if stop.pre_stop_earliest == stop.pre_stop_latest else "up to "
-        field = f"{stop.field}.lifecycle.preStop.{stop.pre_stop}"
-        hook = f"preStop {stop.pre_stop} for {most}{stop.pre_stop_latest} s ({field}), then "
-    if stop.waits:
-        told = f"{hook}{stop.stop_signal} once the containers before it ended, at {stop.sigterm_latest} s at the latest"
-    else:
-        told = f"{hook}{stop.stop_signal}{'' if hook else ' at once'}"
-    return f"{told}; SIGKILL by {stop.sigkill_latest} s"
-
-
 def _force_section(report: PodReport, now: datetime | None) -> Section:
     label, owner = "Force delete", report.owner
     status = report.status
@@ -234,13 +183,14 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
     lines = [owner_risk(owner, report.name)]
     if (quiet := quiet_node(report)) is not None:
         return Section(label, (*lines, *force_lines(report, quiet, now)))
-    due = instant(status.deletion_timestamp)
-    if due is not None and report.platform is Platform.VIRTUAL_KUBELET:
+    if report.ending.deleted_at is not None and report.platform is Platform.VIRTUAL_KUBELET:
         lines.append(f"already being deleted: forcing frees the name; {PROVIDER}")
-    elif due is not None:
+    elif report.ending.deleted_at is not None and not report.ending.static:
+        due = report.ending.ends_by
+        known = due is not None and (now is None or due > now)
         lines.append(
             "already being deleted: forcing frees the name and stops nothing sooner; processes may live until "
-            f"{clock(due, now) if now is None or due > now else 'their node says otherwise'}"
+            f"{clock(due, now) if due is not None and known else 'their node says otherwise'}"
         )
     return Section(label, tuple(lines))
 

@@ -12,7 +12,7 @@ from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
 
-__all__ = ["force_lines", "quiet_node", "quiet_words", "running_sentences", "stop_lines", "stuck_sentences"]
+__all__ = ["force_lines", "quiet_node", "quiet_stop_lines", "quiet_words", "running_sentences", "stuck_sentences"]
 
 _STATES: Final = {
     Reach.SILENT: "is silent{since}",
@@ -64,7 +64,7 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     return f"{lead}: stuck, because {quiet_words(node, now)}.", stays
 
 
-def stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
+def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
     """When its processes end: by no time."""
     status = report.status
     due = instant(status.deletion_timestamp) if status is not None else None

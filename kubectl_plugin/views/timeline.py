@@ -13,7 +13,7 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import clock, is_plain_name
+from kubectl_plugin.views.words import clock, is_plain_name, quoted
 from podrules.timeline.events import (
     Event,
     Note,
@@ -73,7 +73,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
             same.append(Row((entry.way.value, f"as {like.way.value}{f'; {condition}' if condition else ''}")))
         else:
             shown.append(entry)
-            parts += _way_parts(entry, told.began if entry is told.ways[0] else None, now)
+            parts += _way_parts(entry, entry.began, now)
     ruled_out = [entry for entry in told.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
@@ -137,12 +137,12 @@ def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
         verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
     lead = _GONE_LEAD if _is_gone(first) else _LEADS[first.way]
-    if told.began is not None:
+    if first.began is not None:
         verb = "Last heartbeat" if first.way is Way.NODE_LOST else "Being deleted since"
-        lead = f"{verb} {clock(told.began, now)}"
+        lead = f"{verb} {clock(first.began, now)}"
     if any(event.rule is Rule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
-    words = (_decisive(first, what, told.began, now) for what in _DECISIVE[first.way])
+    words = (_decisive(first, what, first.began, now) for what in _DECISIVE[first.way])
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)
     if refusal:
@@ -191,6 +191,8 @@ def _decisive(told: WayTimeline, what: What, began: datetime | None, now: dateti
     name = _SHORT[what]
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
+    if event.rule is Rule.FINALIZERS:
+        return f"{name} once finalizer {quoted(event.subject)} is removed"
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
+from kubectl_plugin.views.ending import ending_sentences, told_words
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, is_overdue, preempted_words, room_words
 from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
-from kubectl_plugin.views.words import ago, clock, instant, listed, quoted
+from kubectl_plugin.views.words import ago, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
@@ -92,26 +93,17 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
 
 
 def _terminating(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    due = instant(status.deletion_timestamp)
-    grace = status.deletion_grace_period_seconds or 0
-    if due is None:
-        return ("Being deleted.",), Severity.NOTICE
-    started = clock(due - timedelta(seconds=grace), now)
-    lead = f"Being deleted since {started}, grace {grace} s"
+    lead = f"Being deleted since {told_words(report.ending, now)}, grace {status.deletion_grace_period_seconds or 0} s"
     why = (f"Why: {status.disruption}",) if status.disruption else ()
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)
-    if status.finalizers and not report.termination.processes:
-        holders = listed([quoted(name) for name in status.finalizers])
-        return (f"{lead}: its processes have ended, finalizer {holders} keeps the object.", *why), Severity.NOTICE
-    if (quiet := quiet_node(report)) is not None:
-        return stuck_sentences(report, quiet, lead, now), Severity.TROUBLE
-    if report.platform is Platform.VIRTUAL_KUBELET:
-        return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
-    if now is not None and now > due:
-        second = "The kubelet has not confirmed yet that its processes are gone."
-        return (f"{lead}: overdue since {clock(due, now)}.", second, *why), Severity.TROUBLE
-    return (f"{lead}: it ends by {clock(due, now)}.", *why), Severity.NOTICE
+    if report.ending.processes:
+        if (quiet := quiet_node(report)) is not None:
+            return stuck_sentences(report, quiet, lead, now), Severity.TROUBLE
+        if report.platform is Platform.VIRTUAL_KUBELET:
+            return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
+    sentences, overdue = ending_sentences(report, lead, now)
+    return (*sentences, *why), Severity.TROUBLE if overdue else Severity.NOTICE
 
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:

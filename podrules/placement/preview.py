@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from podrules.ending import pod_ending
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.changes import Situation
@@ -114,7 +115,8 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
 
 
 def _going(pod: Pod) -> GoingVictim:
-    return GoingVictim(reference(pod), pod.metadata.deletion_timestamp)
+    due = pod_ending(pod).ends_by
+    return GoingVictim(reference(pod), due.isoformat().replace("+00:00", "Z") if due is not None else None)
 
 
 def _rejected_without(situation: Situation, row: int, gone: Sequence[Pod]) -> tuple[str, ...]:

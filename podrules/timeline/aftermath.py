@@ -34,6 +34,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.attachment import FORCE_DETACH_AFTER
+from podrules.ending import JOB_TRACKING
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.pod_gc import ORPHANS_GONE_WITHIN
@@ -60,8 +61,6 @@ _REPORTED_SECONDS: Final = 10
 FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
 JOB_BACK_OFF_SECONDS: Final = 10
 """DefaultJobPodFailureBackOff."""
-_JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
-"""The Job controller removes it by itself once it has counted the pod."""
 _POLICY: Final = "Job spec.podReplacementPolicy"
 _NO_SURGE: Final = (None, 0, "0", "0%")
 
@@ -185,7 +184,7 @@ def _object_gone(
     pod: Pod, owner: Ownership, deleted: Span, ended: Span, grace: int, *, silent: bool, collected: int | None
 ) -> Event:
     swept = None if collected is None else deleted.later(0, collected)
-    others = [name for name in pod.metadata.finalizers if name != _JOB_TRACKING]
+    others = [name for name in pod.metadata.finalizers if name != JOB_TRACKING]
     if others:
         reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
         return Event.of(

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from podrules.disruption import Evictions
+from podrules.ending import Grace, grace_of
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.pod_gc import collected_within
@@ -28,22 +29,10 @@ from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
-from podrules.timeline.stopping import Grace, Stop, idle_notes, stop_of
+from podrules.timeline.stopping import Stop, idle_notes, stop_of
 from podrules.volumes import WriterGuard
 
-__all__ = ["delete", "drain", "grace_of", "preempt", "stopped_by_deletion"]
-
-_SPEC = "spec.terminationGracePeriodSeconds"
-_OBJECT = "metadata.deletionGracePeriodSeconds"
-
-
-def grace_of(pod: Pod) -> Grace:
-    """The kubelet's grace period of a deleted pod, or of one that is deleted now."""
-    spec = pod.spec.termination_grace_period_seconds or 0
-    asked = pod.metadata.deletion_grace_period_seconds
-    if pod.metadata.deletion_timestamp is None or asked is None:
-        return Grace(max(spec, 1), _SPEC, given=spec)
-    return Grace(max(asked, 1), _OBJECT, given=asked, first=spec if asked < spec else None)
+__all__ = ["delete", "drain", "preempt", "stopped_by_deletion"]
 
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
@@ -159,9 +148,9 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource) -> Iterator[E
     after = after_deletion(pod, owner, deleted=AT_ONCE, ended=AT_ONCE, grace_seconds=0)
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:
-        if event.what is What.OBJECT_GONE:
+        if event.what is What.OBJECT_GONE and event.rule is Rule.GRACE_ZERO:
             yield replace(event, field=source.value)
-        elif not replaced_before:
+        elif event.what is What.OBJECT_GONE or not replaced_before:
             yield event
 
 

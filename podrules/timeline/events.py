@@ -291,6 +291,8 @@ class WayTimeline(Struct, frozen=True, rename="camel", kw_only=True):
     events: tuple[Event, ...] = ()
     """In the order in which they come; what never comes is last."""
     notes: tuple[Note, ...] = ()
+    began: datetime | None = None
+    """When it began, if it is under way: the DELETE, or the node's last heartbeat."""
 
 
 class PodTimeline(Struct, frozen=True, rename="camel"):
@@ -298,7 +300,7 @@ class PodTimeline(Struct, frozen=True, rename="camel"):
 
     ways: tuple[WayTimeline, ...]
     began: datetime | None
-    """When the first way began that is under way: the DELETE, or the node's last heartbeat; None: none has."""
+    """When the first of these ways began; None: it is not under way."""
     silent: bool
     """Whether its node does not answer."""
     budgets_known: bool

@@ -28,6 +28,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.ending import Grace
 from podrules.model.duration import DurationError, parse_duration
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.pod import ContainerRef, Pod, Probe
@@ -42,7 +43,7 @@ from podrules.termination import (
 )
 from podrules.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
 from podrules.timeline.events import NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
-from podrules.timeline.stopping import Grace, idle_notes, stop_of, told
+from podrules.timeline.stopping import idle_notes, stop_of, told
 from podrules.volumes import WriterGuard
 
 __all__ = ["ShutdownGroup", "evict", "probe_failure", "shutdown", "shutdown_groups"]

@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from podrules.ending import grace_of
 from podrules.lost_node import NO_EXECUTE, NODE_MONITOR_GRACE, UNREACHABLE, eviction_after
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
@@ -23,7 +24,6 @@ from podrules.pod_gc import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, collected_with
 from podrules.reachability import Reach
 from podrules.termination import GraceSource
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
-from podrules.timeline.api_deletion import grace_of
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
 from podrules.tolerations import tolerates_taint
 from podrules.volumes import WriterGuard

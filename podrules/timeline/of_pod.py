@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.attachment import deleted_at
+from podrules.ending import deleted_at
 from podrules.lost_node import NODE_MONITOR_GRACE, taint_added
 from podrules.model.affinity import Toleration
 from podrules.model.kubelet import KubeletConfiguration
@@ -65,8 +65,10 @@ def pod_timeline(facts: TimelineFacts) -> PodTimeline:
     silent = facts.reach is not None and facts.reach.reach.quiet
     first = _first(facts, silent=silent)
     order = [first, *(way for way in Way if way is not first)]
-    ways = tuple(_in_order(_way(way, facts, silent=silent)) for way in order)
-    return PodTimeline(ways, _began(facts, first), silent, facts.budgets is not None)
+    ways = tuple(
+        replace(_in_order(_way(way, facts, silent=silent)), began=_began(facts, way, silent=silent)) for way in order
+    )
+    return PodTimeline(ways, ways[0].began, silent, facts.budgets is not None)
 
 
 def _in_order(told: WayTimeline) -> WayTimeline:
@@ -170,11 +172,12 @@ def _first(facts: TimelineFacts, *, silent: bool) -> Way:
     return Way.DRAIN if node.spec.unschedulable else Way.DELETE
 
 
-def _began(facts: TimelineFacts, first: Way) -> datetime | None:
-    """When what is under way began."""
-    if facts.reach is not None and facts.reach.reach is Reach.GONE and first is Way.NODE_LOST:
-        return None
-    return _last_heartbeat(facts) if first is Way.NODE_LOST else deleted_at(facts.pod)
+def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
+    """When a way began that is under way."""
+    if way is Way.NODE_LOST:
+        gone = facts.reach is not None and facts.reach.reach is Reach.GONE
+        return _last_heartbeat(facts) if silent and not gone and not facts.pod.finished else None
+    return deleted_at(facts.pod) if way is Way.DELETE else None
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:

@@ -18,23 +18,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from podrules.ending import Grace
 from podrules.model.pod import Pod
 from podrules.processes import idle_containers
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.timeline.events import Event, Note, Reminder, Rule, Span, What
 
-__all__ = ["Grace", "Stop", "idle_notes", "stop_of", "told"]
-
-
-class Grace(Struct, frozen=True):
-    """A pod worker's grace period and what decided it."""
-
-    seconds: int
-    field: str
-    given: int | None = None
-    """What the field holds, where that is another number."""
-    first: int | None = None
-    """The longer period with which the stop may have begun, where a second delete shortened the object's."""
+__all__ = ["Stop", "idle_notes", "stop_of", "told"]
 
 
 class Stop(Struct, frozen=True):
@@ -46,9 +36,8 @@ class Stop(Struct, frozen=True):
 
 def stop_of(pod: Pod, grace: Grace) -> Stop:
     """How the containers stop that run now."""
-    longest = max(grace.seconds, grace.first or 0)
     first = container_stops(pod, grace.seconds)
-    last = {step.name: step for step in container_stops(pod, longest)}
+    last = {step.name: step for step in container_stops(pod, grace.longest)}
     events = [event for step in first for event in told(step, last[step.name], grace)]
     ended = Span(
         max((step.sigterm_earliest for step in first), default=0),
@@ -77,7 +66,7 @@ def told(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[
     term = Span(step.sigterm_earliest, longest.sigterm_latest)
     yield Event.of(What.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
     kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)
-    rule = Rule.GRACE_PERIOD if kill.latest == max(grace.seconds, grace.first or 0) else Rule.MINIMUM_GRACE_PERIOD
+    rule = Rule.GRACE_PERIOD if kill.latest == grace.longest else Rule.MINIMUM_GRACE_PERIOD
     if grace.first is not None:
         rule = Rule.SHORTENED
     seconds = grace.seconds if grace.given is None else grace.given

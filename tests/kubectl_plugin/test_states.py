@@ -10,7 +10,9 @@ import pytest
 
 from tests.kubectl_plugin.running import run
 
-STATES = str(Path(__file__).resolve().parents[1] / "testdata/cases/cli/states.json")
+CASES = Path(__file__).resolve().parents[1] / "testdata/cases"
+STATES = str(CASES / "cli/states.json")
+SHORTENED = str(CASES / "seeds/s4.json")
 
 
 def _json(*arguments: str) -> Any:
@@ -33,6 +35,44 @@ def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str) -> None:
 def test_T1_absent_grace_period_is_the_default_of_the_api_server() -> None:
     plan = _json("explain", "pod/healthy")["termination"]
     assert plan["grace"] == {"seconds": 30, "source": "spec.terminationGracePeriodSeconds"}
+
+
+def _told(*arguments: str) -> str:
+    return " ".join(run(*arguments).out.split())
+
+
+def test_T5_explain_and_timeline_agree_on_a_shortened_grace() -> None:
+    explained = _told("explain", "pod/shortened", "--snapshot", SHORTENED)
+    assert "its processes may run until 2026-11-22 10:06:00 UTC." in explained
+    assert "SIGKILL by 60 s" in explained
+    assert "processes may live until 2026-11-22 10:06:00 UTC" in explained
+    drawn = _told("explain", "pod/shortened", "--snapshot", SHORTENED, "--timeline=delete")
+    assert "SIGKILL by 2026-11-22 10:06:00 UTC" in drawn
+
+
+def test_T5_static_pod_runs_on_after_a_delete() -> None:
+    told = _told("explain", "pod/etcd-cp-a1", "-n", "kube-system", "--demo")
+    assert "Stops a delete stops nothing: it is a static pod" in told
+    assert "removing its manifest on cp-a1 stops it" in told
+    assert "SIGKILL by" not in told
+
+
+def test_T1_object_that_a_finalizer_keeps_is_not_gone_at_once() -> None:
+    pod = ("explain", "pod/nightly-index-w5k9d", "-n", "batch", "--demo")
+    kept = 'finalizer "batch.example.com/keep-output" keeps the object until the controller of batch.example.com'
+    told = _told(*pod)
+    assert f"its processes have ended, {kept} removes it." in told
+    assert "removes the object at once" not in told
+    drawn = _told(*pod, "--timeline=delete")
+    assert 'object gone once finalizer "batch.example.com/keep-output" is removed' in drawn
+    assert "(metadata.finalizers)" in drawn
+
+
+def test_T5_one_way_begins_when_that_began() -> None:
+    drawn = _told("explain", "pod/db-1", "-n", "shop", "--demo", "--timeline=delete")
+    # The node's last heartbeat, 03:02:04, is where the way node-lost begins.
+    assert "Being deleted since 03:07:56 UTC" in drawn
+    assert "03:02:04" not in drawn
 
 
 @pytest.mark.parametrize(

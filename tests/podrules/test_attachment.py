@@ -13,12 +13,12 @@ from podrules.attachment import (
     MoveStep,
     VolumeFacts,
     WaitsFor,
-    deleted_at,
     is_multi_attach_allowed,
     is_pod_terminated,
     unique_volume_name,
     volume_position,
 )
+from podrules.ending import deleted_at
 from podrules.model.pod import Pod
 from podrules.model.storage import CSIVolumeSource, VolumeAttachment
 from podrules.reachability import NodeReach, Reach

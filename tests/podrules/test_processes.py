@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from podrules.ending import stop_plan
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.processes import has_process, idle_containers
-from podrules.termination import stop_plan
 from tests.objects import raw_container, raw_pod
 
 RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podrules.ending import StopPlan, stop_plan
 from podrules.model.pod import Container, Pod
 from podrules.termination import (
     ContainerKillReason,
@@ -14,7 +15,6 @@ from podrules.termination import (
     DeleteOutcome,
     EvictionStop,
     GraceSource,
-    StopPlan,
     TerminationGrace,
     before_delete,
     check_graceful_delete,
@@ -23,7 +23,6 @@ from podrules.termination import (
     eviction_stop,
     kill_timeout,
     set_termination_grace_period,
-    stop_plan,
     termination_order,
 )
 from tests.builders import make_container, make_pod, make_sidecar

@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podrules.ending import stop_plan
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.pod import Container, Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import owner_guarantee
-from podrules.termination import effective_grace_period, stop_plan
+from podrules.termination import effective_grace_period
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.events import Event, PodTimeline, Way, What
 from podrules.timeline.of_pod import TimelineFacts, pod_timeline

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podrules.ending import stop_plan
 from podrules.model.pod import Container, Pod
 from podrules.termination import (
     DeleteOptions,
@@ -14,7 +15,6 @@ from podrules.termination import (
     effective_grace_period,
     eviction_stop,
     kill_timeout,
-    stop_plan,
     termination_order,
 )
 from tests.builders import make_container, make_pod, make_sidecar

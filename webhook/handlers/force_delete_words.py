@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from podrules.ending import pod_ending
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee
@@ -47,14 +48,15 @@ def first_line(pod: Pod, stakes: Stakes) -> str:
 
 
 def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
-    if pod.metadata.deletion_timestamp is None:
+    ending = pod_ending(pod)
+    if ending.deleted_at is None or ending.static:
         return f"{place}: {risk}"
     if stakes.node.reach.quiet:
         return f"{place}, is already stopping, and ends by no known time: forcing stops nothing sooner; {risk}"
     if stakes.node.reach is Reach.UNKNOWN or stakes.node.provider:
         return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
-    until = _instant(datetime.fromisoformat(pod.metadata.deletion_timestamp), stakes.now)
-    return f"{place} is already stopping and may run until {until}: forcing stops nothing sooner; {risk}"
+    until = f" and may run until {_instant(ending.ends_by, stakes.now)}" if ending.ends_by is not None else ""
+    return f"{place} is already stopping{until}: forcing stops nothing sooner; {risk}"
 
 
 def capital(text: str) -> str:

@@ -88,7 +88,8 @@ def test_P4_help_across_nodes_is_told() -> None:
 def test_P5_a_nomination_names_who_is_not_gone_and_who_may_come_first() -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     going: Any = on_node("x", "a", 1)
-    going["metadata"]["deletionTimestamp"] = "2026-01-01T10:00:30Z"
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T10:00:30Z", "deletionGracePeriodSeconds": 30}
+    going["spec"]["terminationGracePeriodSeconds"] = 30
     going["status"] = {"conditions": [condition]}
     own: Any = make_pod(cpu="3", **HIGH)
     own["status"] = {"nominatedNodeName": "a"}

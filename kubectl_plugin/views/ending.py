@@ -1,0 +1,167 @@
+"""How a pod ends, in words: when it was told to, by when its processes are gone, and what keeps its object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.page import Row
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.platform_words import NOT_KNOWN
+from kubectl_plugin.views.quiet import quiet_node, quiet_stop_lines
+from kubectl_plugin.views.words import clock, listed, quoted
+from podrules.ending import JOB_TRACKING, Ending
+from podrules.platform import Platform
+from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
+
+__all__ = ["STATIC_STOP", "ending_sentences", "holder_words", "stop_lines", "told_words"]
+
+STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API anew"
+_SPEC: Final = "spec.terminationGracePeriodSeconds"
+_MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
+_REMOVERS: Final = {
+    JOB_TRACKING: "the Job controller",
+    "foregroundDeletion": "the garbage collector",
+    "orphan": "the garbage collector",
+}
+
+
+def holder_words(finalizers: Sequence[str]) -> str:
+    """``finalizer "example.com/copy" keeps the object until the controller of example.com removes it``."""
+    names = listed([quoted(name) for name in finalizers])
+    removers = listed(list(dict.fromkeys(map(_remover, finalizers))))
+    if len(finalizers) == 1:
+        return f"finalizer {names} keeps the object until {removers} removes it"
+    return f"finalizers {names} keep the object until {removers} remove them"
+
+
+def _remover(finalizer: str) -> str:
+    domain, _, name = finalizer.rpartition("/")
+    return _REMOVERS.get(finalizer) or (f"the controller of {domain}" if domain and name else "whoever set it")
+
+
+def told_words(ending: Ending, now: datetime | None) -> str:
+    """``03:02:04 UTC``, or before where a second delete moved it."""
+    if ending.deleted_at is None:
+        return "a time that is not known"
+    return f"{clock(ending.deleted_at, now)}{' or before' if ending.told_before else ''}"
+
+
+def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tuple[tuple[str, ...], bool]:
+    """The verdict on a pod that is being deleted, whose node answers; and whether it is overdue.
+
+    Args:
+        report: The pod's.
+        lead: Since when it is being deleted, and with what grace.
+        now: The present.
+    """
+    ending = report.ending
+    held = holder_words(ending.finalizers) if ending.finalizers else ""
+    if ending.static:
+        return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",), False
+    if not ending.processes:
+        on_node = report.status is not None and report.status.node is not None
+        ended = "its processes have ended" if on_node else "nothing of it runs"
+        if held:
+            return (f"{lead}: {ended}, {held}.",), False
+        return (f"{lead}: {ended}. Its kubelet removes the object once it has cleaned up.",), False
+    if ending.ends_by is None:
+        return (f"{lead}.",), False
+    by, then = clock(ending.ends_by, now), (f"Then {holder_words(ending.holders)}.",) if ending.holders else ()
+    if now is not None and now > ending.ends_by:
+        return (f"{lead}: overdue since {by}.", "The kubelet has not confirmed yet that its processes are gone."), True
+    if ending.grace.first is not None:
+        second = "That may be a second delete's period, which does not shorten the stop in flight."
+        return (f"{lead}: its processes may run until {by}.", second, *then), False
+    return (f"{lead}: it ends by {by}.", *then), False
+
+
+def stop_lines(report: PodReport, now: datetime | None) -> Iterator[str | Row]:
+    """When and how its processes end."""
+    plan, ending = report.termination, report.ending
+    if plan.grace.source is GraceSource.NOT_SCHEDULED:
+        yield "at once: it is on no node yet (spec.nodeName is empty)"
+        yield from _held(ending)
+        return
+    if not plan.processes:
+        yield from _nothing_runs(report)
+        return
+    if (quiet := quiet_node(report)) is not None:
+        yield from quiet_stop_lines(report, quiet, now)
+        return
+    if report.platform is Platform.VIRTUAL_KUBELET:
+        yield NOT_KNOWN
+        return
+    if ending.static:
+        node = report.status.node.name if report.status is not None and report.status.node is not None else "its node"
+        yield f"{STATIC_STOP} ({_MIRROR})"
+        yield f"removing its manifest on {node} stops it, with {ending.grace.seconds} s ({_SPEC})"
+        yield from _eviction_words(report)
+        return
+    yield _told(report, now)
+    if ending.deleted_at is not None and ending.grace.first is not None:
+        yield (
+            f"its stop may have begun with {ending.grace.first} s ({_SPEC}): a second delete shortens the period of "
+            "the object alone"
+        )
+    for stop in plan.containers:
+        yield Row((stop.name, _stop_words(stop)))
+    idle = [name for entry in report.pressure for name in entry.idle][:1]
+    if not plan.containers and idle:
+        yield "no container of it runs now: nothing has to stop"
+    yield from _held(ending)
+    yield from _eviction_words(report)
+
+
+def _held(ending: Ending) -> Iterator[str]:
+    if ending.holders:
+        yield f"then {holder_words(ending.holders)} (metadata.finalizers)"
+
+
+def _nothing_runs(report: PodReport) -> Iterator[str]:
+    """Of a pod that has finished, or has stopped."""
+    finished = report.termination.grace.source is GraceSource.FINISHED
+    fact = f"nothing of it runs any more ({'status.phase' if finished else 'status.containerStatuses'})"
+    going = report.ending.deleted_at is not None
+    if report.ending.finalizers:
+        after = "" if going else "after a delete "
+        yield f"{fact}; {after}{holder_words(report.ending.finalizers)} (metadata.finalizers)"
+    elif going:
+        yield f"{fact}; its kubelet removes the object once it has cleaned up"
+    else:
+        yield f"{fact}: a delete removes the object at once"
+
+
+def _told(report: PodReport, now: datetime | None) -> str:
+    plan, ending = report.termination, report.ending
+    if ending.deleted_at is not None:
+        given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
+        return f"told to at {told_words(ending, now)}, with {given} s; a second delete does not hurry it"
+    if plan.grace.seconds == 0:
+        when = "at once" if plan.object_removed_at_once else "once its finalizers are"
+        return f"the object is gone {when} ({_SPEC} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
+    return f"grace {plan.grace.seconds} s after a delete ({_SPEC})"
+
+
+def _eviction_words(report: PodReport) -> Iterator[str]:
+    hard = report.hard_eviction
+    if report.platform is not Platform.LINUX:
+        return
+    if hard is None:
+        yield "the kubelet never evicts it: it is critical"
+    else:
+        yield f"evicted at a hard threshold: SIGKILL after {hard.container_seconds} s"
+
+
+def _stop_words(stop: ContainerStop) -> str:
+    hook = ""
+    if stop.pre_stop is not None:
+        most = "" if stop.pre_stop_earliest == stop.pre_stop_latest else "up to "
+        field = f"{stop.field}.lifecycle.preStop.{stop.pre_stop}"
+        hook = f"preStop {stop.pre_stop} for {most}{stop.pre_stop_latest} s ({field}), then "
+    if stop.waits:
+        told = f"{hook}{stop.stop_signal} once the containers before it ended, at {stop.sigterm_latest} s at the latest"
+    else:
+        told = f"{hook}{stop.stop_signal}{'' if hook else ' at once'}"
+    return f"{told}; SIGKILL by {stop.sigkill_latest} s"

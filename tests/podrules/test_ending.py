@@ -1,0 +1,103 @@
+"""How a pod ends once it is deleted: one rule for every answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from podrules.ending import deleted_at, pod_ending, stop_plan
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from tests.objects import raw_container, raw_pod
+
+RUNNING = {"name": "app", "state": {"running": {}}}
+ENDED = {"name": "app", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 11, 22, 10, 5 + second // 60, second % 60, tzinfo=UTC)
+
+
+def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
+    """A pod that was told to end at 10:05:00, with so many seconds of grace."""
+    metadata = {
+        "deletionTimestamp": at(seconds).isoformat(),
+        "deletionGracePeriodSeconds": seconds,
+        **more.pop("metadata", {}),
+    }
+    status = {"phase": "Running", "containerStatuses": [more.pop("told", RUNNING)], **more.pop("status", {})}
+    given = {"nodeName": "node-1", "metadata": metadata, "status": status, **more}
+    return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
+
+
+def test_T5_pod_ends_by_its_grace_from_when_it_was_told() -> None:
+    ending = pod_ending(going())
+    assert (ending.deleted_at, ending.ends_by, ending.processes) == (at(0), at(30), True)
+    assert not ending.told_before
+
+
+def test_T5_stop_in_flight_lasts_the_period_with_which_it_began() -> None:
+    # BeforeDelete has moved the deletionTimestamp back by what the second delete took.
+    ending = pod_ending(going(10, 60))
+    assert (ending.deleted_at, ending.ends_by, ending.grace.first) == (at(0), at(60), 60)
+    # A longer one than the pod's own can only be the first delete's.
+    longer = pod_ending(going(300, 60))
+    assert (longer.ends_by, longer.grace.first) == (at(300), None)
+    assert stop_plan(going(300, 60)).sigkill_latest == 300
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_T5_period_that_was_over_hides_when_the_first_delete_came(seconds: int) -> None:
+    ending = pod_ending(going(seconds, 60))
+    assert (ending.deleted_at, ending.told_before) == (at(0), True)
+
+
+def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:
+    hook = raw_container(lifecycle={"preStop": {"exec": {"command": ["drain"]}}})
+    assert pod_ending(going(containers=[hook])).ends_by == at(32)
+
+
+@pytest.mark.parametrize(
+    ("pod", "quiet", "processes"),
+    [
+        pytest.param(going(told=ENDED), False, False, id="its containers have ended"),
+        pytest.param(going(told=ENDED), True, True, id="they had, when its node was heard of last"),
+        pytest.param(going(), True, True, id="its node does not answer"),
+        pytest.param(going(status={"phase": "Succeeded"}), False, False, id="it has finished"),
+        pytest.param(going(nodeName=""), False, False, id="it is on no node"),
+    ],
+)
+def test_T5_nothing_ends_by_a_time_where_nothing_runs_or_nobody_stops_it(
+    pod: Pod, quiet: bool, processes: bool
+) -> None:
+    ending = pod_ending(pod, quiet=quiet)
+    assert (ending.processes, ending.ends_by) == (processes, None)
+
+
+def test_T5_delete_of_a_mirror_stops_no_static_pod() -> None:
+    mirror = {"annotations": {"kubernetes.io/config.mirror": "abc"}}
+    ending = pod_ending(going(metadata=mirror))
+    assert (ending.static, ending.processes, ending.ends_by) == (True, True, None)
+    plan = stop_plan(going(metadata=mirror))
+    assert (plan.static, plan.processes, plan.containers, plan.sigkill_latest) == (True, True, (), 0)
+
+
+@pytest.mark.parametrize(
+    ("pod", "option", "at_once"),
+    [
+        pytest.param(going(status={"phase": "Succeeded"}), None, False, id="another delete waits for the first"),
+        pytest.param(going(status={"phase": "Succeeded"}), 0, True, id="without grace it does not"),
+        pytest.param(going(0), None, True, id="an interrupted removal is finished"),
+        pytest.param(going(0, metadata={"finalizers": ["example.com/copy"]}), 0, False, id="a finalizer keeps it"),
+    ],
+)
+def test_T1_second_delete_removes_the_object_only_without_grace(pod: Pod, option: int | None, at_once: bool) -> None:
+    assert stop_plan(pod, option).object_removed_at_once is at_once
+
+
+def test_T1_pod_that_nobody_deleted_was_told_nothing() -> None:
+    pod = from_object(raw_pod(nodeName="node-1", terminationGracePeriodSeconds=5), Pod)
+    ending = pod_ending(pod)
+    assert (deleted_at(pod), ending.deleted_at, ending.ends_by, ending.processes) == (None, None, None, True)
