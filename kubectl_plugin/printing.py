@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_plugin.options import Output, Streams
+from kubectl_plugin.views.words import now_words
 from podrules.cluster.errors import UsageError
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.command import Target
     from kubectl_plugin.render.page import Page
+    from podrules.cluster.source import Source
 
 __all__ = ["Printer"]
 
@@ -21,7 +24,9 @@ __all__ = ["Printer"]
 class Printer:
     """Turns reports and pages into text on standard output."""
 
-    def __init__(self, output: Output, streams: Streams, *, colour: bool, target: Target) -> None:
+    def __init__(
+        self, output: Output, streams: Streams, *, colour: bool, target: Target, source: Source | None
+    ) -> None:
         """Print nothing yet.
 
         Args:
@@ -29,7 +34,9 @@ class Printer:
             streams: Where to.
             colour: Whether in colour.
             target: Where the answers come from, for the commands in them.
+            source: The same as objects; the first page says by which time they are told, where nobody told that.
         """
+        self._now = now_words(source) if source is not None else ""
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._reports: list[Struct] = []
         self._names: list[str] = []
@@ -56,6 +63,9 @@ class Printer:
             return
         gap = "\n" if self._page_before else ""
         self._page_before = True
+        if self._now:
+            page = replace(page, verdict=(*page.verdict, self._now))
+            self._now = ""
         self._streams.out.write(gap + self._in_words(page))
 
     def say(self, text: str) -> None:

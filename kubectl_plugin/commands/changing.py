@@ -89,7 +89,9 @@ class Teller:
 class Change(ABC):
     """One change of one object: run to its end, or told where it stands."""
 
-    def __init__(self, named: str, output: Output, streams: Streams, *, colour: bool, target: Target) -> None:
+    def __init__(
+        self, named: str, output: Output, streams: Streams, *, colour: bool, target: Target, source: Source
+    ) -> None:
         """Nothing is done yet.
 
         Args:
@@ -98,10 +100,11 @@ class Change(ABC):
             streams: Where to.
             colour: Whether in colour.
             target: Where the object is, for the commands that are suggested.
+            source: The same, as what is read.
         """
         self.outcome = Outcome.FAILED
         self.named, self._streams, self._target = named, streams, target
-        self._printer = Printer(output, streams, colour=colour, target=target)
+        self._printer = Printer(output, streams, colour=colour, target=target, source=source)
         self.tell = Teller(self._printer)
 
     def run(self) -> int:

@@ -51,7 +51,12 @@ class _Deletion(Change):
     def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
         """Look at what is at stake."""
         super().__init__(
-            f"pod/{pod.metadata.name}", options.output, streams, colour=options.colour, target=options.cluster.target()
+            f"pod/{pod.metadata.name}",
+            options.output,
+            streams,
+            colour=options.colour,
+            target=options.cluster.target(),
+            source=source,
         )
         self._pod, self._options, self._source = pod, options, source
         # Read now: a report is made also when the connection has gone with an interruption.

@@ -61,7 +61,11 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
 def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[ClusterError]:
     """Explain everything that was asked for; yields what went wrong with single targets, and goes on."""
     printer = Printer(
-        options.output, streams, colour=options.colour, target=options.cluster.target(options.scheduler_config)
+        options.output,
+        streams,
+        colour=options.colour,
+        target=options.cluster.target(options.scheduler_config),
+        source=source,
     )
     for answer in _answers(options, source, streams):
         if isinstance(answer, ClusterError):

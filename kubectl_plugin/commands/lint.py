@@ -220,6 +220,6 @@ def _print(report: LintReport, severity: Level, options: LintOptions, streams: S
 
             streams.out.write(render_github(report))
         case _:
-            printer = Printer(options.output, streams, colour=options.colour, target=Target())
+            printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
             printer.add(report, pages=lambda: (lint_page(report, severity),))
             printer.finish()

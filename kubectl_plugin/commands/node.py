@@ -37,7 +37,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
 
         return watch(options, source, streams, run, [Watched(NODES, None, _name(word)) for word in options.nodes])
     code = 0
-    printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target())
+    printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     for answer in _reports([_name(word) for word in options.nodes], source):
         if isinstance(answer, ClusterError):
             told = tell(answer, streams.err, options.cluster.target())

@@ -52,6 +52,7 @@ class NodeChange(Change):
             streams,
             colour=options.colour,
             target=options.cluster.target(),
+            source=source,
         )
         self._options, self._source = options, source
         # Read now: a report is made also when the connection has gone with an interruption.

@@ -13,7 +13,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind, find_kind
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.remembered import RememberedSource
-from podrules.cluster.safety_facts import partition_facts, renewals
+from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -87,7 +87,7 @@ def overview(scope: Scope, source: Source) -> Overview:
     for pod in pods:
         by_node.setdefault(pod.spec.node_name, []).append(pod)
     usages, unread = read_usages(gatherer, shown, by_node)
-    at = source.now or _newest(gatherer, nodes)
+    at = source.now
     namespace = None if scope.everything or scope.nodes else source.namespace
     classes, budgets = gatherer.classes(), gatherer.list(PDBS, namespace)
     facts = ClusterFacts(
@@ -95,6 +95,7 @@ def overview(scope: Scope, source: Source) -> Overview:
         scope=_scope_words(scope, source.namespace),
         git_version=source.git_version,
         at=at,
+        at_is_newest=source.is_plain_list,
         nodes=nodes,
         pods=pods,
         listed_nodes=listed_nodes,
@@ -151,13 +152,6 @@ def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, s
             if owner is not None:
                 found[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
     return found
-
-
-def _newest(gatherer: Gatherer, nodes: Iterable[Node]) -> datetime | None:
-    """The newest heartbeat: objects that do not tell when they were read cannot be older."""
-    heartbeats = (node.ready.last_heartbeat_time for node in nodes if node.ready is not None)
-    told = [datetime.fromisoformat(beat) for beat in heartbeats if beat]
-    return max((*told, *renewals(gatherer).values()), default=None)
 
 
 def _partitions(

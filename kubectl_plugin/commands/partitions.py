@@ -33,7 +33,7 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
 
         return watch(options, source, streams, run, [Watched(NODES, None, model=NodeHealth)])
     report = _report(source)
-    printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target())
+    printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     printer.add(report, [f"node/{node.reach.name}" for node in report.nodes], partial(_pages, report, options.output))
     printer.finish()
     return 0

@@ -102,7 +102,11 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     """
     report = _Planner(options, source).report(_read_files(options, source, streams))
     printer = Printer(
-        options.output, streams, colour=options.colour, target=options.cluster.target(options.scheduler_config)
+        options.output,
+        streams,
+        colour=options.colour,
+        target=options.cluster.target(options.scheduler_config),
+        source=source,
     )
     names = [*(spec.name for spec in report.specs), *(entry.name for entry in report.refused)]
     printer.add(report, names, partial(_pages, report, wide=options.output.wide))

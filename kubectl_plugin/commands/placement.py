@@ -205,7 +205,7 @@ class Placer:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
             return Placed(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
         pod, snapshot = before(cluster.snapshot)
-        captured = self._source.now is None
+        captured = self._source.is_plain_list
         if captured and not cluster.snapshot.nodes:
             return Placed(self._unknown(pod, f"{self._source.description} has no nodes"))
         if captured and _names_claims(pod) and not snapshot.persistent_volume_claims:

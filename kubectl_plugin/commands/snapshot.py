@@ -63,7 +63,7 @@ def _write_to_stdout(parts: Sequence[bytes], streams: Streams) -> None:
 def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, Sequence[bytes]]:
     """What is in it, and the file's content."""
     now = source.now
-    if now is None:
+    if now is None or source.is_plain_list:
         raise UsageError(
             f"{source.description} does not tell when it was captured, nor what is missing in it; "
             "capture the cluster, or a file that `kubectl qos snapshot` wrote"

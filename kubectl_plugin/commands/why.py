@@ -24,7 +24,7 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
     """Explain what was asked, or list what can be."""
     del source
     asked = streams.stdin.read(MAX_TEXT).strip() if options.words == ("-",) else " ".join(options.words)
-    printer = Printer(options.output, streams, colour=options.colour, target=Target())
+    printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
     if not asked:
         from kubectl_plugin.views.term import glossary_page
 

@@ -100,6 +100,8 @@ def _close() -> Markup:
 
 def _header(report: ClusterReport) -> Markup:
     when = clock(report.at, None) if report.at is not None else "at an unknown time"
+    if report.at is not None and report.at_is_newest:
+        when = f"now is taken to be {when}, the newest time in it"
     server = f", Kubernetes {report.server_version}" if report.server_version else ""
     return element(
         "header",

@@ -189,6 +189,8 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel"):
     server_version: str | None
     at: datetime | None
     """When it was so; None: the source does not tell."""
+    at_is_newest: bool
+    """Whether the source did not tell it: it is the newest time in it."""
     nodes: tuple[NodeEntry, ...]
     pods: tuple[PodEntry, ...]
     whole: Promised | None
@@ -212,6 +214,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     scope: str = ""
     git_version: str | None
     at: datetime | None
+    at_is_newest: bool = False
+    """See `ClusterReport.at_is_newest`."""
     nodes: Sequence[Node]
     """All of the cluster; none where they could not be read."""
     pods: Sequence[Pod]
@@ -260,6 +264,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         scope=facts.scope,
         server_version=facts.git_version,
         at=facts.at,
+        at_is_newest=facts.at_is_newest,
         nodes=nodes,
         pods=entries.pods(),
         whole=Promised.together([node.memory for node in nodes]) if nodes else None,

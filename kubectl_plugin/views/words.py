@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from podrules.model.quantity import Quantity
+
+if TYPE_CHECKING:
+    from podrules.cluster.source import Source
 
 __all__ = [
     "ago",
@@ -20,6 +24,7 @@ __all__ = [
     "is_plain_name",
     "listed",
     "memory",
+    "now_words",
     "ordinal",
     "quoted",
     "resource_amount",
@@ -112,6 +117,14 @@ def clock(when: datetime, now: datetime | None) -> str:
     utc = when.astimezone(UTC)
     today = now is not None and utc.date() == now.astimezone(UTC).date()
     return utc.strftime("%H:%M:%S UTC" if today else "%Y-%m-%d %H:%M:%S UTC")
+
+
+def now_words(source: Source) -> str:
+    """By which time objects are told that do not say when they were so; empty: they do, or have none."""
+    if source.now is None or not source.is_plain_list:
+        return ""
+    where = source.description.removeprefix("snapshot ")
+    return f"Now is taken to be {clock(source.now, None)}, the newest time in {where}."
 
 
 def duration(span: timedelta) -> str:

@@ -61,6 +61,7 @@ class LiveSource:
 
     description = "the cluster"
     side_by_side = True
+    is_plain_list = False
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from podrules.cluster.errors import BadObject, KubeletUnavailable, NotFound
 from podrules.cluster.field_selector import FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.newest import newest_time
 from podrules.defaults import default_grace_period
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
@@ -39,11 +40,22 @@ class MemorySource:
         namespace: str = "default",
         kubelets: Mapping[str, Mapping[str, Raw]] = MappingProxyType({}),
     ) -> None:
-        """Take plain API objects, what is none is passed over; and answers of kubelets by node and path."""
+        """Take plain API objects, what is none is passed over.
+
+        Args:
+            objects: The API objects.
+            description: What messages call them.
+            now: When they were so; None: nobody told.
+            git_version: The API server's version, when it is known.
+            namespace: That of a request that names none.
+            kubelets: Their answers by node and path.
+        """
+        objects = list(objects)
         self.description = description
         self.namespace = namespace
         self.git_version = git_version
-        self.now = now
+        self.is_plain_list = now is None
+        self.now = newest_time(objects) if now is None else now
         self._kubelets = kubelets
         self._objects: dict[tuple[str, str], list[Raw]] = {}
         self._indexed: dict[Kind[Any], dict[tuple[str, str], Raw]] = {}
@@ -113,6 +125,7 @@ class NothingSource:
     side_by_side = False
     git_version = None
     now = None
+    is_plain_list = False
 
     def __init__(self, namespace: str) -> None:
         """Take the namespace of manifests that name none."""

@@ -45,6 +45,7 @@ class RememberedSource:
         self.namespace = source.namespace
         self.git_version = source.git_version
         self.now = source.now
+        self.is_plain_list = source.is_plain_list
         self.side_by_side = source.side_by_side
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:

@@ -56,6 +56,15 @@ class Source(Protocol):
         ...
 
     @property
+    def is_plain_list(self) -> bool:
+        """Whether it is a List that tells nothing of itself.
+
+        Not when it was made: ``now`` is the newest time in it. And not what was asked for: a kind without objects may
+        be one that nobody looked for.
+        """
+        ...
+
+    @property
     def side_by_side(self) -> bool:
         """Whether several threads may read at a time, and gain by it."""
         ...

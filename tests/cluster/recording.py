@@ -30,6 +30,7 @@ class RecordingSource:
     namespace = "default"
     side_by_side = False
     now = None
+    is_plain_list = True
 
     def __init__(
         self,

@@ -86,7 +86,7 @@ def test_T1_a_virtual_kubelet_promises_no_time(snapshot: str, name: str) -> None
     said = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
     assert "virtual kubelet: what its provider does is not known" in said
     assert "Stops not known: a virtual kubelet's provider decides" in said
-    assert not TIMES.search(said.replace("Being deleted since 2026-01-01 00:00:00 UTC, grace 30 s", ""))
+    assert not TIMES.search(said.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
 
 
 def test_T1_nor_does_its_timeline(snapshot: str) -> None:

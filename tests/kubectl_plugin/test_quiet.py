@@ -127,8 +127,8 @@ def test_T5_a_gone_node_leads_in_explain() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"unready": SINCE}, "The pod is not Ready since 2026-11-22 09:50:50 UTC."),
-        ({"renewed": NOW}, "there is no Node object (last heartbeat 2026-11-22 10:05:00 UTC)"),
+        ({"unready": SINCE}, "The pod is not Ready since 09:50:50 UTC."),
+        ({"renewed": NOW}, "there is no Node object (last heartbeat 10:05:00 UTC)"),
     ],
 )
 def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
     file = _list(tmp_path, WELL, SILENT, _pod(deleted=False))
     for words in (("explain", "node/lost"), ("node", "lost")):
         told = _told(*words, "--snapshot", file)
-        assert "lost is silent since 2026-11-22 09:50:50 UTC: its pods may or may not run" in told
+        assert "lost is silent since 09:50:50 UTC: its pods may or may not run" in told
         assert "nothing of them ends by any time" in told
 
 

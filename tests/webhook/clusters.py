@@ -30,6 +30,7 @@ class SilentSource:
     namespace = "default"
     git_version = None
     now = None
+    is_plain_list = False
     side_by_side = False
 
     def get(self, *_: Any) -> NoReturn:

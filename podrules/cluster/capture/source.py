@@ -25,6 +25,7 @@ class SnapshotSource:
     """The objects of a file. A kind is decoded when it is first asked for."""
 
     side_by_side: Final = False
+    is_plain_list: Final = False
 
     def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:
         """Decode nothing yet.
