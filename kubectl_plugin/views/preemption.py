@@ -25,7 +25,6 @@ __all__ = [
     "awaited_words",
     "defeated_words",
     "disabled_words",
-    "is_overdue",
     "nominated_words",
     "preempted_words",
     "preemption_words",
@@ -148,20 +147,21 @@ def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, 
     many = len(nominated.going)
     whom = last.pod.name if many == 1 else f"{many} pods"
     if nominated.silent:
-        return f"waits for {whom} to end on {nominated.node}.", f"{_nothing_ends(nominated, now)}."
+        ends = "ends" if many == 1 else "end"
+        return f"no node fits before {whom} {ends} on {nominated.node}.", f"{_nothing_ends(nominated, now)}."
     if nominated.rejected:
         why = ", ".join(nominated.rejected)
         return (f"no node fits, nor does {nominated.node} once the pods that leave it are gone: {why}.",)
     by = ""
     if due is not None:
-        late = "overdue since" if is_overdue(nominated, now) else "by"
+        late = "overdue since" if _is_overdue(nominated, now) else "by"
         by = f", {late} {clock(due, now)}" if many == 1 else f", the last, {last.pod.name}, {late} {clock(due, now)}"
     preempted = _pods([victim.pod for victim in nominated.going if victim in nominated.victims])
     room = f"The scheduler preempted {preempted} to make room on {nominated.node}, which it tries first"
     return f"waits for {whom} to end{by}.", f"{room}: no promise."
 
 
-def is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
+def _is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
     """Whether all that have to go should be gone by now."""
     due = instant(nominated.going[-1].gone_by)
     return now is not None and due is not None and now > due

@@ -10,7 +10,7 @@ from kubectl_plugin.views.ending import ending_sentences, told_words
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
-from kubectl_plugin.views.preemption import awaited_words, is_overdue, preempted_words, room_words
+from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.words import ago, listed, quoted
 from podrules.attachment import MoveStep
@@ -78,8 +78,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
             return (f"{waiting}: no node fits.", *why_no_node(placement), *room), Severity.TROUBLE
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
-            urgency = Severity.TROUBLE if is_overdue(nominated, now) else Severity.NOTICE
-            return (f"{waiting}: {first}", *more), urgency
+            return (f"{waiting}: {first}", *more), Severity.NOTICE
         return (f"{waiting}: {first}", *more, *why_no_node(placement), *room), Severity.TROUBLE
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()

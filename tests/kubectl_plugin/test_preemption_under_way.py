@@ -67,7 +67,7 @@ def test_P5_the_wait_leads() -> None:
 
 def test_P5_on_a_silent_node_nothing_ends(tmp_path: Path) -> None:
     said = ask(tmp_path, [node("Unknown"), victim(), waiting("web", nominated="n1")], "explain", "pod/web")
-    assert "Pending: waits for low to end on n1. n1 is silent: nothing ends there by any time." in said
+    assert "Pending: no node fits before low ends on n1. n1 is silent: nothing ends there by any time." in said
     assert "10:00:30" not in said.partition("Placement")[0]
 
 
@@ -90,6 +90,11 @@ def test_P5_a_node_that_does_not_fit_even_then_is_said_to(tmp_path: Path) -> Non
 def test_P5_the_report_counts_pods_without_a_place(tmp_path: Path, pod: Mapping[str, Any], counted: bool) -> None:
     page = ask(tmp_path, [node(), victim(), pod], "report", "--all", "-o", "-")
     assert (re.search(r"1 pod: no place\.", page) is not None) is counted
+
+
+def test_P5_a_wait_that_does_not_end_is_no_place(tmp_path: Path) -> None:
+    objects = [node("Unknown"), victim(), waiting("web", nominated="n1")]
+    assert "1 pod: no place." in ask(tmp_path, objects, "report", "--all", "-o", "-")
 
 
 def test_P5_the_report_of_the_demo_cluster_agrees_with_its_explanations() -> None:

@@ -200,14 +200,14 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
         pytest.param(
             NominatedNode("a", (EARLY,), (), reach=SILENT),
             NOW,
-            ("waits for early to end on a.", "a is silent since 10:00:00 UTC: nothing ends there by any time."),
+            ("no node fits before early ends on a.", "a is silent since 10:00:00 UTC: nothing ends there by any time."),
             id="silent",
         ),
         pytest.param(
             NominatedNode("a", (EARLY,), (), reach=NodeReach("a", Reach.OUT_OF_SERVICE, "spec.taints[0]")),
             NOW,
             (
-                "waits for early to end on a.",
+                "no node fits before early ends on a.",
                 f"a is declared out of service: {COLLECTED}.",
             ),
             id="out of service",

@@ -232,7 +232,8 @@ def waits_for_one_thing(told: PodTold, truth: Truth) -> Iterator[str]:
         yield f"of a group: {first}"
     if truth.spec["schedulerName"] != "default-scheduler" and re.search(r"no node fits|nodes? fits? now", first):
         yield f"of another scheduler: {first}"
-    if truth.status.get("nominatedNodeName") and "no node fits" in first and "once the pods that leave" not in first:
+    stuck = re.search(r"once the pods that leave|no node fits before", first)
+    if truth.status.get("nominatedNodeName") and "no node fits" in first and not stuck:
         yield f"nominated: {first}"
     if outcome == "Fits" and "no node fits" in first:
         yield f"placement fits: {first}"
