@@ -143,7 +143,7 @@ def _going(victim: GoingVictim, now: datetime | None, *, silent: bool) -> str:
 def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, ...]:
     """For a verdict on a pod that waits for its victims: whom, until when, and what the wait is good for."""
     last = nominated.going[-1]
-    due = instant(last.gone_by)
+    due = instant(last.gone_by) if all(entry.gone_by for entry in nominated.going) else None
     many = len(nominated.going)
     whom = last.pod.name if many == 1 else f"{many} pods"
     if nominated.silent:

@@ -115,7 +115,7 @@ class GoingVictim(Struct, frozen=True, rename="camel"):
 
     pod: PodReference
     gone_by: str | None
-    """deletionTimestamp."""
+    """When its processes are to have ended; None: not known."""
 
 
 class NominatedNode(Struct, frozen=True, rename="camel"):

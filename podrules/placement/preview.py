@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podrules.ending import pod_ending
+from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.changes import Situation
@@ -27,6 +28,7 @@ from podrules.placement.displaced import (
     VictimPod,
 )
 from podrules.placement.facts import on_its_node, reference
+from podrules.platform import Platform, node_platform
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach
 from podrules.scheduler.cycle import Filtered
@@ -100,22 +102,23 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
         for other in situation.snapshot.pods
         if not other.spec.node_name and priority_of(other) > priority_of(pod) and not other.spec.scheduling_gates
     ]
-    found = NominatedNode(
-        node=name, victims=tuple(map(_going, going)), rivals=tuple(map(reference, rivals[:_MOST_RIVALS]))
-    )
+    found = NominatedNode(node=name, victims=(), rivals=tuple(map(reference, rivals[:_MOST_RIVALS])))
     if row is None or not going:
         return found
-    reach = node_reach(name, situation.table.nodes[row], renewed=None, now=situation.now or _LONG_AGO)
+    node = situation.table.nodes[row]
+    found = replace(found, victims=tuple(_going(other, node) for other in going))
+    reach = node_reach(name, node, renewed=None, now=situation.now or _LONG_AGO)
     rejected = _rejected_without(situation, row, going)
     if not rejected or len(leaving) == len(going):
         return replace(found, rejected=rejected, reach=reach)
-    others = tuple(_going(other) for other in leaving if other not in going)
+    others = tuple(_going(other, node) for other in leaving if other not in going)
     rejected = _rejected_without(situation, row, leaving)
     return replace(found, others=() if rejected else others, rejected=rejected, reach=reach)
 
 
-def _going(pod: Pod) -> GoingVictim:
-    due = pod_ending(pod).ends_by
+def _going(pod: Pod, node: Node) -> GoingVictim:
+    # When a provider behind a virtual kubelet stops what it runs is not known.
+    due = None if node_platform(node) is Platform.VIRTUAL_KUBELET else pod_ending(pod).ends_by
     return GoingVictim(reference(pod), due.isoformat().replace("+00:00", "Z") if due is not None else None)
 
 

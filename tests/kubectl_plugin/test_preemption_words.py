@@ -174,6 +174,15 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
             id="the last of several",
         ),
         pytest.param(
+            NominatedNode("a", (EARLY, GoingVictim(PodReference("ml", "vk"), None)), ()),
+            NOW,
+            (
+                "waits for 2 pods to end.",
+                "The scheduler preempted ml/vk and ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="when one ends is not known",
+        ),
+        pytest.param(
             NominatedNode("a", (EARLY,), (), others=(LATE,)),
             NOW,
             (

@@ -168,6 +168,12 @@ def test_P5_nothing_ends_on_a_silent_node() -> None:
     assert [group.remedy is None for group in placement.rejected] == [False]
 
 
+def test_P5_no_time_is_known_on_a_virtual_kubelet() -> None:
+    found = nominated([leaving("x")], node=make_node("a", labels={"type": "virtual-kubelet"})).nominated
+    assert found is not None
+    assert (found.victims[0].gone_by, found.under_way) == (None, True)
+
+
 def test_P5_a_nomination_without_victims_is_no_wait() -> None:
     found = nominated([make_pod("stays", on="a", cpu="3", priority=20)]).nominated
     assert found is not None
