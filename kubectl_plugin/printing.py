@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from kubectl_plugin.options import Output, Streams
 from kubectl_plugin.views.words import now_words
-from podrules.cluster.errors import UsageError
+from podrules.cluster.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
-    from kubectl_plugin.render.command import Target
+    from kubectl_plugin.render.command import Command, Target
     from kubectl_plugin.render.page import Page
     from podrules.cluster.source import Source
 
-__all__ = ["Printer"]
+__all__ = ["Printer", "naming_what_is_there"]
 
 
 class Printer:
@@ -36,6 +36,7 @@ class Printer:
             target: Where the answers come from, for the commands in them.
             source: The same as objects; the first page says by which time they are told, where nobody told that.
         """
+        self._source = source
         self._now = now_words(source) if source is not None else ""
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._reports: list[Struct] = []
@@ -66,6 +67,8 @@ class Printer:
         if self._now:
             page = replace(page, verdict=(*page.verdict, self._now))
             self._now = ""
+        if self._source is not None:
+            page = naming_what_is_there(page, self._source)
         self._streams.out.write(gap + self._in_words(page))
 
     def say(self, text: str) -> None:
@@ -142,3 +145,29 @@ class Printer:
             return template.render(data, escape if self._streams.out.isatty() else str)
         except JSONPathError as error:
             raise UsageError(f"-o {self._output.format}: {error}; -o json shows the data") from error
+
+
+def naming_what_is_there(page: Page, source: Source) -> Page:
+    """A page without the commands that name what a List does not hold: it may have been made without the owners.
+
+    A cluster, which is what can be read side by side, is not asked again: there the owner of what is there is there.
+    """
+    if source.side_by_side:
+        return page
+    there = tuple(command for command in page.next_commands if _names_what_is_there(command, source))
+    return replace(page, next_commands=there)
+
+
+def _names_what_is_there(command: Command, source: Source) -> bool:
+    from podrules.cluster.kinds import find_kind
+
+    for word in command.words:
+        typed, slash, name = word.partition("/")
+        kind = find_kind(typed) if slash else None
+        if kind is None:
+            continue
+        try:
+            source.get(kind, name, (command.namespace or source.namespace) if kind.namespaced else None)
+        except ClusterError:
+            return False
+    return True

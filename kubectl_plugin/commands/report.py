@@ -15,6 +15,7 @@ from kubectl_plugin.commands.reporter import Reporter
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
+from kubectl_plugin.printing import naming_what_is_there
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report, pod_key
 from kubectl_plugin.reports.node import node_report
@@ -133,7 +134,7 @@ def _pod_pages(read: Overview, report: ClusterReport, reporter: Reporter) -> Ite
         except ClusterError:
             continue  # Something that it needs cannot be read: the page has its numbers, and the command to ask.
         if isinstance(explained, PodReport):
-            yield key, pod_page(explained, now=read.facts.at, wide=True)
+            yield key, naming_what_is_there(pod_page(explained, now=read.facts.at, wide=True), read.source)
 
 
 def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Page]]:
@@ -158,4 +159,4 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
         known = usage or _NOT_READ
         pressure = node_pressure(node, pods, known.usage, known.config, features=features)
         told = node_pressure_report(node, pods, known.usage, pressure, promised, features=features, unread=known.unread)
-        yield name, node_pressure_page(told, now=facts.at, wide=True)
+        yield name, naming_what_is_there(node_pressure_page(told, now=facts.at, wide=True), read.source)

@@ -350,6 +350,24 @@ def test_K_errors_of_the_command_line_know_no_target(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.startswith('error: pods "nobody" not found in namespace shop')
 
 
+# What is named is there
+
+
+@pytest.mark.parametrize(
+    "words", [["explain", "pod/db-1"], ["explain", "pod/db-1", "-o", "markdown"], ["report"]], ids=str
+)
+def test_K_owners_that_a_list_does_not_hold_are_not_named(words: list[str], tmp_path: Path) -> None:
+    """``kubectl get nodes,pods -A -o json`` has the pods' owners by name alone."""
+    file = tmp_path / "c.json"
+    held = [one for one in demo_objects() if one["kind"] in {"Pod", "Node"}]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": held}))
+    output = ["-o", "-"] if words == ["report"] else []
+    asked = run(*words, "-n", "shop", "--snapshot", str(file), *output).out
+    assert "kubectl qos explain node/" in asked
+    assert "kubectl qos explain statefulset/" not in asked
+    assert "kubectl qos explain statefulset/db -n shop --demo" in run(*words, "-n", "shop", "--demo", *output).out
+
+
 # The page
 
 
