@@ -7,14 +7,17 @@
     attach  nothing holds it: the driver attaches it to the pod's node
     start   it is attached: the kubelet mounts it and starts the containers
 
-A volume for several nodes (ReadWriteMany, ReadOnlyMany, or no access mode at all) waits for nobody. One that no driver
+A volume for several nodes (ReadWriteMany, ReadOnlyMany, or no access mode at all) waits for nobody. One that nobody
 attaches (NFS, hostPath, CSI without attachment) knows only the last step: nothing waits, and nothing keeps two apart.
+
+iSCSI and FC have no driver: the controller writes into status.volumesAttached of a node what it has attached, and takes
+it out when it detaches, which nothing on the node notices. There is no VolumeAttachment.
 
 The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts anew.
 
 Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go (reconcile, attachDesiredVolumes),
 attach_detach_controller.go (DefaultTimerConfig), pkg/volume/util/util.go (IsMultiAttachAllowed, IsPodTerminated) at
-v1.36.3.
+v1.36.3; pkg/volume/{iscsi,fc} (GetVolumeName, Attach, Detach).
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ from msgspec import Struct
 
 from podrules.ending import deleted_at
 from podrules.model.pod import ContainerStatus, Pod
-from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
+from podrules.model.storage import PersistentVolume, VolumeAttachment
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
+from podrules.volumes import is_multi_attach_allowed
 
 __all__ = [
     "FORCE_DETACH_AFTER",
@@ -38,7 +42,8 @@ __all__ = [
     "VolumeFacts",
     "VolumePosition",
     "WaitsFor",
-    "is_multi_attach_allowed",
+    "detached_after",
+    "has_started",
     "is_pod_terminated",
     "unique_volume_name",
     "volume_position",
@@ -46,7 +51,6 @@ __all__ = [
 
 FORCE_DETACH_AFTER: Final = timedelta(minutes=6)
 """ReconcilerMaxWaitForUnmountDuration."""
-_SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
 class MoveStep(Enum):
@@ -73,6 +77,8 @@ class WaitsFor(Enum):
     """The controller's 6 min."""
     DRIVER = "Driver"
     """The CSI driver attaches or detaches."""
+    CONTROLLER = "Controller"
+    """The attach/detach controller does, where there is no driver: iSCSI and FC."""
     OWN_KUBELET = "OwnKubelet"
     """The kubelet of the pod's node mounts and starts."""
 
@@ -104,19 +110,15 @@ class VolumeFacts(Struct, frozen=True, kw_only=True):
     claim: str
     volume: PersistentVolume
     attachable: bool
-    """Whether a driver attaches it: CSI, unless its CSIDriver says attachRequired: false."""
+    """Whether the controller attaches it: iSCSI, FC, and CSI unless its CSIDriver says attachRequired: false."""
     attachments: Sequence[VolumeAttachment]
     """Those of this volume, to any node."""
+    attached_to: frozenset[str] = frozenset()
+    """Nodes that have it in status.volumesAttached, of a volume without a driver."""
     users: Sequence[Pod]
     """All pods that use the claim, the pod itself among them."""
     mounted_on: frozenset[str]
     """Nodes whose kubelets have it in status.volumesInUse."""
-
-
-def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
-    """Whether it may be attached to several nodes at once (IsMultiAttachAllowed)."""
-    modes = volume.spec.access_modes
-    return not modes or not _SHARED.isdisjoint(modes)
 
 
 def is_pod_terminated(pod: Pod) -> bool:
@@ -126,9 +128,27 @@ def is_pod_terminated(pod: Pod) -> bool:
     return pod.finished or (pod.metadata.deletion_timestamp is not None and stopped)
 
 
-def unique_volume_name(source: CSIVolumeSource) -> str:
-    """How node statuses name a CSI volume (GetUniqueVolumeName)."""
-    return f"kubernetes.io/csi/{source.driver}^{source.volume_handle}"
+def detached_after(reach: Reach) -> timedelta | None:
+    """How long after a pod's object is gone its volumes are detached, mounted or not; None: its kubelet unmounts first.
+
+    Args:
+        reach: Whether the pod's node answers.
+    """
+    if reach in {Reach.OUT_OF_SERVICE, Reach.BACK}:
+        return timedelta()
+    return FORCE_DETACH_AFTER if reach.quiet else None
+
+
+def unique_volume_name(volume: PersistentVolume) -> str:
+    """How node statuses name a volume that the controller attaches, empty of others (GetUniqueVolumeName)."""
+    spec = volume.spec
+    if spec.csi is not None:
+        return f"kubernetes.io/csi/{spec.csi.driver}^{spec.csi.volume_handle}"
+    if spec.iscsi is not None:
+        return f"kubernetes.io/iscsi/{spec.iscsi.target_portal}:{spec.iscsi.iqn}:{spec.iscsi.lun}"
+    if spec.fc is not None and spec.fc.target_wwns and spec.fc.lun is not None:
+        return f"kubernetes.io/fc/[{' '.join(spec.fc.target_wwns)}]:{spec.fc.lun}"
+    return f"kubernetes.io/fc/[{' '.join(spec.fc.wwids)}]" if spec.fc is not None else ""
 
 
 def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
@@ -148,13 +168,14 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
     if waits and holders:
         return _stop(pod, facts, holders, by_node)
     attached = {entry.spec.node_name: entry for entry in facts.attachments}
-    others = [entry for node, entry in attached.items() if node != pod.spec.node_name]
+    others = [node for node in (*attached, *sorted(facts.attached_to)) if node != pod.spec.node_name]
     if waits and others:
-        return _detach(facts, others[0], by_node)
-    if _has_started(pod):
+        return _detach(facts, others[0], attached.get(others[0]), by_node)
+    if has_started(pod):
         return None
     own = attached.get(pod.spec.node_name)
-    if facts.attachable and (own is None or not own.status.attached):
+    is_attached = own.status.attached if own is not None else pod.spec.node_name in facts.attached_to
+    if facts.attachable and not is_attached:
         return _attach(pod, facts, own)
     return _position(facts, MoveStep.START, WaitsFor.OWN_KUBELET, pod.spec.node_name)
 
@@ -173,18 +194,17 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told)
 
 
-def _detach(facts: VolumeFacts, held: VolumeAttachment, by_node: dict[str, Reach]) -> VolumePosition:
-    node, error = held.spec.node_name, held.status.detach_error
-    begun = held.metadata.deletion_timestamp
-    if begun is not None:
-        since = datetime.fromisoformat(begun)
+def _detach(facts: VolumeFacts, node: str, held: VolumeAttachment | None, by_node: dict[str, Reach]) -> VolumePosition:
+    if held is not None and held.metadata.deletion_timestamp is not None:
+        since, error = datetime.fromisoformat(held.metadata.deletion_timestamp), held.status.detach_error
         text = error.message if error is not None else ""
         return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text)
+    does = _who_attaches(facts)
     reach = by_node.get(node, Reach.UNKNOWN)
     # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
     # gone has mounted.
     if reach in {Reach.OUT_OF_SERVICE, Reach.BACK} or (node not in facts.mounted_on and reach is not Reach.GONE):
-        return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node)
+        return _position(facts, MoveStep.DETACH, does, node)
     return _position(facts, MoveStep.DETACH, WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET, node)
 
 
@@ -194,11 +214,15 @@ def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> Volum
     return _position(
         facts,
         MoveStep.ATTACH,
-        WaitsFor.DRIVER,
+        _who_attaches(facts),
         pod.spec.node_name,
         since=datetime.fromisoformat(made) if made else None,
         error=error.message if error is not None else "",
     )
+
+
+def _who_attaches(facts: VolumeFacts) -> WaitsFor:
+    return WaitsFor.DRIVER if facts.volume.spec.csi is not None else WaitsFor.CONTROLLER
 
 
 def _position(
@@ -220,7 +244,7 @@ def _name(user: Pod, pod: Pod) -> str:
     return user.metadata.name if own else f"{user.metadata.namespace}/{user.metadata.name}"
 
 
-def _has_started(pod: Pod) -> bool:
+def has_started(pod: Pod) -> bool:
     """Whether any container runs or ran: volumes come before that."""
     statuses: tuple[ContainerStatus, ...] = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     return any(status.state.running or status.state.terminated or status.last_state.terminated for status in statuses)

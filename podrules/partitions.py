@@ -23,7 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.attachment import is_multi_attach_allowed, is_pod_terminated
+from podrules.attachment import is_pod_terminated, unique_volume_name
 from podrules.disruption import budgets_of
 from podrules.ending import deleted_at
 from podrules.lost_node import (
@@ -44,7 +44,15 @@ from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, Volu
 from podrules.model.workload import Workload
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
 from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
-from podrules.volumes import ClaimedVolume, WriterGuard, WriterLock, claimed_volumes, writer_guard
+from podrules.volumes import (
+    ClaimedVolume,
+    WriterGuard,
+    WriterLock,
+    claimed_volumes,
+    inline_guards,
+    is_multi_attach_allowed,
+    writer_guard,
+)
 
 __all__ = [
     "Block",
@@ -62,6 +70,7 @@ __all__ = [
     "partitions",
 ]
 
+_NOT_FENCED: Final = frozenset({WriterLock.NONE, WriterLock.CONTROLLER})
 _NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False)
 
 
@@ -69,7 +78,7 @@ class Risk(Enum):
     """What is worst about a pod, the worst first."""
 
     TWO_WRITERS = "TwoWriters"
-    """Nothing keeps a second writer off its volume, if another of it starts."""
+    """Nothing keeps a second writer off its volume if another of it starts, or once the volume is detached."""
     NO_REPLACEMENT = "NoReplacement"
     """Its owner starts no other while it is there."""
     VOLUME_AWAITED = "VolumeAwaited"
@@ -294,7 +303,7 @@ RANKING: Final[tuple[Callable[[PodDown], object], ...]] = (
 
 def _pod_down(pod: Pod, to_go: Eviction, facts: PartitionFacts) -> PodDown:
     owner = owner_guarantee(pod)
-    guards = tuple(_guard(pod, claimed, facts) for claimed in claimed_volumes(pod))
+    guards = (*(_guard(pod, claimed, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
     blocks = tuple(_blocks(pod, owner, facts))
     return PodDown(
         namespace=pod.metadata.namespace,
@@ -314,7 +323,7 @@ def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[
     if guarantee in {Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED}:
         return Risk.NODES_OWN
     replaced = guarantee is not Guarantee.NOT_REPLACED
-    if replaced and any(guard.lock is WriterLock.NONE for guard in guards):
+    if replaced and any(guard.lock in _NOT_FENCED for guard in guards):
         return Risk.TWO_WRITERS
     if guarantee is Guarantee.AT_MOST_ONE:
         return Risk.NO_REPLACEMENT
@@ -351,9 +360,15 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[
         yield Block(BlockKind.NAMESPACE, namespace, since=since)
     for claimed in claimed_volumes(pod):
         volume = facts.volume_of(pod, claimed)
-        if volume is not None and any(_of_volume(entry) == volume.metadata.name for entry in _on(pod, facts)):
+        if volume is not None and _is_held(volume, pod, facts):
             waiting = () if is_multi_attach_allowed(volume) else tuple(_waiting(pod, claimed, facts))
             yield Block(BlockKind.VOLUME, volume.metadata.name, claim=claimed.claim, waiting=waiting)
+
+
+def _is_held(volume: PersistentVolume, pod: Pod, facts: PartitionFacts) -> bool:
+    """Whether a volume is attached to the pod's node; iSCSI and FC, which show no attachment, are while it is there."""
+    attached = any(_of_volume(entry) == volume.metadata.name for entry in _on(pod, facts))
+    return attached or (volume.spec.csi is None and bool(unique_volume_name(volume)))
 
 
 def _on(pod: Pod, facts: PartitionFacts) -> Iterator[VolumeAttachment]:

@@ -4,28 +4,49 @@
     ReadWriteOnce, ReadWriteOncePod made for one writer. Who keeps a second one out when the pod object is gone?
       backend attaches exclusively  the disk itself: it cannot be attached elsewhere before it is detached
       CSI, attached to the node     the attach/detach controller: it waits until the old node has let go, or for its
-                                    force detach (6 min, only from nodes that do not answer)
-      NFS, iSCSI, FC, hostPath,     nobody
-      local, CSI without attachment
+                                    force detach (6 min, only from nodes that do not answer); then its driver detaches
+      iSCSI, FC                     the same controller, until detach. That is a word in its books: it fences nobody,
+                                    and from then on nothing keeps a second writer off
+      NFS, hostPath, local,         nobody
+      CSI without attachment
+      iSCSI, FC in the pod itself   nobody: only a PersistentVolume has the access mode that keeps two nodes apart
+      RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
+                                    1.26. What an older kubelet's plugin does, this source does not tell
+
+The controller attaches csi, fc and iscsi volumes alone. It keeps nodes apart that want one PersistentVolume, unless
+that is ReadWriteMany or ReadOnlyMany, or has no access mode.
 
 Access modes bind claims to volumes and, ReadWriteOncePod aside, limit no pod; ReadWriteOncePod is kept by the scheduler
 and the kubelet for pod objects that exist, so not past a force deletion.
 
-Source: pkg/controller/volume/attachdetach/{attach_detach_controller,util}, pkg/volume/csi/csi_attacher.go
-(getAttachmentName), pkg/volume/{nfs,iscsi,fc,hostpath,local,rbd} at v1.36.3; kubernetes.io/docs "Access Modes".
+Source: pkg/controller/volume/attachdetach/{attach_detach_controller,util}, pkg/volume/util/util.go
+(IsMultiAttachAllowed), cmd/kube-controller-manager/app/plugins_test.go (TestProbeAttachableVolumePlugins),
+pkg/volume/csi/csi_attacher.go (getAttachmentName), pkg/volume/{iscsi,fc}/attacher.go (Detach), pkg/volume at v1.36.3;
+CHANGELOG-1.26.md, CHANGELOG-1.31.md; kubernetes.io/docs "Access Modes".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
 from podrules.model.pod import Pod
-from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
+from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim
 
-__all__ = ["ClaimedVolume", "WriterGuard", "WriterLock", "attachment_name", "claimed_volumes", "writer_guard"]
+__all__ = [
+    "REMOVED_SINCE",
+    "ClaimedVolume",
+    "WriterGuard",
+    "WriterLock",
+    "attachment_name",
+    "claimed_volumes",
+    "inline_guards",
+    "is_multi_attach_allowed",
+    "writer_guard",
+]
 
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _EXCLUSIVE: Final = {
@@ -34,21 +55,22 @@ _EXCLUSIVE: Final = {
     "cinder": "Cinder",
     "gce_persistent_disk": "GCE PD",
     "portworx_volume": "Portworx",
-    "rbd": "Ceph RBD",
     "vsphere_volume": "vSphere",
 }
 """In-tree sources whose backend attaches to one node at a time, or locks."""
 _OPEN: Final = {
     "azure_file": "Azure File",
-    "cephfs": "CephFS",
-    "fc": "FC",
-    "glusterfs": "GlusterFS",
     "host_path": "hostPath",
-    "iscsi": "iSCSI",
     "local": "local",
     "nfs": "NFS",
 }
 """In-tree sources that let any node write."""
+_CONTROLLED: Final = {"fc": "FC", "iscsi": "iSCSI"}
+"""In-tree sources that the attach/detach controller attaches."""
+_REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RBD"}
+"""In-tree sources whose plugins are gone."""
+REMOVED_SINCE: Final = {"CephFS": "1.31", "GlusterFS": "1.26", "Ceph RBD": "1.31"}
+"""By backend: the first version whose kubelet mounts it no more."""
 
 
 class WriterLock(Enum):
@@ -58,7 +80,11 @@ class WriterLock(Enum):
     """The volume is made for several pods, or this pod only reads it."""
     BACKEND = "Backend"
     ATTACHMENT = "Attachment"
+    CONTROLLER = "Controller"
+    """The attach/detach controller alone, until it detaches the volume: that fences nobody."""
     NONE = "None"
+    REMOVED = "Removed"
+    """No kubelet of this version mounts it."""
     UNKNOWN = "Unknown"
 
 
@@ -93,6 +119,21 @@ def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
     return tuple(found)
 
 
+def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
+    """Whether it may be attached to several nodes at once (IsMultiAttachAllowed)."""
+    modes = volume.spec.access_modes
+    return not modes or not _SHARED_MODES.isdisjoint(modes)
+
+
+def inline_guards(pod: Pod) -> Iterator[WriterGuard]:
+    """Who keeps a second writer out of the disks that stand in the pod itself: iSCSI and FC may multi-attach."""
+    for volume in pod.spec.volumes:
+        for source, name in ((volume.iscsi, "iSCSI"), (volume.fc, "FC")):
+            if source is not None:
+                lock = WriterLock.NOT_NEEDED if source.read_only else WriterLock.NONE
+                yield WriterGuard(volume.name, lock, f"{name} in the pod itself")
+
+
 def attachment_name(source: CSIVolumeSource, node: str) -> str:
     """The name of the VolumeAttachment of a CSI volume on a node (getAttachmentName)."""
     # Loading it starts OpenSSL, for volumes that few pods have.
@@ -113,17 +154,25 @@ def writer_guard(
         attached: Whether its VolumeAttachment to the pod's node says so; None when that is not known. Counts for CSI.
     """
     modes = claim.spec.access_modes
-    backend, lock = _backend(volume.spec, attached=attached)
+    backend, lock = _backend(volume, attached=attached)
     if claimed.read_only or _SHARED_MODES & set(modes):
         lock = WriterLock.NOT_NEEDED
     return WriterGuard(claimed.name, lock, backend, modes)
 
 
-def _backend(spec: PersistentVolumeSpec, *, attached: bool | None) -> tuple[str, WriterLock]:
+def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, WriterLock]:
+    spec, shared = volume.spec, is_multi_attach_allowed(volume)
     if spec.csi is not None:
-        locks = {True: WriterLock.ATTACHMENT, False: WriterLock.NONE, None: WriterLock.UNKNOWN}
+        # Of a volume for several nodes only its driver knows whether it takes a second one.
+        kept = WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT
+        locks = {True: kept, False: WriterLock.NONE, None: WriterLock.UNKNOWN}
         return spec.csi.driver, locks[attached]
-    for sources, lock in ((_EXCLUSIVE, WriterLock.BACKEND), (_OPEN, WriterLock.NONE)):
+    for sources, lock in (
+        (_EXCLUSIVE, WriterLock.BACKEND),
+        (_CONTROLLED, WriterLock.NONE if shared else WriterLock.CONTROLLER),
+        (_OPEN, WriterLock.NONE),
+        (_REMOVED, WriterLock.REMOVED),
+    ):
         for field, name in sources.items():
             if getattr(spec, field) is not None:
                 return name, lock

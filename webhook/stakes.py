@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.source import Source
-from podrules.cluster.stakes import read_guard, read_reach
+from podrules.cluster.stakes import read_guards, read_reach
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import OwnerGuarantee, owner_guarantee
-from podrules.volumes import WriterGuard, claimed_volumes
+from podrules.volumes import WriterGuard
 from webhook.cluster import Cluster
 
 __all__ = ["Stakes", "read_reach", "read_stakes"]
@@ -30,7 +30,7 @@ class Stakes(Struct, frozen=True):
 
 def read_stakes(pod: Pod, cluster: Cluster, live: Source) -> Stakes:
     """Read what is not in the pod itself; what cannot be read in time is unknown."""
-    volumes = tuple(read_guard(pod, claimed, live) for claimed in claimed_volumes(pod))
+    volumes = read_guards(pod, live)
     now = cluster.now()
     try:
         node = read_reach(pod.spec.node_name, cluster.node(pod.spec.node_name, live), live, now)

@@ -17,7 +17,7 @@ from podrules.cluster.errors import ClusterError, Conflict, Forbidden, Refused
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PDBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
-from podrules.cluster.stakes import read_guard, read_node_reach, read_renewed
+from podrules.cluster.stakes import read_guards, read_node_reach, read_renewed
 from podrules.cluster.writer import Writer
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.disruption import Evictions
@@ -26,7 +26,6 @@ from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
-from podrules.volumes import claimed_volumes
 
 __all__ = ["run"]
 
@@ -178,7 +177,7 @@ class _Deletion(Change):
             members=self._members(),
             node=node,
             renewed=self._renewed(node),
-            volumes=tuple(read_guard(pod, claimed, source) for claimed in claimed_volumes(pod)),
+            volumes=read_guards(pod, source),
             eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
             deleted=ending.deleted_at,
             may_run_until=ending.ends_by,

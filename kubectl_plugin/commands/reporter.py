@@ -132,6 +132,8 @@ class Reporter:
         )
         if is_preempted(pod):
             facts = replace(facts, preempted=self._preempted(pod))
+        if bound and named and not pod.finished:
+            facts = replace(facts, guards=gatherer.guards(pod))
         if bound and _may_wait_for_volumes(pod, facts.reach):
             facts = replace(facts, moving=self._moving(pod))
         wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement

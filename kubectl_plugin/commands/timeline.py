@@ -12,7 +12,7 @@ from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.source import Unread
-from podrules.cluster.stakes import read_guard, read_renewed
+from podrules.cluster.stakes import read_renewed
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob, Workload, WorkloadSpec
 from podrules.safety import Guarantee, owner_guarantee
@@ -20,7 +20,7 @@ from podrules.timeline.aftermath import Ownership
 from podrules.timeline.events import PodTimeline
 from podrules.timeline.lost import tolerations_of
 from podrules.timeline.of_pod import TimelineFacts, pod_timeline
-from podrules.volumes import WriterGuard, claimed_volumes
+from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
     from podrules.cluster.gather import Gatherer
@@ -120,4 +120,4 @@ class Timelines:
         return None if isinstance(said, Unread) else said.kubeletconfig
 
     def _guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
-        return tuple(read_guard(pod, claimed, self._gatherer.source) for claimed in claimed_volumes(pod))
+        return self._gatherer.guards(pod)

@@ -48,6 +48,7 @@ from podrules.resources import (
 from podrules.safety import OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
+from podrules.volumes import WriterGuard
 from podrules.waiting import Wait, readiness, waits
 
 __all__ = [
@@ -107,6 +108,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """None: it was not asked for."""
     moving: tuple[VolumePosition, ...] = ()
     """Volumes that are not where they belong."""
+    guards: tuple[WriterGuard, ...] = ()
+    """Who keeps a second writer off its volumes, where that was asked for."""
 
 
 class NodeFacts(Struct, frozen=True, rename="camel"):
@@ -275,6 +278,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What those lack."""
     timeline: PodTimeline | None
     """What happens when, in every way in which it may end; None: it was not asked for."""
+    guards: tuple[WriterGuard, ...]
+    """Who keeps a second writer off each volume of a pod that has a node. Empty: it has none, or nobody asked."""
     moving: tuple[VolumePosition, ...]
     """Of a pod that waits for a volume, or has to leave with one: where each is on its way. Only those."""
 
@@ -324,6 +329,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         pressure=facts.pressure,
         pressure_unread=facts.pressure_unread,
         timeline=facts.timeline,
+        guards=facts.guards,
         moving=facts.moving,
     )
 

@@ -11,13 +11,12 @@ from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.safety_words import guard_words, owner_risk, reach_words
+from kubectl_plugin.views.safety_words import guard_words, owner_risk, reach_words, unfenced_from
 from kubectl_plugin.views.words import clock, is_plain_name, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.model.base import ObjectMeta
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
-from podrules.volumes import WriterLock
 
 __all__ = ["stakes_page", "state_words"]
 
@@ -34,7 +33,9 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
         Section("Owner", (owner_risk(stakes.owner, report.name),)),
         Section("Members", _member_lines(stakes.members)),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
-        Section("Volumes", tuple(Row((guard.volume, guard_words(guard))) for guard in stakes.volumes)),
+        Section(
+            "Volumes", tuple(Row((guard.volume, guard_words(guard, stakes.node.reach))) for guard in stakes.volumes)
+        ),
         Section("Budget", _budget_lines(stakes)),
         Section("Stops", tuple(_stop_lines(report, stakes, now))),
         unread_section(report.unread),
@@ -60,10 +61,12 @@ def _verdict(report: DeletionReport) -> str:
 def _worst(stakes: Stakes, now: datetime | None) -> Iterator[str]:
     if stakes.node.reach.quiet:
         yield f"{reach_words(stakes.node, None, now)}: nobody can tell from here whether it still runs."
-    open_volumes = [guard.volume for guard in stakes.volumes if guard.lock is WriterLock.NONE]
-    if open_volumes and stakes.owner.guarantee is not Guarantee.NOT_REPLACED:
-        volumes = "volume" if len(open_volumes) == 1 else "volumes"
-        yield f"Two may write to {volumes} {listed(open_volumes)}: nothing keeps a second writer off."
+    if stakes.owner.guarantee is Guarantee.NOT_REPLACED:
+        return
+    found = [(unfenced_from(guard, stakes.node.reach), guard.volume) for guard in stakes.volumes]
+    for words in dict.fromkeys(words for words, _ in found if words):
+        volumes = [volume for of_volume, volume in found if of_volume == words]
+        yield f"Two may write to {'volume' if len(volumes) == 1 else 'volumes'} {listed(volumes)}: {words}."
 
 
 def _member_lines(members: Members | None) -> tuple[str, ...]:

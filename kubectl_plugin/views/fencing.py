@@ -11,12 +11,13 @@ from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import Outcome, StepKind
 from kubectl_plugin.views.partitions import budgets_section, by_itself, pods_table
 from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.safety_words import reach_words
+from kubectl_plugin.views.safety_words import guarded, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
 from podrules.cluster.access import Access
 from podrules.fencing import FenceState
+from podrules.reachability import Reach
 
 __all__ = ["fence_page", "state_words", "unfence_page"]
 
@@ -79,8 +80,22 @@ def _goes(report: FenceReport) -> Iterator[str]:
     pods, volumes = left.pods, left.attachments
     yield f"{counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "no pods"
     yield f"{counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "no volumes"
+    yield from _unfenced(report)
     if left.staying:
         yield f"staying, for they tolerate the taint: {listed(left.staying, most=_MOST_NAMED)}"
+
+
+def _unfenced(report: FenceReport) -> Iterator[str]:
+    """The volumes that the machine may write to beside a second writer, if it is not off."""
+    pods = report.node.pods if report.node is not None else ()
+    named = [
+        f"{guard.volume} of {pod.namespace}/{pod.name} ({guarded(guard)})"
+        for pod in pods
+        for guard in pod.volumes
+        if unfenced_from(guard, Reach.OUT_OF_SERVICE)
+    ]
+    if named:
+        yield f"nothing then keeps a second writer off: {listed(named, most=3)}"
 
 
 def _denied(access: Access) -> Prose:

@@ -23,6 +23,7 @@ _WAITS: Final = {
     ),
     WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
+    WaitsFor.CONTROLLER: "the attach/detach controller has to {verb} it at {node}",
     WaitsFor.OWN_KUBELET: "the kubelet of {node} has to mount it and start the containers",
 }
 _UNMOUNT: Final = "the kubelet of {node} still has it mounted"

@@ -10,14 +10,13 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.safety_words import guard_words
+from kubectl_plugin.views.safety_words import guarded, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
 from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
-from podrules.volumes import WriterLock
 
 __all__ = ["budgets_section", "by_itself", "partitions_pages", "pods_table"]
 
@@ -181,7 +180,13 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
     since = node.renewed or node.reach.since
     age = duration(now - since) if since is not None else "?"
     rows = [
-        (age, f"{pod.namespace}/{pod.name}", *([str(pod.priority)] if priorities else []), _hangs(pod)) for pod in shown
+        (
+            age,
+            f"{pod.namespace}/{pod.name}",
+            *([str(pod.priority)] if priorities else []),
+            _hangs(pod, node.reach.reach),
+        )
+        for pod in shown
     ]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
@@ -205,11 +210,11 @@ def budgets_section(node: NodeDown) -> Section:
     return Section("Budgets", (*lines[:_MOST_BUDGETS], *rest, *told))
 
 
-def _hangs(pod: PodDown) -> str:
+def _hangs(pod: PodDown, reach: Reach) -> str:
     told = [
-        f"nothing keeps a second writer off volume {guard.volume} ({guard_words(guard).partition(':')[0]})"
+        f"{open_from} volume {guard.volume} ({guarded(guard)})"
         for guard in pod.volumes
-        if guard.lock is WriterLock.NONE and pod.risk is Risk.TWO_WRITERS
+        if pod.risk is Risk.TWO_WRITERS and (open_from := unfenced_from(guard, reach))
     ]
     told = [*(_blocked(block, pod) for block in pod.blocks), *told]
     if told:

@@ -18,7 +18,7 @@ from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.preemption import disabled_words
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.quiet import force_lines, quiet_node
-from kubectl_plugin.views.safety_words import owner_risk
+from kubectl_plugin.views.safety_words import guard_words, owner_risk
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import amount, clock, is_plain_name, listed, memory, quoted
@@ -53,6 +53,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         _priority_section(report, wide=wide),
         Section("Stops", tuple(stop_lines(report, now))),
         _force_section(report, now),
+        _writers_section(report),
         moving_section(report.moving, now),
         _owner_section(report),
         unread_section(report.unread),
@@ -193,6 +194,13 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
             f"{clock(due, now) if due is not None and known else 'their node says otherwise'}"
         )
     return Section(label, tuple(lines))
+
+
+def _writers_section(report: PodReport) -> Section:
+    """What keeps a second writer off each volume, and until when."""
+    known = report.status.node.reach if report.status is not None and report.status.node is not None else None
+    reach = known.reach if known is not None else Reach.UNKNOWN
+    return Section("Writers", tuple(Row((guard.volume, guard_words(guard, reach))) for guard in report.guards))
 
 
 def _owner_section(report: PodReport) -> Section:

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.views.words import clock, duration
+from podrules.attachment import detached_after
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
-from podrules.volumes import WriterGuard, WriterLock
+from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
-__all__ = ["guard_words", "owner_risk", "reach_words"]
+__all__ = ["guard_words", "guarded", "owner_risk", "reach_words", "unfenced_from"]
 
 _RISK: Final = {
     Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
@@ -24,8 +25,13 @@ _RISK: Final = {
 _LOCKS: Final = {
     WriterLock.NOT_NEEDED: "made for several pods, or only read",
     WriterLock.BACKEND: "the backend keeps a second writer off",
-    WriterLock.ATTACHMENT: "a second writer is kept off until it is detached from this node",
+    WriterLock.ATTACHMENT: "a second writer is kept off until it is detached from this node{when}",
+    WriterLock.CONTROLLER: (
+        "a second node is kept off until it is detached{when}; from then on nothing keeps a second writer off, for "
+        "detach fences nobody"
+    ),
     WriterLock.NONE: "nothing keeps a second writer off",
+    WriterLock.REMOVED: "no kubelet from {removed} on mounts it; what an older one does, this version does not tell",
     WriterLock.UNKNOWN: "whether anything keeps a second writer off is unknown",
 }
 _REACHES: Final = {
@@ -44,10 +50,44 @@ def owner_risk(owner: OwnerGuarantee, name: str) -> str:
     return _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=name)
 
 
-def guard_words(guard: WriterGuard) -> str:
-    """``NFS, ReadWriteOnce: nothing keeps a second writer off``."""
-    what = ", ".join(filter(None, (guard.backend, *guard.access_modes)))
-    return f"{what}: {_LOCKS[guard.lock]}" if what else _LOCKS[guard.lock]
+def guard_words(guard: WriterGuard, reach: Reach) -> str:
+    """``NFS, ReadWriteOnce: nothing keeps a second writer off``.
+
+    Args:
+        guard: Of a volume.
+        reach: Whether the pod's node answers: that decides when the volume is detached.
+    """
+    when = " (once its kubelet has unmounted it)" if reach is Reach.ANSWERS else ""
+    if detached_after(reach) is not None:
+        when = f" ({_after(reach)} the pod object is gone)"
+    words = _LOCKS[guard.lock].format(when=when, removed=REMOVED_SINCE.get(guard.backend, ""))
+    what = guarded(guard)
+    return f"{what}: {words}" if what else words
+
+
+def guarded(guard: WriterGuard) -> str:
+    """``NFS, ReadWriteOnce``."""
+    return ", ".join(filter(None, (guard.backend, *guard.access_modes)))
+
+
+def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
+    """From when nothing keeps a second writer off a volume; empty where something does.
+
+    Args:
+        guard: Of the volume.
+        reach: Whether the node answers of the pod that uses it.
+    """
+    if guard.lock is WriterLock.NONE:
+        return "nothing keeps a second writer off"
+    if guard.lock is not WriterLock.CONTROLLER or detached_after(reach) is None:
+        return ""
+    return f"{_after(reach)} its object is gone nothing keeps a second writer off"
+
+
+def _after(reach: Reach) -> str:
+    """``6 min after``, or that nothing is waited for."""
+    after = detached_after(reach)
+    return f"{int(after.total_seconds()) // 60} min after" if after else "as soon as"
 
 
 def reach_words(node: NodeReach, renewed: datetime | None, now: datetime | None) -> str:

@@ -56,6 +56,7 @@ _STANDINGS: Final = {
 """Why a way is not open, or not known."""
 _NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
 _LONGEST_PATH: Final = 50
+_UNFENCED: Final = frozenset({Rule.NOT_LOCKED, Rule.FORCE_DETACH_UNFENCED})
 _UNKNOWN_RULES: Final = frozenset({Rule.OWNER_DECIDES, Rule.NOT_BY_KUBELET, Rule.VOLUME_UNKNOWN})
 
 
@@ -270,7 +271,7 @@ _WHAT: Final[dict[What, Callable[[Event], str]]] = {
     What.MACHINE_OFF: lambda _: "machine goes off",
     What.OBJECT_GONE: lambda _: "object gone",
     What.REPLACED: lambda _: "another pod",
-    What.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule is Rule.NOT_LOCKED else 'free'}",
+    What.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}",
 }
 
 
@@ -354,6 +355,10 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
     Rule.FORCE_DETACH: _named(
         "the pod's object holds it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
+    ),
+    Rule.FORCE_DETACH_UNFENCED: _named(
+        "the pod's object holds it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
+        "which fences nobody"
     ),
     Rule.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
     Rule.VOLUME_UNKNOWN: _named("whether it has to be detached first could not be read"),

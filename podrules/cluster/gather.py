@@ -36,7 +36,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.source import Source, Unread
-from podrules.cluster.stakes import read_node_reach, read_reach, renewals
+from podrules.cluster.stakes import read_guards, read_node_reach, read_reach, renewals
 from podrules.cluster.together import together
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject, Model
@@ -47,6 +47,7 @@ from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
+from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
     from podrules.cluster.needs import Known, Need
@@ -141,6 +142,11 @@ class Gatherer:
             return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
         renewed = self._kept("renewals", "", lambda: renewals(leases))
         return node_reach(name, node, renewed=renewed.get(name), now=now)
+
+    def guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
+        """Who keeps a second writer off each volume of a pod; unknown where that cannot be read, which is not noted."""
+        place = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        return self._kept("guards", place, lambda: read_guards(pod, self._source))
 
     def _kept(self, what: str, name: str, made: Callable[[], T]) -> T:
         """What is made of things read, once."""

@@ -117,7 +117,11 @@ def volumes_on_their_way(gatherer: Gatherer, pod: Pod) -> tuple[tuple[VolumeFact
     facts = tuple(_volume_facts(gatherer, pod))
     names = {pod.spec.node_name}
     for volume in facts:
-        names |= {user.spec.node_name for user in volume.users} | {entry.spec.node_name for entry in volume.attachments}
+        names |= (
+            volume.attached_to
+            | {user.spec.node_name for user in volume.users}
+            | {entry.spec.node_name for entry in volume.attachments}
+        )
     return facts, tuple(gatherer.reach(name) for name in sorted(names - {""}))
 
 
@@ -136,13 +140,15 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
             for entry in gatherer.list(VOLUME_ATTACHMENTS) or ()
             if entry.spec.source.persistent_volume_name == volume.metadata.name
         ]
-        nodes = {entry.spec.node_name for entry in attachments}
+        attached = frozenset(_nodes_with(gatherer, volume))
+        nodes = attached | {entry.spec.node_name for entry in attachments}
         yield VolumeFacts(
             name=claimed.name,
             claim=claimed.claim,
             volume=volume,
             attachable=_is_attachable(gatherer, volume),
             attachments=attachments,
+            attached_to=attached,
             users=users,
             mounted_on=frozenset(name for name in nodes if _has_mounted(gatherer, name, volume)),
         )
@@ -150,12 +156,21 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
 
 def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:
     if volume.spec.csi is None:
-        return False
+        return bool(unique_volume_name(volume))
     driver = gatherer.get(CSI_DRIVERS, volume.spec.csi.driver)
     return driver is None or driver.spec.attach_required is not False
 
 
 def _has_mounted(gatherer: Gatherer, name: str, volume: PersistentVolume) -> bool:
     node = gatherer.get(NODES, name)
-    source = volume.spec.csi
-    return node is not None and source is not None and unique_volume_name(source) in node.status.volumes_in_use
+    return node is not None and unique_volume_name(volume) in node.status.volumes_in_use
+
+
+def _nodes_with(gatherer: Gatherer, volume: PersistentVolume) -> Iterator[str]:
+    """The nodes to which a volume without VolumeAttachments is attached: any may be."""
+    name = unique_volume_name(volume)
+    if volume.spec.csi is not None or not name:
+        return
+    for node in gatherer.nodes() or ():
+        if any(entry.name == name for entry in node.status.volumes_attached):
+            yield node.metadata.name

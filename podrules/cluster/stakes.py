@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from podrules.attachment import has_started
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from podrules.cluster.source import Source
@@ -15,9 +16,17 @@ from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume
 from podrules.platform import Platform, node_platform
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, ReachableNode, node_reach
-from podrules.volumes import ClaimedVolume, WriterGuard, WriterLock, attachment_name, writer_guard
+from podrules.volumes import (
+    ClaimedVolume,
+    WriterGuard,
+    WriterLock,
+    attachment_name,
+    claimed_volumes,
+    inline_guards,
+    writer_guard,
+)
 
-__all__ = ["read_guard", "read_node_reach", "read_reach", "read_renewed", "renewals"]
+__all__ = ["read_guards", "read_node_reach", "read_reach", "read_renewed", "renewals"]
 
 
 def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
@@ -67,24 +76,37 @@ def renewals(leases: Iterable[Lease]) -> dict[str, datetime]:
     }
 
 
-def read_guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
+def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
     """Who keeps a second writer off a volume of a pod."""
     try:
         claim = source.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
         if not claim.spec.volume_name:
             return WriterGuard(claimed.name, WriterLock.UNKNOWN)
         volume = source.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
-        attached = _attached(volume, pod.spec.node_name, source)
+        attached = _attached(volume, pod, source)
     except ClusterError:
         return WriterGuard(claimed.name, WriterLock.UNKNOWN)
     return writer_guard(claimed, claim, volume, attached=attached)
 
 
-def _attached(volume: PersistentVolume, node: str, source: Source) -> bool | None:
-    """Whether a CSI volume is attached to the pod's node; None for other volumes."""
+def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None:
+    """Whether a CSI volume is attached to the pod's node; None for others, and where the pod may wait for it yet."""
+    node = pod.spec.node_name
     if volume.spec.csi is None:
         return None
     try:
         return source.get(VOLUME_ATTACHMENTS, attachment_name(volume.spec.csi, node)).status.attached
     except NotFound:
-        return False
+        # One that was written by hand may have another name; of a cluster that would be one list more.
+        by_content = not source.side_by_side and any(
+            entry.status.attached
+            and entry.spec.node_name == node
+            and entry.spec.source.persistent_volume_name == volume.metadata.name
+            for entry in source.list(VOLUME_ATTACHMENTS)
+        )
+        return by_content if by_content or has_started(pod) else None
+
+
+def read_guards(pod: Pod, source: Source) -> tuple[WriterGuard, ...]:
+    """Who keeps a second writer off each volume of a pod."""
+    return (*(_guard(pod, claimed, source) for claimed in claimed_volumes(pod)), *inline_guards(pod))

@@ -65,6 +65,12 @@ class ContainerImage(Model, frozen=True):
     size_bytes: int = 0
 
 
+class AttachedVolume(Model, frozen=True):
+    """``status.volumesAttached[]``."""
+
+    name: str = ""
+
+
 class NodeStatus(Model, frozen=True):
     """``status``."""
 
@@ -76,6 +82,8 @@ class NodeStatus(Model, frozen=True):
     declared_features: tuple[str, ...] = ()
     volumes_in_use: tuple[str, ...] = ()
     """Volumes that the kubelet has mounted, or is about to: not safe to detach."""
+    volumes_attached: tuple[AttachedVolume, ...] = ()
+    """What the attach/detach controller has attached to it."""
 
 
 class Node(KubeObject, frozen=True):

@@ -25,6 +25,7 @@ __all__ = [
     "Empty",
     "EmptyDirVolumeSource",
     "EphemeralVolumeSource",
+    "FCVolumeSource",
     "GCEPersistentDiskVolumeSource",
     "ISCSIVolumeSource",
     "PersistentVolume",
@@ -77,6 +78,15 @@ class ISCSIVolumeSource(Model, frozen=True):
     target_portal: str = ""
     iqn: str = ""
     lun: int = 0
+    read_only: bool = False
+
+
+class FCVolumeSource(Model, frozen=True):
+    """``fc``: targetWWNs with lun, or wwids."""
+
+    target_wwns: tuple[str, ...] = field(default=(), name="targetWWNs")
+    lun: int | None = None
+    wwids: tuple[str, ...] = ()
     read_only: bool = False
 
 
@@ -162,6 +172,7 @@ class Volume(Model, frozen=True):
     gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
     iscsi: ISCSIVolumeSource | None = None
+    fc: FCVolumeSource | None = None
     rbd: RBDVolumeSource | None = None
     image: ImageVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
@@ -225,11 +236,11 @@ class PersistentVolumeSpec(Model, frozen=True):
     azure_file: Empty | None = None
     cephfs: Empty | None = None
     cinder: CinderVolumeSource | None = None
-    fc: Empty | None = None
+    fc: FCVolumeSource | None = None
     gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
     glusterfs: Empty | None = None
     host_path: Empty | None = None
-    iscsi: Empty | None = None
+    iscsi: ISCSIVolumeSource | None = None
     local: Empty | None = None
     nfs: Empty | None = None
     portworx_volume: PortworxVolumeSource | None = None

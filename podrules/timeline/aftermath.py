@@ -169,10 +169,14 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | N
                 continue
             case WriterLock.NONE:
                 span, rule, field, seconds = AT_ONCE, Rule.NOT_LOCKED, "", None
+            case WriterLock.REMOVED:
+                continue
             case WriterLock.UNKNOWN:
                 span, rule, field, seconds = NEVER, Rule.VOLUME_UNKNOWN, "", None
             case _ if forced is not None:
-                span, rule, field = forced, Rule.FORCE_DETACH, "disable-force-detach-on-timeout"
+                span, field = forced, "disable-force-detach-on-timeout"
+                unfenced = guard.lock is WriterLock.CONTROLLER
+                rule = Rule.FORCE_DETACH_UNFENCED if unfenced else Rule.FORCE_DETACH
                 seconds = FORCE_DETACH_SECONDS
             case _:
                 span, rule = ended.later(0, _REPORTED_SECONDS), Rule.UNMOUNTED

@@ -137,6 +137,8 @@ class Rule(Enum):
     """The kubelet has unmounted it and said so in status.volumesInUse."""
     FORCE_DETACH = "ForceDetach"
     """6 min after the object is gone, from a node that is not Ready."""
+    FORCE_DETACH_UNFENCED = "ForceDetachUnfenced"
+    """The same of a volume whose detach fences nobody: from then on nothing keeps a second writer away."""
     NOT_LOCKED = "NotLocked"
     """Nothing keeps a second writer away."""
     VOLUME_UNKNOWN = "VolumeUnknown"

@@ -62,6 +62,7 @@ _VOLUMES: Final[Object] = {
     "gcePersistentDisk": {"pdName": "disk", "readOnly": True},
     "awsElasticBlockStore": {"volumeID": "vol-1", "readOnly": True},
     "iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2000-01.com.example:a", "lun": 3, "readOnly": True},
+    "fc": {"targetWWNs": ["50060e801049cfd1"], "lun": 2, "readOnly": True},
     "rbd": {"monitors": ["m1", "m2"], "image": "image", "pool": "pool", "readOnly": True},
     "azureDisk": {"diskName": "d", "diskURI": "https://x.blob.core.windows.net/d.vhd", "kind": "Shared"},
     "azureFile": {"secretName": "s", "shareName": "share"},
@@ -330,6 +331,7 @@ NODE: Final = raw_node(
         "images": [{"names": ["registry/app:v1", "registry/app@sha256:0"], "sizeBytes": 123456789}],
         "declaredFeatures": ["SomeFeature"],
         "volumesInUse": ["kubernetes.io/csi/driver^handle"],
+        "volumesAttached": [{"name": "kubernetes.io/csi/driver^handle", "devicePath": ""}],
     },
 )
 EVENT: Final[Object] = {

@@ -112,8 +112,9 @@ def test_every_field_is_met(proxy: KubectlProxy, kind: Kind[Any]) -> None:
     assert (
         unset
         == {
-            # Two gates that are off, a field of 1.35, and a node's.
+            # Two gates that are off, a field of 1.35, and a node's; an FC disk has either targetWWNs or wwids.
             PODS: {
+                "FCVolumeSource.wwids",
                 "Lifecycle.stop_signal",
                 "PodSpec.scheduling_group",
                 "PodSpec.workload_ref",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,15 +13,17 @@ from podrules.attachment import (
     MoveStep,
     VolumeFacts,
     WaitsFor,
-    is_multi_attach_allowed,
+    detached_after,
     is_pod_terminated,
     unique_volume_name,
     volume_position,
 )
 from podrules.ending import deleted_at
 from podrules.model.pod import Pod
-from podrules.model.storage import CSIVolumeSource, VolumeAttachment
+from podrules.model.storage import VolumeAttachment
 from podrules.reachability import NodeReach, Reach
+from podrules.volumes import is_multi_attach_allowed
+from tests.builders import make_persistent_volume
 from tests.podrules.lost import make_attachment, make_lost_pod, make_volume
 
 TOLD = "2026-11-21T03:08:30Z"
@@ -179,8 +181,88 @@ def test_F7_when_volumes_may_be_detached(pod: Pod, terminated: bool) -> None:
     assert is_pod_terminated(pod) is terminated
 
 
+@pytest.mark.parametrize(
+    ("source", "about", "name"),
+    [
+        ("csi", {"driver": "d.example.com", "volumeHandle": "vol-1"}, "kubernetes.io/csi/d.example.com^vol-1"),
+        (
+            "iscsi",
+            {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 2},
+            "kubernetes.io/iscsi/10.0.0.1:3260:iqn.x:2",
+        ),
+        ("fc", {"targetWWNs": ["5006", "5007"], "lun": 0}, "kubernetes.io/fc/[5006 5007]:0"),
+        ("fc", {"wwids": ["3600"]}, "kubernetes.io/fc/[3600]"),
+        ("nfs", {"server": "s", "path": "/"}, ""),
+    ],
+)
+def test_F7_node_statuses_name_what_the_controller_attaches(source: str, about: Mapping[str, Any], name: str) -> None:
+    assert unique_volume_name(make_persistent_volume(source, about)) == name
+
+
+ISCSI = make_persistent_volume("iscsi", {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 0})
+
+
+@pytest.mark.parametrize(
+    ("users", "attached", "mounted", "answers", "step", "waits"),
+    [
+        pytest.param([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, id="used elsewhere"),
+        pytest.param([old(deleted=TOLD)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, id="being stopped"),
+        pytest.param([], ["lost"], ["lost"], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.KUBELET, id="still mounted"),
+        pytest.param([], ["lost"], ["lost"], Reach.SILENT, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="6 min"),
+        pytest.param([], ["lost"], ["lost"], Reach.OUT_OF_SERVICE, MoveStep.DETACH, WaitsFor.CONTROLLER, id="tainted"),
+        pytest.param([], ["lost"], ["lost"], Reach.GONE, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="node gone"),
+        pytest.param([], ["lost"], [], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.CONTROLLER, id="unmounted"),
+        pytest.param([], [], ["lost"], Reach.SILENT, MoveStep.ATTACH, WaitsFor.CONTROLLER, id="detached by force"),
+        pytest.param([], ["well"], [], Reach.ANSWERS, MoveStep.START, WaitsFor.OWN_KUBELET, id="attached here"),
+    ],
+)
+def test_F7_iscsi_is_kept_apart_without_a_volume_attachment(
+    users: Sequence[Pod],
+    attached: Sequence[str],
+    mounted: Sequence[str],
+    answers: Reach,
+    step: MoveStep,
+    waits: WaitsFor,
+) -> None:
+    known = replace(
+        facts(*users, mounted=mounted), volume=ISCSI, attached_to=frozenset(attached), attachable=True, attachments=()
+    )
+    position = volume_position(NEW, known, reach(answers))
+    assert position is not None
+    assert (position.step, position.waits_for) == (step, waits)
+
+
+@pytest.mark.parametrize(
+    ("answers", "after"),
+    [
+        (Reach.ANSWERS, None),
+        (Reach.UNKNOWN, None),
+        (Reach.SILENT, timedelta(minutes=6)),
+        (Reach.GONE, timedelta(minutes=6)),
+        (Reach.OUT_OF_SERVICE, timedelta()),
+        (Reach.BACK, timedelta()),
+    ],
+)
+def test_F7_when_a_volume_is_detached_mounted_or_not(answers: Reach, after: timedelta | None) -> None:
+    assert detached_after(answers) == after
+
+
+@pytest.mark.parametrize(
+    ("answers", "waits"),
+    [
+        pytest.param(Reach.GONE, WaitsFor.POD_GC, id="its node is gone"),
+        pytest.param(Reach.OUT_OF_SERVICE, WaitsFor.POD_GC, id="declared out of service"),
+        pytest.param(Reach.BACK, WaitsFor.KUBELET, id="back in service"),
+        pytest.param(Reach.MISSED_HEARTBEATS, WaitsFor.SILENT_KUBELET, id="no heartbeats"),
+    ],
+)
+def test_F7_who_ends_the_holder(answers: Reach, waits: WaitsFor) -> None:
+    position = volume_position(NEW, facts(old(deleted=TOLD), attachments=HELD, mounted=["lost"]), reach(answers))
+    assert position is not None
+    assert position.waits_for is waits
+
+
 def test_F7_names_and_times() -> None:
-    assert unique_volume_name(CSIVolumeSource("d.example.com", "vol-1")) == "kubernetes.io/csi/d.example.com^vol-1"
     assert deleted_at(make_lost_pod(deleted=TOLD)) == AT
     assert deleted_at(make_lost_pod()) is None
 

@@ -14,6 +14,7 @@ from podrules.volumes import (
     WriterLock,
     attachment_name,
     claimed_volumes,
+    inline_guards,
     writer_guard,
 )
 from tests.builders import make_persistent_volume, make_pod
@@ -34,14 +35,14 @@ def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVo
         pytest.param("cinder", {"volumeID": "v"}, WriterLock.BACKEND, "Cinder", id="Cinder"),
         pytest.param("gcePersistentDisk", {"pdName": "v"}, WriterLock.BACKEND, "GCE PD", id="GCE PD"),
         pytest.param("portworxVolume", {"volumeID": "v"}, WriterLock.BACKEND, "Portworx", id="Portworx"),
-        pytest.param("rbd", {"monitors": ["m"], "image": "v"}, WriterLock.BACKEND, "Ceph RBD", id="Ceph RBD"),
+        pytest.param("rbd", {"monitors": ["m"], "image": "v"}, WriterLock.REMOVED, "Ceph RBD", id="Ceph RBD"),
         pytest.param("vsphereVolume", {"volumePath": "v"}, WriterLock.BACKEND, "vSphere", id="vSphere"),
         pytest.param("azureFile", {"secretName": "s", "shareName": "v"}, WriterLock.NONE, "Azure File", id="AzureFile"),
-        pytest.param("cephfs", {"monitors": ["m"]}, WriterLock.NONE, "CephFS", id="CephFS"),
-        pytest.param("fc", {"targetWWNs": ["w"], "lun": 0}, WriterLock.NONE, "FC", id="FC"),
-        pytest.param("glusterfs", {"endpoints": "e", "path": "v"}, WriterLock.NONE, "GlusterFS", id="GlusterFS"),
+        pytest.param("cephfs", {"monitors": ["m"]}, WriterLock.REMOVED, "CephFS", id="CephFS"),
+        pytest.param("fc", {"targetWWNs": ["w"], "lun": 0}, WriterLock.CONTROLLER, "FC", id="FC"),
+        pytest.param("glusterfs", {"endpoints": "e", "path": "v"}, WriterLock.REMOVED, "GlusterFS", id="GlusterFS"),
         pytest.param("hostPath", {"path": "/v"}, WriterLock.NONE, "hostPath", id="hostPath"),
-        pytest.param("iscsi", {"targetPortal": "p", "iqn": "q", "lun": 0}, WriterLock.NONE, "iSCSI", id="iSCSI"),
+        pytest.param("iscsi", {"targetPortal": "p", "iqn": "q", "lun": 0}, WriterLock.CONTROLLER, "iSCSI", id="iSCSI"),
         pytest.param("local", {"path": "/v"}, WriterLock.NONE, "local", id="local"),
         pytest.param("nfs", {"server": "s", "path": "/v"}, WriterLock.NONE, "NFS", id="NFS"),
         pytest.param("flexVolume", {"driver": "d"}, WriterLock.UNKNOWN, "", id="a source that no rule knows"),
@@ -81,10 +82,45 @@ def test_F4_a_csi_volume_is_kept_by_its_attachment(attached: bool | None, lock: 
         pytest.param([], WriterLock.NONE, id="none told"),
     ],
 )
-@pytest.mark.parametrize("source", ["nfs", "iscsi"])
-def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str) -> None:
+@pytest.mark.parametrize(("source", "own"), [("nfs", WriterLock.NONE), ("iscsi", WriterLock.CONTROLLER)])
+def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str, own: WriterLock) -> None:
     guard = writer_guard(DATA, make_claim(modes), make_persistent_volume(source), attached=None)
-    assert (guard.lock, guard.access_modes) == (lock, tuple(modes))
+    assert (guard.lock, guard.access_modes) == (own if lock is WriterLock.NONE else lock, tuple(modes))
+
+
+@pytest.mark.parametrize("source", ["iscsi", "fc"])
+@pytest.mark.parametrize(
+    ("modes", "lock"),
+    [
+        pytest.param(["ReadWriteOnce"], WriterLock.CONTROLLER, id="RWO"),
+        pytest.param(["ReadWriteOncePod"], WriterLock.CONTROLLER, id="RWOP"),
+        pytest.param(["ReadWriteOnce", "ReadOnlyMany"], WriterLock.NONE, id="a volume that may be read by many"),
+        pytest.param([], WriterLock.NONE, id="a volume that tells none"),
+    ],
+)
+def test_F4_the_controller_goes_by_the_modes_of_the_volume(modes: Sequence[str], lock: WriterLock, source: str) -> None:
+    volume = make_persistent_volume(source, access_modes=modes)
+    assert writer_guard(DATA, make_claim(), volume, attached=None).lock is lock
+
+
+def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
+    """Only its driver knows."""
+    volume = make_persistent_volume("csi", CSI, access_modes=["ReadWriteOnce", "ReadWriteMany"])
+    assert writer_guard(DATA, make_claim(), volume, attached=True).lock is WriterLock.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("source", "lock"),
+    [
+        pytest.param({"iscsi": {"targetPortal": "p", "iqn": "q", "lun": 0}}, WriterLock.NONE, id="iSCSI"),
+        pytest.param({"fc": {"wwids": ["w"]}}, WriterLock.NONE, id="FC"),
+        pytest.param({"fc": {"wwids": ["w"], "readOnly": True}}, WriterLock.NOT_NEEDED, id="only read"),
+        pytest.param({"emptyDir": {}}, None, id="of the pod alone"),
+    ],
+)
+def test_F4_disks_in_the_pod_itself_may_multi_attach(source: Mapping[str, Any], lock: WriterLock | None) -> None:
+    found = [guard.lock for guard in inline_guards(make_pod(volumes=[{"name": "disk", **source}]))]
+    assert found == ([lock] if lock is not None else [])
 
 
 @pytest.mark.parametrize("source", ["nfs", "rbd", "csi", "flexVolume"])

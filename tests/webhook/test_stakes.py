@@ -55,7 +55,9 @@ def make_claim(claim: str, volume: str, mode: str = "ReadWriteOnce") -> Object:
 
 
 def make_volume(name: str, source: str, about: Mapping[str, Any] | None = None) -> Object:
-    spec = {"accessModes": ["ReadWriteOnce", "ReadWriteMany"], source: dict(about or {})}
+    # NFS could be mounted by many: the claim tells how it is meant to be used.
+    modes = ["ReadWriteOnce", "ReadWriteMany"] if source == "nfs" else ["ReadWriteOnce"]
+    spec = {"accessModes": modes, source: dict(about or {})}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
 
 
@@ -73,7 +75,10 @@ def make_running(*volumes: str, name: str = "db-0", **spec: Any) -> Object:
     """A running pod of a StatefulSet with a claim ``<volume>-db-0`` for each volume."""
     claims = [{"name": volume, "persistentVolumeClaim": {"claimName": f"{volume}-db-0"}} for volume in volumes]
     pod = pod_object(name=name, owner=controlled_by(STATEFUL_SET), nodeName=NODE, volumes=claims, **spec)
-    pod["status"]["phase"] = "Running"
+    pod["status"] |= {
+        "phase": "Running",
+        "containerStatuses": [{"name": "app", "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}}}],
+    }
     return pod
 
 

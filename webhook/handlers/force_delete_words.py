@@ -7,9 +7,10 @@ cut in the middle cannot be run: it goes before details.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
+from podrules.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending import pod_ending
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
@@ -37,7 +38,6 @@ _NODES: Final = {
     Reach.GONE: "{node}, which has no Node object",
     Reach.UNKNOWN: "{node}, state unknown",
 }
-_SILENT: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS})
 
 
 def first_line(pod: Pod, stakes: Stakes) -> str:
@@ -108,11 +108,16 @@ def volumes_at_stake(stakes: Stakes) -> str:
     if by_lock[WriterLock.NONE]:
         named = _named(by_lock[WriterLock.NONE])
         return f"nothing keeps a second writer off {named}"
+    after, node = detached_after(stakes.node.reach), stakes.node.name
+    when = "at once" if after == timedelta() else f"{FORCE_DETACH_AFTER.seconds // 60} min later"
+    if by_lock[WriterLock.CONTROLLER] and after is not None:
+        named = _named(by_lock[WriterLock.CONTROLLER])
+        return f"{named} is detached from {node} {when}, and then nothing keeps a second writer off"
     if by_lock[WriterLock.UNKNOWN]:
         return f"whether anything keeps a second writer off {_named(by_lock[WriterLock.UNKNOWN])} is unknown"
-    if by_lock[WriterLock.ATTACHMENT] and stakes.node.reach in _SILENT:
+    if by_lock[WriterLock.ATTACHMENT] and after is not None:
         named = _named(by_lock[WriterLock.ATTACHMENT])
-        return f"{named} is detached from {stakes.node.name} by force 6 min later"
+        return f"{named} is detached from {node} by force {when}"
     return ""
 
 

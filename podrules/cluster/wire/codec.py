@@ -54,7 +54,7 @@ _OWN: Final[Mapping[type[Struct], frozenset[str]]] = {
     ContainerState: frozenset({"running", "terminated", "waiting"}),
     ContainerStateRunning: frozenset({"started_at"}),
     Condition: frozenset({"last_transition_time", "last_heartbeat_time"}),
-    NodeStatus: frozenset({"conditions", "images", "volumes_in_use", "node_info"}),
+    NodeStatus: frozenset({"conditions", "images", "volumes_in_use", "volumes_attached", "node_info"}),
 }
 """Models that mostly repeat, and their fields that do not; these are declared as messages."""
 _SCALARS: Final[Mapping[str, tuple[FieldDescriptorProto.Type.ValueType, Any]]] = {

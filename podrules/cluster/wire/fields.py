@@ -165,6 +165,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "podAffinity": (2, "*core/v1.PodAffinity"),
         "podAntiAffinity": (3, "*core/v1.PodAntiAffinity"),
     },
+    "core/v1.AttachedVolume": {
+        "name": (1, "string"),
+    },
     "core/v1.AzureDiskVolumeSource": {
         "diskURI": (2, "string"),
         "kind": (6, "*string"),
@@ -267,7 +270,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "core/v1.ExecAction": {
         "command": (1, "[]string"),
     },
-    "core/v1.FCVolumeSource": {},
+    "core/v1.FCVolumeSource": {
+        "targetWWNs": (1, "[]string"),
+        "lun": (2, "*int32"),
+        "readOnly": (4, "bool"),
+        "wwids": (5, "[]string"),
+    },
     "core/v1.GCEPersistentDiskVolumeSource": {
         "pdName": (1, "string"),
         "readOnly": (4, "bool"),
@@ -278,7 +286,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "path": (1, "string"),
     },
     "core/v1.HostPathVolumeSource": {},
-    "core/v1.ISCSIPersistentVolumeSource": {},
+    "core/v1.ISCSIPersistentVolumeSource": {
+        "targetPortal": (1, "string"),
+        "iqn": (2, "string"),
+        "lun": (3, "int32"),
+        "readOnly": (6, "bool"),
+    },
     "core/v1.ISCSIVolumeSource": {
         "targetPortal": (1, "string"),
         "iqn": (2, "string"),
@@ -354,6 +367,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "nodeInfo": (7, "core/v1.NodeSystemInfo"),
         "images": (8, "[]core/v1.ContainerImage"),
         "volumesInUse": (9, "[]string"),
+        "volumesAttached": (10, "[]core/v1.AttachedVolume"),
         "declaredFeatures": (14, "[]string"),
     },
     "core/v1.NodeSwapStatus": {
@@ -619,6 +633,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "persistentVolumeClaim": (10, "*core/v1.PersistentVolumeClaimVolumeSource"),
         "rbd": (11, "*core/v1.RBDVolumeSource"),
         "cinder": (13, "*core/v1.CinderVolumeSource"),
+        "fc": (17, "*core/v1.FCVolumeSource"),
         "azureFile": (18, "*core/v1.AzureFileVolumeSource"),
         "configMap": (19, "*core/v1.ConfigMapVolumeSource"),
         "vsphereVolume": (20, "*core/v1.VsphereVirtualDiskVolumeSource"),
