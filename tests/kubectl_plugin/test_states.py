@@ -43,11 +43,11 @@ def _told(*arguments: str) -> str:
 
 def test_T5_explain_and_timeline_agree_on_a_shortened_grace() -> None:
     explained = _told("explain", "pod/shortened", "--snapshot", SHORTENED)
-    assert "its processes may run until 2026-11-22 10:06:00 UTC." in explained
+    assert "its processes may run until 10:06:00 UTC." in explained
     assert "SIGKILL by 60 s" in explained
-    assert "processes may live until 2026-11-22 10:06:00 UTC" in explained
+    assert "processes may live until 10:06:00 UTC" in explained
     drawn = _told("explain", "pod/shortened", "--snapshot", SHORTENED, "--timeline=delete")
-    assert "SIGKILL by 2026-11-22 10:06:00 UTC" in drawn
+    assert "SIGKILL by 10:06:00 UTC" in drawn
 
 
 def test_T5_static_pod_runs_on_after_a_delete() -> None:
