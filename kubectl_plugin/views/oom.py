@@ -38,10 +38,13 @@ def oom_section(report: PodReport) -> Section:
         return Section(label, (_UNKNOWN[report.oom_unknown],))
     lines: list[str | Row] = []
     several = len(report.oom) > 1
+    bound = report.status is not None and report.status.node is not None
     for entry, which in zip(report.oom, ("smallest", "largest"), strict=False):
         if several:
             lines.append(f"on the {which} node that it may come to, {entry.node}:")
-        lines += _rows(entry, place="" if several or not entry.node else f" ({entry.node})")
+        # Of nodes that are equally large one is named.
+        where = f" ({entry.node})" if bound else f" (as on {entry.node})"
+        lines += _rows(entry, place="" if several or not entry.node else where)
     return Section(label, tuple(lines))
 
 

@@ -329,7 +329,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
     Rule.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
     Rule.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
-    Rule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine's init system decides"),
+    Rule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
     Rule.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
     Rule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
     Rule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
