@@ -17,10 +17,11 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import naming_what_is_there
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.cluster import ClusterReport, PodRisk, cluster_report, pod_key
+from kubectl_plugin.reports.cluster import ClusterReport, cluster_report, pod_key
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod import pod_page
 from kubectl_plugin.views.report import written_page

@@ -17,7 +17,8 @@ from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodKey, PodRisk
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodKey
+from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.report import RISK_WORDS, node_state
 from kubectl_plugin.views.words import is_plain_name
 from podrules.model.pod import PodQOSClass

@@ -11,7 +11,8 @@ from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body, severity_word
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.partitions import partitions_pages
 from kubectl_plugin.views.report import (
     RISK_WORDS,

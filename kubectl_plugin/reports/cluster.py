@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from enum import Enum
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -12,10 +11,10 @@ from msgspec.structs import replace
 
 from kubectl_plugin.reports.alike import Alike, Asked
 from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.source import Unread
-from podrules.ending import Ending, pod_ending
 from podrules.eviction.signals import Signal
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
@@ -29,7 +28,6 @@ from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes, workload_spreads, zone_nodes, zone_of
-from podrules.waiting import readiness, waits
 
 __all__ = [
     "ClusterFacts",
@@ -38,7 +36,6 @@ __all__ = [
     "NodeEntry",
     "PodEntry",
     "PodKey",
-    "PodRisk",
     "Promised",
     "cluster_report",
     "pod_key",
@@ -48,33 +45,6 @@ PodKey = tuple[str, str]
 """Namespace and name."""
 WHOLE_PRESSURE_NODES: Final = 60
 """Up to so many nodes every threshold of each is judged; beyond, the orders of memory alone."""
-_OOM_KILLED: Final = "OOMKilled"
-_PATIENCE: Final = timedelta(minutes=1)
-"""A pod that ends so much later than it should is told of."""
-
-
-class PodRisk(Enum):
-    """What is wrong with a pod, the worst first."""
-
-    NODE_DOWN = "NodeDown"
-    """Its node does not answer."""
-    UNSCHEDULABLE = "Unschedulable"
-    FAILED = "Failed"
-    TERMINATING_LATE = "TerminatingLate"
-    """Its processes should have ended by now."""
-    OOM_KILLED = "OOMKilled"
-    """A container of it was killed for memory, at last."""
-    OVER_REQUEST = "OverRequest"
-    """It uses more memory than it requests: first in the kubelet's order."""
-    HELD_UP = "HeldUp"
-    """A container of it waits, and more than time is needed."""
-    KEPT = "Kept"
-    """Its processes have ended, and finalizers keep its object."""
-    NOT_READY = "NotReady"
-    NOT_STARTED = "NotStarted"
-    """It has a node, and its containers do not run yet."""
-    NOT_MODELLED = "NotModelled"
-    """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
 
 
 class Promised(Struct, frozen=True, rename="camel"):
@@ -424,7 +394,7 @@ class _Entries:
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
         if pod_key(pod) in self._facts.awaited:
             return None
-        risk = _risk(pod, place, self._down, self._facts.at)
+        risk = pod_risk(pod, over_request=place.over_request, down=self._down, at=self._facts.at)
         if risk is PodRisk.UNSCHEDULABLE and pod_key(pod) in self._facts.not_modelled:
             return PodRisk.NOT_MODELLED
         return risk
@@ -456,52 +426,3 @@ def _first_killed(orders: MemoryOrders) -> PodKey | None:
 def _first_evicted(orders: MemoryOrders) -> PodKey | None:
     able = (place.ranked.pod.metadata for place in orders.eviction if not place.ranked.critical)
     return next(((meta.namespace, meta.name) for meta in able), None)
-
-
-def _risk(pod: Pod, place: _Place, down: frozenset[str], at: datetime | None) -> PodRisk | None:
-    status, ending = pod.status, pod_ending(pod, quiet=pod.spec.node_name in down)
-    if _is_kept(ending, at):
-        return PodRisk.KEPT
-    if status.phase == "Succeeded":
-        return None
-    if pod.spec.node_name in down and not pod.finished:
-        return PodRisk.NODE_DOWN
-    if _has_no_place(pod):
-        return PodRisk.UNSCHEDULABLE
-    if status.phase == "Failed":
-        return PodRisk.FAILED
-    if _is_late(ending, at):
-        return PodRisk.TERMINATING_LATE
-    ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
-    if any(end is not None and end.reason == _OOM_KILLED for end in ends):
-        return PodRisk.OOM_KILLED
-    if any(wait.held_up for wait in waits(pod)) and not pod.metadata.deletion_timestamp:
-        return PodRisk.HELD_UP
-    if place.over_request:
-        return PodRisk.OVER_REQUEST
-    if status.phase in {"Pending", "Unknown"} and pod.spec.node_name and not pod.metadata.deletion_timestamp:
-        return PodRisk.NOT_STARTED
-    if status.phase == "Running" and readiness(pod) is False and not pod.metadata.deletion_timestamp:
-        return PodRisk.NOT_READY
-    return None
-
-
-def _has_no_place(pod: Pod) -> bool:
-    """Whether the scheduler looked for a node in vain; it passes over gated pods and those that are being deleted."""
-    scheduled = pod.status.condition("PodScheduled")
-    passed_over = pod.spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.finished
-    return scheduled is not None and scheduled.status == "False" and not pod.spec.node_name and not passed_over
-
-
-def _is_late(ending: Ending, at: datetime | None) -> bool:
-    """Whether its processes should have ended a minute ago."""
-    due = ending.ends_by
-    return due is not None and at is not None and at - due > _PATIENCE
-
-
-def _is_kept(ending: Ending, at: datetime | None) -> bool:
-    """Whether finalizers alone have kept its object for a minute."""
-    told, held = ending.deleted_at, ending.finalizers and not ending.processes
-    if told is None or at is None or not held:
-        return False
-    return at - told > timedelta(seconds=ending.grace.longest) + _PATIENCE

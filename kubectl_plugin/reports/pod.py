@@ -24,6 +24,7 @@ from podrules.defaults import (
 )
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
+from podrules.health import Health, health
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass, PodStatus
@@ -49,7 +50,6 @@ from podrules.safety import OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
 from podrules.volumes import WriterGuard
-from podrules.waiting import Wait, readiness, waits
 
 __all__ = [
     "CgroupReport",
@@ -158,10 +158,8 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     resize: str | None
     """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not done."""
     ends: tuple[ContainerEnd, ...]
-    waits: tuple[Wait, ...]
-    """Containers that wait, those that are held up first."""
-    ready: bool | None
-    """Its Ready condition; None: its kubelet has told of none."""
+    health: Health
+    """What is wrong with which container."""
 
 
 class ResizeReport(Struct, frozen=True, rename="camel"):
@@ -300,10 +298,9 @@ def pod_report(facts: PodFacts) -> PodReport:
     granted = allocated_pod(pod, features=features)
     platform = pod_platform(pod, facts.node)
     oom = oom_of_pod(granted, facts.node, facts.nodes, features)
-    ends, quiet = (
-        as_if_running(pod) if facts.from_manifest else pod,
-        facts.reach is not None and facts.reach.reach.quiet,
-    )
+    ends = as_if_running(pod) if facts.from_manifest else pod
+    silent = facts.reach is not None and facts.reach.reach.quiet
+    quiet = silent or platform is Platform.VIRTUAL_KUBELET
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -357,8 +354,7 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
         resize=_resize(pod),
         ends=tuple(ends),
-        waits=waits(pod),
-        ready=readiness(pod),
+        health=health(pod),
     )
 
 

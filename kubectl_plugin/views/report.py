@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Page, Section, Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodRisk, Promised
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import counted, memory

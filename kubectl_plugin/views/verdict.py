@@ -7,6 +7,7 @@ from datetime import datetime
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
 from kubectl_plugin.views.ending import ending_sentences, told_words
+from kubectl_plugin.views.health_words import ended_words, health_words
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
@@ -44,7 +45,7 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
         return running_sentences(report, quiet, now), Severity.TROUBLE
     if status.phase == "Pending" and report.moving:
         return _waiting_for_volumes(report, status, now)
-    return _running(report, status)
+    return _running(report, status, now)
 
 
 def _to_come(report: PodReport) -> Verdict:
@@ -120,15 +121,15 @@ def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> 
     reason = f" ({status.reason})" if status.reason else ""
     if report.preempted is not None:
         return (f"{status.phase}{reason}: {preempted_words(report.preempted, now)}",), Severity.TROUBLE
-    text = status.disruption or status.message or "a container ended with an error."
+    text = status.disruption or status.message or ended_words(status.ends)
     return (f"{status.phase}{reason}: {text}",), Severity.TROUBLE
 
 
-def _running(report: PodReport, status: PodStatusReport) -> Verdict:
+def _running(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     sentences, severity = [_standing(report)], Severity.FINE
     if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
         severity = Severity.NOTICE
-    if lead := _not_running(status):
+    if lead := health_words(status, now):
         sentence, severity = lead
         sentences.insert(0, sentence)
     killed = [end for end in status.ends if end.reason == "OOMKilled"]
@@ -149,27 +150,6 @@ def _running(report: PodReport, status: PodStatusReport) -> Verdict:
         sentences.append("A plain delete is a force delete here: its grace period is 0.")
         severity = Severity.NOTICE if severity is Severity.FINE else severity
     return tuple(sentences), severity
-
-
-def _not_running(status: PodStatusReport) -> tuple[str, Severity] | None:
-    """What keeps a pod on an answering node from running, or from being Ready."""
-    held_up = [wait for wait in status.waits if wait.held_up]
-    if held_up:
-        wait = held_up[0]
-        more = f" and {len(held_up) - 1} more" if len(held_up) > 1 else ""
-        # What follows names the pod anew, by its uid too.
-        message = wait.message.partition(" pod=")[0].rstrip(".")
-        said = f": {message}" if message else ""
-        verb = "do" if more else "does"
-        return f"Container {quoted(wait.container)}{more} {verb} not run ({wait.reason}){said}.", Severity.TROUBLE
-    if status.phase == "Pending":
-        reasons = listed(list(dict.fromkeys(wait.reason for wait in status.waits if wait.reason)))
-        return f"It has not started yet{f' ({reasons})' if reasons else ''}.", Severity.NOTICE
-    if status.phase == "Unknown":
-        return "Its phase is Unknown: its state could not be read.", Severity.NOTICE
-    if status.ready is False:
-        return "It runs and is not Ready: Services that want Ready pods send it nothing.", Severity.NOTICE
-    return None
 
 
 def _standing(report: PodReport) -> str:

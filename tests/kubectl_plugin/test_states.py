@@ -78,12 +78,17 @@ def test_T5_one_way_begins_when_that_began() -> None:
 @pytest.mark.parametrize(
     ("name", "first"),
     [
-        ("crash", 'Container "app" does not run (CrashLoopBackOff): back-off 5m0s restarting failed container=app.'),
+        (
+            "crash",
+            'Container "app" does not run (CrashLoopBackOff, last exit code 1 (Error), 12 restarts): back-off 5m0s',
+        ),
         ("image", 'Container "app" does not run (ImagePullBackOff): Back-off pulling image "x".'),
         ("config", 'Container "app" does not run (CreateContainerConfigError): secret "foo" not found.'),
-        ("initfail", 'Container "mig" does not run (CrashLoopBackOff).'),
+        ("initfail", 'Init container "mig" does not run (CrashLoopBackOff, last exit code 2 (Error), 5 restarts).'),
         ("creating", "It has not started yet (ContainerCreating)."),
-        ("notready", "It runs and is not Ready: Services that want Ready pods send it nothing."),
+        ("notready", 'Container "app" runs and is not Ready: Services that want Ready pods send it nothing.'),
+        ("sigkill", 'Container "app" was restarted 3 times, last after exit code 137 (Error) at 00:01:00 UTC.'),
+        ("oom2", 'Container "app" ran out of memory and was killed (OOMKilled, exit code 137); restarts: 3.'),
         ("unknownphase", "Its phase is Unknown: its state could not be read."),
     ],
 )
@@ -91,6 +96,12 @@ def test_what_does_not_run_as_it_should_leads(name: str, first: str) -> None:
     told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES).out.split())
     assert first in told
     assert told.index(first) < told.index("Guaranteed")
+
+
+def test_failed_pod_names_the_container_and_its_exit_code() -> None:
+    assert 'Failed: container "app" ended with exit code 3 (Error).' in _told(
+        "explain", "pod/failed", "--snapshot", STATES
+    )
 
 
 def test_the_page_counts_what_does_not_run() -> None:

@@ -1,0 +1,98 @@
+"""What is wrong with a pod, in one word for lists of many."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from podrules.ending import Ending, pod_ending
+from podrules.health import health, readiness
+from podrules.model.pod import Pod
+
+__all__ = ["PodRisk", "pod_risk"]
+
+_OOM_KILLED: Final = "OOMKilled"
+_PATIENCE: Final = timedelta(minutes=1)
+"""A pod that ends so much later than it should is told of."""
+
+
+class PodRisk(Enum):
+    """What is wrong with a pod, the worst first."""
+
+    NODE_DOWN = "NodeDown"
+    """Its node does not answer."""
+    UNSCHEDULABLE = "Unschedulable"
+    FAILED = "Failed"
+    TERMINATING_LATE = "TerminatingLate"
+    """Its processes should have ended by now."""
+    OOM_KILLED = "OOMKilled"
+    """A container of it was killed for memory, at last."""
+    OVER_REQUEST = "OverRequest"
+    """It uses more memory than it requests: first in the kubelet's order."""
+    HELD_UP = "HeldUp"
+    """A container of it waits, and more than time is needed."""
+    KEPT = "Kept"
+    """Its processes have ended, and finalizers keep its object."""
+    NOT_READY = "NotReady"
+    NOT_STARTED = "NotStarted"
+    """It has a node, and its containers do not run yet."""
+    NOT_MODELLED = "NotModelled"
+    """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
+
+
+def pod_risk(pod: Pod, *, over_request: bool, down: frozenset[str], at: datetime | None) -> PodRisk | None:
+    """The worst that is wrong with a pod; None: nothing is.
+
+    Args:
+        pod: As it is stored.
+        over_request: Whether it uses more memory than it requests.
+        down: Names of nodes that do not answer.
+        at: When it was so; None: not known.
+    """
+    status, ending = pod.status, pod_ending(pod, quiet=pod.spec.node_name in down)
+    if _is_kept(ending, at):
+        return PodRisk.KEPT
+    if status.phase == "Succeeded":
+        return None
+    if pod.spec.node_name in down and not pod.finished:
+        return PodRisk.NODE_DOWN
+    if _has_no_place(pod):
+        return PodRisk.UNSCHEDULABLE
+    if status.phase == "Failed":
+        return PodRisk.FAILED
+    if _is_late(ending, at):
+        return PodRisk.TERMINATING_LATE
+    ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
+    if any(end is not None and end.reason == _OOM_KILLED for end in ends):
+        return PodRisk.OOM_KILLED
+    if health(pod).broken and not pod.metadata.deletion_timestamp:
+        return PodRisk.HELD_UP
+    if over_request:
+        return PodRisk.OVER_REQUEST
+    if status.phase in {"Pending", "Unknown"} and pod.spec.node_name and not pod.metadata.deletion_timestamp:
+        return PodRisk.NOT_STARTED
+    if status.phase == "Running" and readiness(pod) is False and not pod.metadata.deletion_timestamp:
+        return PodRisk.NOT_READY
+    return None
+
+
+def _has_no_place(pod: Pod) -> bool:
+    """Whether the scheduler looked for a node in vain; it passes over gated pods and those that are being deleted."""
+    scheduled = pod.status.condition("PodScheduled")
+    passed_over = pod.spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.finished
+    return scheduled is not None and scheduled.status == "False" and not pod.spec.node_name and not passed_over
+
+
+def _is_late(ending: Ending, at: datetime | None) -> bool:
+    """Whether its processes should have ended a minute ago."""
+    due = ending.ends_by
+    return due is not None and at is not None and at - due > _PATIENCE
+
+
+def _is_kept(ending: Ending, at: datetime | None) -> bool:
+    """Whether finalizers alone have kept its object for a minute."""
+    told, held = ending.deleted_at, ending.finalizers and not ending.processes
+    if told is None or at is None or not held:
+        return False
+    return at - told > timedelta(seconds=ending.grace.longest) + _PATIENCE

@@ -1,0 +1,141 @@
+"""Whether a pod runs as it should, and what is wrong with which container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.health import Trouble, TroubleKind, health, readiness
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from tests.objects import raw_condition, raw_container, raw_pod
+
+RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
+CRASHED = {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-10-01T00:01:00Z"}}
+DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+
+
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    return {"waiting": {"reason": reason, "message": message}}
+
+
+def make(
+    app: dict[str, Any] | None = None,
+    *,
+    last: dict[str, Any] | None = None,
+    ready: bool = False,
+    restarts: int = 0,
+    init: dict[str, Any] | None = None,
+    sidecar: dict[str, Any] | None = None,
+    phase: str = "Running",
+    conditions: list[Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """A pod with an init container, a sidecar and ``app``; what is not given is not reported."""
+    told = {"name": "app", "state": app, "lastState": last, "ready": ready, "restartCount": restarts}
+    first = [("init", init, False), ("mesh", sidecar, True)]
+    status = {
+        "phase": phase,
+        "containerStatuses": [told] if app is not None else [],
+        "initContainerStatuses": [
+            {"name": name, "state": state, "ready": up} for name, state, up in first if state is not None
+        ],
+        "conditions": conditions or [],
+        "startTime": "2026-10-01T00:00:00Z",
+    }
+    before = [raw_container("init"), raw_container("mesh", restartPolicy="Always")]
+    return from_object(raw_pod(nodeName="node-1", initContainers=before, status=status, **spec), Pod)
+
+
+def kinds(pod: Pod) -> list[tuple[str, str]]:
+    return [(trouble.container, trouble.kind.value) for trouble in health(pod).troubles]
+
+
+@pytest.mark.parametrize("reason", ["", "ContainerCreating", "PodInitializing"])
+def test_what_passes_by_itself_holds_nothing_up(reason: str) -> None:
+    found = health(make(waiting(reason), phase="Pending"))
+    assert [trouble.kind for trouble in found.troubles] == [TroubleKind.STARTING]
+    assert not found.broken
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "CrashLoopBackOff",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "InvalidImageName",
+        "CreateContainerConfigError",
+        "RunContainerError",
+    ],
+)
+def test_what_the_kubelet_tried_in_vain_does(reason: str) -> None:
+    found = health(make(waiting(reason, "why"), last=CRASHED, restarts=7))
+    assert found.troubles == (
+        Trouble(
+            TroubleKind.HELD_UP,
+            "app",
+            reason=reason,
+            message="why",
+            exit_code=1,
+            end_reason="Error",
+            ended_at="2026-10-01T00:01:00Z",
+            restarts=7,
+        ),
+    )
+    assert found.broken
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(make(RUNNING, ready=True), [], id="all is well"),
+        pytest.param(
+            make(waiting("PodInitializing"), init=waiting("CrashLoopBackOff"), phase="Pending"),
+            [("init", "HeldUp"), ("app", "Starting")],
+            id="an init container fails: the worst first",
+        ),
+        pytest.param(make(RUNNING, ready=True, init=DONE), [], id="an init container is done"),
+        pytest.param(make(CRASHED, restartPolicy="Never"), [("app", "Ended")], id="ended with an error, for good"),
+        pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not to be started anew"),
+        pytest.param(make(DONE), [("app", "Ended")], id="done, and to be started anew"),
+        pytest.param(
+            make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"), [("mesh", "Ended")], id="a sidecar is gone"
+        ),
+        pytest.param(make(RUNNING), [("app", "NotReady")], id="its probe has not succeeded"),
+        pytest.param(make(RUNNING, ready=True, last=CRASHED), [("app", "Restarted")], id="it crashed before"),
+        pytest.param(make(RUNNING, ready=True, last=DONE), [], id="it was done before"),
+        pytest.param(make(waiting("CrashLoopBackOff"), phase="Failed"), [], id="a finished pod"),
+        pytest.param(make(), [], id="nothing is reported"),
+    ],
+)
+def test_troubles_of_containers(pod: Pod, expected: list[tuple[str, str]]) -> None:
+    assert kinds(pod) == expected
+
+
+@pytest.mark.parametrize(("status", "ready"), [("True", True), ("False", False), ("Unknown", False)])
+def test_readiness_is_the_condition(status: str, ready: bool) -> None:
+    assert readiness(make(RUNNING, conditions=[raw_condition("Ready", status)])) is ready
+
+
+@pytest.mark.parametrize(
+    ("pod", "ready"),
+    [(make(RUNNING, ready=True), True), (make(RUNNING), False), (make(), None)],
+)
+def test_readiness_without_the_condition_is_that_of_the_containers(pod: Pod, ready: bool | None) -> None:
+    assert readiness(pod) is ready
+
+
+def test_conditions_tell_why() -> None:
+    conditions = [
+        raw_condition("Ready", "False", reason="ReadinessGatesNotReady", message="gate is not set"),
+        raw_condition("PodReadyToStartContainers", "False"),
+    ]
+    found = health(make(RUNNING, ready=True, conditions=conditions))
+    assert (found.ready, found.unready, found.no_sandbox, found.started) == (
+        False,
+        "ReadinessGatesNotReady: gate is not set",
+        True,
+        "2026-10-01T00:00:00Z",
+    )
