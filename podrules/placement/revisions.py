@@ -2,7 +2,8 @@
 
 A template in a manifest lacks what the API server fills in; it is the stored one if each field that it has is the same
 there, and each field that it lacks is there as the API server fills it in. `kubectl rollout restart` leaves an
-annotation that no manifest has, and that stays when the manifest is applied.
+annotation that no manifest has, and that stays when the manifest is applied. A snapshot keeps of a template what rules
+read: there, this much is compared.
 
 Source, at v1.36.3: pkg/controller/deployment/util/deployment_util.go (FindNewReplicaSet, EqualIgnoreHash),
 pkg/apis/core/v1/defaults.go (for pod templates: what only SetDefaults_Pod fills in is not in them).
@@ -13,7 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from msgspec import to_builtins
+
 from podrules.model.base import KubeObject
+from podrules.model.decode import DecodeError, from_object
+from podrules.model.pod import PodTemplateSpec
 from podrules.model.quantity import Quantity, QuantityError
 from podrules.placement.controllers import HASH_LABEL, Revision
 
@@ -69,7 +74,32 @@ def same_template(written: Any, stored: Any) -> bool:
     """Whether a template, as its author wrote it or as it is stored, is a stored one, but for the hash."""
     if not isinstance(written, Mapping) or not isinstance(stored, Mapping):
         return False
-    return _same(_comparable(written), _comparable(stored), ())
+    if _is_whole(stored):
+        return _same(_comparable(written), _comparable(stored), ())
+    try:
+        return _same(_comparable(_as_read(written)), _comparable(_as_read(stored)), ())
+    except DecodeError:
+        return False
+
+
+def _is_whole(stored: Mapping[str, Any]) -> bool:
+    """Whether a template is as the API server keeps it, which gives each container this field."""
+    containers = (stored.get("spec") or {}).get("containers") or ()
+    return all("terminationMessagePath" in container for container in containers)
+
+
+def _as_read(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What rules read of a template."""
+    read: Mapping[str, Any] = to_builtins(from_object(template, PodTemplateSpec), enc_hook=str)
+    kept: Mapping[str, Any] = _pruned({"metadata": {"labels": read["metadata"]["labels"]}, "spec": read["spec"]})
+    return kept
+
+
+def _pruned(value: Any) -> Any:
+    """Without fields that say nothing."""
+    if isinstance(value, Mapping):
+        return {key: _pruned(entry) for key, entry in value.items() if entry is not None and entry != ""}
+    return [_pruned(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _belongs(entry: WrittenWorkload, name: str) -> bool:
@@ -97,18 +127,18 @@ def _same(written: Any, stored: Any, path: tuple[str, ...]) -> bool:
 
 def _same_field(written: Mapping[str, Any], stored: Mapping[str, Any], path: tuple[str, ...]) -> bool:
     own, other = written.get(path[-1]), stored.get(path[-1])
-    if own is None:
+    if own is None or own == "" or (own == 0 and path[-1] == "hostPort"):
         return _is_default(path, other, written)
     return _is_empty(own) if other is None else _same(own, other, path)
 
 
 def _is_default(path: tuple[str, ...], value: Any, beside: Mapping[str, Any]) -> bool:
     """Whether the API server has this value where nothing is said; None: it has none."""
-    if value is None:
-        return True
     name = path[-1]
     if name in _FILLED_IN:
-        return bool(value == _FILLED_IN[name])
+        return value is None or bool(value == _FILLED_IN[name])
+    if _is_empty(value):
+        return True
     match name:
         case "restartPolicy":
             # Without one an init container is no sidecar.
@@ -124,7 +154,7 @@ def _is_default(path: tuple[str, ...], value: Any, beside: Mapping[str, Any]) ->
         case "hostPort":
             return bool(value == beside.get("containerPort"))
         case _:
-            return _is_empty(value)
+            return False
 
 
 def _is_amount(path: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_node, raw_pod, raw_workload
 
@@ -203,3 +204,23 @@ def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str
     live = run("explain", "--snapshot", str(cluster), named, "-n", "shop", "--placement", "-o", "json")
     assert json.loads(live.out)["template"]["placement"]["best"] == found
     return found
+
+
+def test_S4_a_snapshot_knows_the_revision_too(tmp_path: Path) -> None:
+    """Of a template it has what rules read."""
+    (there,) = (obj for obj in demo_objects() if (obj["kind"], obj["metadata"]["name"]) == ("Deployment", "catalog"))
+    file = tmp_path / "catalog.yaml"
+    file.write_text(yaml.safe_dump({**there, "metadata": {"name": "catalog", "namespace": "shop"}}))
+    snapshot = str(tmp_path / "demo.snapshot")
+    assert run("snapshot", "--demo", "-o", snapshot).code == 0
+    for source in (("--demo",), ("--snapshot", snapshot)):
+        manifest = run("explain", *source, "-f", str(file), "-o", "json")
+        live = run("explain", *source, "deployment/catalog", "-n", "shop", "--placement", "-o", "json")
+        for placement in (json.loads(manifest.out)["placement"], json.loads(live.out)["template"]["placement"]):
+            counts = {score["node"]: _counts(score) for score in placement["scores"]}
+            assert counts == {"node-b2": {"eu-1b": 1, "node-b2": 0}, "node-a1": {"eu-1a": 2, "node-a1": 1}}
+
+
+def _counts(score: dict[str, Any]) -> dict[str, int]:
+    """Pods of the revision by domain."""
+    return {term["domain"]: term["count"] for term in score["softSpread"]["terms"]}

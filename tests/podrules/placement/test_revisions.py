@@ -6,8 +6,10 @@ import copy
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from podrules.model.decode import from_object
+from podrules.model.pod import PodTemplateSpec
 from podrules.placement.controllers import Revision
 from podrules.placement.revisions import WrittenWorkload, current_revision, same_template
 
@@ -111,6 +113,20 @@ def test_another_template(stored: Json) -> None:
 def test_a_restart_stays_when_the_manifest_is_applied() -> None:
     restarted = {"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
     assert same_template(WRITTEN, changed("metadata", "annotations", to=restarted))
+
+
+def captured(template: Json) -> Json:
+    """What a snapshot keeps of a stored template."""
+    kept: Json = to_builtins(from_object(template, PodTemplateSpec), enc_hook=str)
+    return kept
+
+
+def test_of_a_snapshot_what_it_has_is_compared() -> None:
+    assert same_template(WRITTEN, captured(as_stored()))
+    assert same_template(WRITTEN, captured(changed("spec", "containers", 0, "env", 0, "value", to="debug")))
+    assert not same_template(WRITTEN, captured(changed("spec", "containers", 0, "image", to="registry:5000/web:2")))
+    assert not same_template(WRITTEN, captured(changed("spec", "terminationGracePeriodSeconds", to=5)))
+    assert not same_template({"spec": {"containers": 7}}, captured(as_stored()))
 
 
 def replica_set(
