@@ -178,6 +178,17 @@ WORDS: Final = {
         "Use a StatefulSet with volumeClaimTemplates, or a ReadWriteMany claim.",
         "ReadWriteOncePod",
     ),
+    "two-writers": RuleWords(
+        "A Deployment's rolling update starts a second writer on a volume that nothing guards.",
+        {
+            "Surge": "A rolling update starts the next pod before this one ends, and nothing keeps a second writer off "
+            "volume {volume} ({what}).",
+            "Stopping": "A rolling update starts the next pod while this one is still ending, and nothing keeps a "
+            "second writer off volume {volume} ({what}).",
+        },
+        "Use a StatefulSet; strategy.type: Recreate helps with rollouts alone, not with drains and lost nodes.",
+        "ReadWriteOncePod",
+    ),
     "stays-on-silent-node": _words(
         "A toleration without tolerationSeconds keeps pods on nodes that do not answer.",
         "It tolerates {taints} for ever: the pod is not replaced when its node goes silent.",

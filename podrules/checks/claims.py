@@ -21,9 +21,9 @@ from podrules.checks.finding import Finding
 from podrules.checks.objects import Objects, PodCase
 from podrules.checks.scaled import scaled
 from podrules.model.storage import READ_WRITE_ONCE_POD
-from podrules.model.workload import Workload
+from podrules.model.workload import UpdateStrategy, Workload
 
-__all__ = ["check_claims", "check_shared_claims"]
+__all__ = ["check_claims", "check_shared_claims", "surge_of"]
 
 _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
 
@@ -66,6 +66,11 @@ def _starts_first(case: PodCase) -> bool:
     if strategy.type == "Recreate":
         return False
     rolling = strategy.rolling_update
-    surge = "25%" if rolling is None or rolling.max_surge is None else rolling.max_surge
     unavailable = "25%" if rolling is None or rolling.max_unavailable is None else rolling.max_unavailable
-    return bool(scaled(surge, case.replicas, up=True)) and scaled(unavailable, case.replicas, up=False) == 0
+    return bool(surge_of(strategy, case.replicas)) and scaled(unavailable, case.replicas, up=False) == 0
+
+
+def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
+    """Pods that a Deployment's rollout may make beyond its replicas; None of what is no number."""
+    rolling = strategy.rolling_update
+    return scaled("25%" if rolling is None or rolling.max_surge is None else rolling.max_surge, replicas, up=True)

@@ -18,7 +18,7 @@ from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
-from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
 __all__ = ["ADDED_LABELS", "KINDS", "Autoscaler", "Manifest", "Objects", "PodCase", "read_manifest"]
@@ -64,6 +64,8 @@ KINDS: Final[Mapping[tuple[str, str], type[KubeObject]]] = {
     ("v1", "Pod"): Pod,
     ("v1", "ReplicationController"): ReplicationController,
     ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
+    ("v1", "PersistentVolume"): PersistentVolume,
+    ("storage.k8s.io/v1", "CSIDriver"): CSIDriver,
     **{("apps/v1", kind): Workload for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")},
     ("batch/v1", "Job"): Workload,
     ("batch/v1", "CronJob"): CronJob,
@@ -135,6 +137,16 @@ class Objects(Struct, frozen=True, dict=True):
     def claims(self) -> Mapping[tuple[str, str], PersistentVolumeClaim]:
         """All claims, by namespace and name."""
         return {(manifest.namespace, manifest.name): claim for manifest, claim in self._of(PersistentVolumeClaim)}
+
+    @cached_property
+    def volumes(self) -> Mapping[str, PersistentVolume]:
+        """All PersistentVolumes, by name."""
+        return {manifest.name: volume for manifest, volume in self._of(PersistentVolume)}
+
+    @cached_property
+    def drivers(self) -> Mapping[str, CSIDriver]:
+        """All CSIDrivers, by name."""
+        return {manifest.name: driver for manifest, driver in self._of(CSIDriver)}
 
     def _of(self, kind: type[Any]) -> Iterator[tuple[Manifest, Any]]:
         return ((manifest, manifest.content) for manifest in self.manifests if isinstance(manifest.content, kind))

@@ -71,6 +71,7 @@ _ALL: Final = (
     Rule("two-budgets", Level.WARNING, f"{_EVICTION} (Create)"),
     Rule("rollout-waits-for-claim", Level.WARNING, "pkg/scheduler/framework/plugins/volumerestrictions"),
     Rule("claim-for-one", Level.WARNING, "kubernetes.io/docs: Access Modes; plugins/volumerestrictions"),
+    Rule("two-writers", Level.WARNING, "pkg/controller/deployment/rolling.go; pkg/volume/util/util.go"),
     Rule("stays-on-silent-node", Level.WARNING, "pkg/controller/tainteviction/taint_eviction.go"),
     Rule("unusable-node-affinity", Level.WARNING, "pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go"),
     Rule("node-name-set", Level.WARNING, "pkg/scheduler/eventhandlers.go (assignedPod)"),

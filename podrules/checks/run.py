@@ -15,6 +15,7 @@ from podrules.checks.resources import check_resources
 from podrules.checks.rules import RULES
 from podrules.checks.spread import check_spread
 from podrules.checks.workloads import check_selector
+from podrules.checks.writers import check_writers
 
 __all__ = ["check"]
 
@@ -35,3 +36,4 @@ def _of_pods(case: PodCase, objects: Objects) -> Iterator[Finding]:
     yield from check_priority(case, objects)
     yield from check_spread(case)
     yield from check_shared_claims(case, objects)
+    yield from check_writers(case, objects)

@@ -12,7 +12,7 @@ from podrules.model.pod import PodTemplateSpec
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Empty, PersistentVolumeClaim
 
-__all__ = ["ReplicationController", "Service", "Workload"]
+__all__ = ["ReplicationController", "Service", "UpdateStrategy", "Workload"]
 
 
 class RollingUpdate(Model, frozen=True):

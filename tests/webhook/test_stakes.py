@@ -179,6 +179,19 @@ def test_F1_a_node_that_is_newer_than_the_cache_is_read_live() -> None:
         ),
         pytest.param(
             make_running("data"),
+            [*NODE_SILENT, NFS[0], make_volume("pv-1", "iscsi", {"targetPortal": "p", "iqn": "q", "lun": 0})],
+            "volume data (iSCSI, ReadWriteOnce) is detached from node-1 6 min later, and then nothing keeps a second "
+            f"writer off; c{CHECK}",
+            id="iSCSI on a silent node",
+        ),
+        pytest.param(
+            make_running("data"),
+            [*NODE_UP, NFS[0], make_volume("pv-1", "fc", {"wwids": ["w"]})],
+            f"C{CHECK}",
+            id="FC on a node that answers: its kubelet unmounts first",
+        ),
+        pytest.param(
+            make_running("data"),
             [*NODE_UP, *CSI, make_attachment(ATTACHMENT, attached=False)],
             f"nothing keeps a second writer off volume data ({DRIVER}, ReadWriteOnce); c{CHECK}",
             id="CSI, not attached yet",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -202,6 +202,79 @@ FINE: dict[str, list[Object]] = {
     "other versions are other kinds": [_workload() | {"apiVersion": "example.com/v1", "spec": {"replicas": "x"}}],
     "nulls are absent": [_workload(tolerations=None, affinity=None, initContainers=None, nodeName=None)],
 }
+
+
+def _volume(source: Object, **more: Any) -> Object:
+    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, **source, **more}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": spec}
+
+
+def _named(*modes: str) -> Object:
+    claim = _claim(*modes)
+    claim["spec"]["volumeName"] = "pv"
+    return claim
+
+
+NFS: Object = {"nfs": {"server": "s", "path": "/"}}
+CSI: Object = {"csi": {"driver": "nfs.example.com", "volumeHandle": "h"}}
+RWO = "ReadWriteOnce"
+
+
+def _driver(**spec: Any) -> Object:
+    metadata = {"name": "nfs.example.com"}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": metadata, "spec": spec}
+
+
+def _deployment(**strategy: Any) -> Object:
+    return _with_strategy(_workload(volumes=_uses_claim()), **strategy)
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        pytest.param([_deployment(), _named(RWO), _volume(NFS)], "Surge", id="NFS, one replica"),
+        pytest.param(
+            [_deployment(rollingUpdate={"maxSurge": 0, "maxUnavailable": 1}), _named(RWO), _volume(NFS)],
+            "Stopping",
+            id="without surge",
+        ),
+        pytest.param(
+            [_deployment(), _claim(RWO), _volume(NFS, claimRef={"namespace": "default", "name": "data"})],
+            "Surge",
+            id="bound by claimRef",
+        ),
+        pytest.param(
+            [_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], "Surge", id="CSI, not attached"
+        ),
+        pytest.param(
+            [_workload(volumes=[{"name": "data", "iscsi": {"targetPortal": "p", "iqn": "q", "lun": 0}}])],
+            "Surge",
+            id="iSCSI in the pod itself",
+        ),
+    ],
+)
+def test_two_writers_of_a_deployment(objects: Sequence[Object], why: str) -> None:
+    [found] = [finding for finding in _check(*objects) if finding.rule == "two-writers"]
+    assert (found.values["why"], found.values["volume"]) == (why, "data")
+    assert found.field == "spec.template.spec.volumes[0]"
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([_deployment(type="Recreate"), _named(RWO), _volume(NFS)], id="Recreate"),
+        pytest.param([_workload("StatefulSet", volumes=_uses_claim()), _named(RWO), _volume(NFS)], id="StatefulSet"),
+        pytest.param([_deployment(), _named("ReadWriteMany"), _volume(NFS)], id="made for many"),
+        pytest.param([_deployment(), _named("ReadWriteOncePod"), _volume(CSI)], id="one pod: the scheduler keeps it"),
+        pytest.param([_deployment(), _named(RWO), _volume({"fc": {"wwids": ["w"]}})], id="FC: two nodes kept apart"),
+        pytest.param([_deployment(), _named(RWO), _volume(CSI)], id="CSI: not known from files"),
+        pytest.param([_deployment(), _named(RWO)], id="a volume that is not in the files"),
+        pytest.param([_deployment(), _claim(RWO), _volume(NFS)], id="a volume of another claim"),
+        pytest.param([_workload(replicas=0, volumes=_uses_claim()), _named(RWO), _volume(NFS)], id="no replica"),
+    ],
+)
+def test_no_second_writer(objects: Sequence[Object]) -> None:
+    assert "two-writers" not in _rules(*objects)
 
 
 @pytest.mark.parametrize("name", FINE)
