@@ -77,8 +77,9 @@ class _Seen:
                 self._ended.add(status.name)
                 self._teller(StepKind.CONTAINER_ENDED, status.name, end.reason, end.exit_code)
         node, now = pod.spec.node_name, present(source)
-        reach = read_node_reach(node, source, now).reach if node else Reach.UNKNOWN
-        ending = pod_ending(pod, quiet=reach.quiet)
+        found = read_node_reach(node, source, now) if node else None
+        reach = found.reach if found is not None else Reach.UNKNOWN
+        ending = pod_ending(pod, quiet=found is not None and (reach.quiet or found.provider))
         if ending.finalizers and not ending.processes:
             self._once(StepKind.KEPT_BY_FINALIZERS, ", ".join(ending.finalizers))
             return

@@ -289,6 +289,9 @@ class _Entries:
         self._places: dict[PodKey, _Place] = {}
         down = facts.partitions.nodes if facts.partitions else ()
         self._down = frozenset(node.reach.name for node in down if node.reach.reach.quiet)
+        self._virtual = frozenset(
+            node.metadata.name for node in facts.nodes if node_platform(node) is Platform.VIRTUAL_KUBELET
+        )
         listed = facts.listed_nodes
         self.shown = [node for node in facts.nodes if listed is None or node.metadata.name in listed]
 
@@ -394,7 +397,13 @@ class _Entries:
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
         if pod_key(pod) in self._facts.awaited:
             return None
-        risk = pod_risk(pod, over_request=place.over_request, down=self._down, at=self._facts.at)
+        risk = pod_risk(
+            pod,
+            over_request=place.over_request,
+            down=pod.spec.node_name in self._down,
+            provider=pod.spec.node_name in self._virtual,
+            at=self._facts.at,
+        )
         if risk is PodRisk.UNSCHEDULABLE and pod_key(pod) in self._facts.not_modelled:
             return PodRisk.NOT_MODELLED
         return risk

@@ -41,21 +41,24 @@ class PodRisk(Enum):
     """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
 
 
-def pod_risk(pod: Pod, *, over_request: bool, down: frozenset[str], at: datetime | None) -> PodRisk | None:
+def pod_risk(
+    pod: Pod, *, over_request: bool = False, down: bool = False, provider: bool = False, at: datetime | None
+) -> PodRisk | None:
     """The worst that is wrong with a pod; None: nothing is.
 
     Args:
         pod: As it is stored.
         over_request: Whether it uses more memory than it requests.
-        down: Names of nodes that do not answer.
+        down: Whether its node does not answer.
+        provider: Whether its node is a virtual kubelet: when anything ends there is not known.
         at: When it was so; None: not known.
     """
-    status, ending = pod.status, pod_ending(pod, quiet=pod.spec.node_name in down)
+    status, ending = pod.status, pod_ending(pod, quiet=down or provider)
     if _is_kept(ending, at):
         return PodRisk.KEPT
     if status.phase == "Succeeded":
         return None
-    if pod.spec.node_name in down and not pod.finished:
+    if down and not pod.finished:
         return PodRisk.NODE_DOWN
     if _has_no_place(pod):
         return PodRisk.UNSCHEDULABLE

@@ -107,8 +107,7 @@ def stop_lines(report: PodReport, now: datetime | None) -> Iterator[str | Row]:
         )
     for stop in plan.containers:
         yield Row((stop.name, _stop_words(stop)))
-    idle = [name for entry in report.pressure for name in entry.idle][:1]
-    if not plan.containers and idle:
+    if not plan.containers:
         yield "no container of it runs now: nothing has to stop"
     yield from _held(ending)
     yield from _eviction_words(report)
