@@ -44,7 +44,9 @@ from tests.e2e.workloads import Case, different_nodes, mixed_nodes, random_case
 pytestmark = pytest.mark.controlplane
 
 IN_THE_SUITE: Final = 30
-TOGETHER: Final = 10
+CONTROLLERS: Final = ("deployment", "replicaset", "statefulset", "replicationcontroller", "job", "namespace")
+"""Those that make the pods, and end them; others would only cost time."""
+TOGETHER: Final = 15
 """Workloads that come to one cluster."""
 
 
@@ -146,9 +148,10 @@ class _Runner:
 
 def run_workloads(binaries: Binaries, folder: Path, count: int, seed: int) -> Run:
     """Has so many workloads made and judged."""
+    makers = f"--controllers={','.join(f'{name}-controller' for name in CONTROLLERS)}"
     # No chance but the choice among equals; below 100 nodes the scheduler looks at all.
     with (
-        ControlPlane(binaries, scheduler_args=SCHEDULER_ARGS) as plane,
+        ControlPlane(binaries, scheduler_args=SCHEDULER_ARGS, controller_manager_args=[makers]) as plane,
         KeptConnection(folder) as kept,
     ):
         place = InProcess(plane, folder / "run", kept, command="place")
