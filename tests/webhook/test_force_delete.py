@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -47,6 +48,14 @@ def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
     first, second = warnings_for(name)
     assert first.startswith(f"{name} on {line}")
     assert second == f"Check first: kubectl qos explain pod/{name} -n {PODS[name]['metadata']['namespace']}"
+
+
+def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_flight(demo_cluster: Cluster) -> None:
+    pod = deepcopy(PODS["alertmanager-0"])
+    pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:10:10Z", "deletionGracePeriodSeconds": 10}
+    pod["spec"]["terminationGracePeriodSeconds"] = 120
+    answer = validate(decode_review(delete_review(pod)), demo_cluster)
+    assert "is already stopping and may run until 2026-11-21 03:12:00 UTC: forcing" in answer.warnings[0]
 
 
 def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
