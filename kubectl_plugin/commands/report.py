@@ -17,11 +17,11 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import naming_what_is_there
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.cluster import ClusterReport, cluster_report, pod_key
+from kubectl_plugin.reports.cluster import ClusterReport, PodKey, cluster_report, pod_key
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod import pod_page
 from kubectl_plugin.views.report import written_page
@@ -30,6 +30,7 @@ from podrules.cluster.kinds import PODS
 from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.source import Source
 from podrules.cluster.whole_file import write_whole
+from podrules.placement.outcome import Outcome
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE
 
@@ -52,9 +53,9 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     read = overview(scope_of(options.targets, everything=options.everything), source)
     reporter = Reporter(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
-    not_modelled = frozenset(pod_key(pod) for pod in read.pods if reporter.not_modelled(pod))
+    outcomes = dict(_outcomes(read, reporter))
     disabled = reporter.preemption_disabled()
-    facts = replace(read.facts, awaited=awaited, not_modelled=not_modelled, preemption_disabled=disabled)
+    facts = replace(read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled)
     report = cluster_report(facts)
     manifests, code = _manifests(options, reporter, read, streams)
     explained = Explained(
@@ -71,6 +72,17 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     page = written_page(report, options.path, len(text), len(explained.pods))
     streams.out.write(render_page(page, colour=options.colour, target=target))
     return code
+
+
+def _outcomes(read: Overview, reporter: Reporter) -> Iterator[tuple[PodKey, Outcome]]:
+    """What becomes of pods that wait for a node, as their explanations say; of many, those that wait for longest."""
+    waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
+    for number, pod in enumerate(waiting):
+        outcome = Outcome.NOT_MODELLED if reporter.not_modelled(pod) else None
+        if outcome is None and number < MOST_EXPLAINED:
+            outcome = reporter.outcome(pod)
+        if outcome not in {None, Outcome.UNKNOWN}:
+            yield pod_key(pod), outcome
 
 
 def _explaining(options: ReportOptions) -> ExplainOptions:

@@ -26,6 +26,7 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.displaced import Preempted
+from podrules.placement.outcome import Outcome
 from podrules.placement.trouble import is_preempted, preempted, preemption_event
 from podrules.reachability import NodeReach
 from podrules.skew import WorkloadSpread
@@ -55,6 +56,7 @@ class Reporter:
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
         self._kept_pressures: Pressures | None = None
+        self._placed: dict[tuple[str, str], Placed] = {}
         self._way = options.timeline
         self._on = options.on
         self._placement_typed = options.placement is True
@@ -112,8 +114,23 @@ class Reporter:
         """
         if not pod.status.nominated_node_name or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.finished:
             return False
-        placement = self._placer.place(pod).placement
+        placement = self._place(pod).placement
         return placement is not None and placement.nominated is not None and placement.nominated.under_way
+
+    def outcome(self, pod: Pod) -> Outcome | None:
+        """What the scheduler would do with a pod that waits for a node; None: that cannot be told.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        placement = self._place(pod).placement
+        return None if placement is None else placement.outcome
+
+    def _place(self, pod: Pod) -> Placed:
+        """Where a pod of the cluster would go, found once."""
+        if pod.metadata.place not in self._placed:
+            self._placed[pod.metadata.place] = self._placer.place(pod)
+        return self._placed[pod.metadata.place]
 
     def _pod(self, pod: Pod, *, named: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
@@ -139,7 +156,7 @@ class Reporter:
         wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler passes over pods that are being deleted.
         if wanted and not pod.finished and pod.metadata.deletion_timestamp is None:
-            facts = _with_placement(facts, self._placer.place(pod))
+            facts = _with_placement(facts, self._place(pod))
         if self._way is not None:
             facts = replace(facts, timeline=self._timelines(self._way).of_stored(pod))
         elif named and not pod.finished:

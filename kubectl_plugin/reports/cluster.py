@@ -21,6 +21,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.quantity import ZERO
+from podrules.placement.outcome import Outcome
 from podrules.platform import Platform, node_platform
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.pressure.usage import NO_USAGE, UsageSource
@@ -203,8 +204,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Pending pods for which preemption is making room."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
-    not_modelled: frozenset[PodKey] = frozenset()
-    """Pods of a group or of another scheduler."""
+    outcomes: Mapping[PodKey, Outcome] = {}
+    """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
     partitions: PartitionsReport | None
     features: Features
     unread: tuple[Unread, ...]
@@ -397,16 +398,14 @@ class _Entries:
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
         if pod_key(pod) in self._facts.awaited:
             return None
-        risk = pod_risk(
+        return pod_risk(
             pod,
             over_request=place.over_request,
             down=pod.spec.node_name in self._down,
             provider=pod.spec.node_name in self._virtual,
+            outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,
         )
-        if risk is PodRisk.UNSCHEDULABLE and pod_key(pod) in self._facts.not_modelled:
-            return PodRisk.NOT_MODELLED
-        return risk
 
     def _owner(self, pod: Pod) -> tuple[str, str]:
         owner = owner_guarantee(pod)

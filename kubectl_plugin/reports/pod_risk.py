@@ -9,8 +9,9 @@ from typing import Final
 from podrules.ending import Ending, pod_ending
 from podrules.health import health, readiness
 from podrules.model.pod import Pod
+from podrules.placement.outcome import Outcome
 
-__all__ = ["PodRisk", "pod_risk"]
+__all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
 
 _OOM_KILLED: Final = "OOMKilled"
 _PATIENCE: Final = timedelta(minutes=1)
@@ -42,7 +43,13 @@ class PodRisk(Enum):
 
 
 def pod_risk(
-    pod: Pod, *, over_request: bool = False, down: bool = False, provider: bool = False, at: datetime | None
+    pod: Pod,
+    *,
+    over_request: bool = False,
+    down: bool = False,
+    provider: bool = False,
+    outcome: Outcome | None = None,
+    at: datetime | None,
 ) -> PodRisk | None:
     """The worst that is wrong with a pod; None: nothing is.
 
@@ -51,6 +58,7 @@ def pod_risk(
         over_request: Whether it uses more memory than it requests.
         down: Whether its node does not answer.
         provider: Whether its node is a virtual kubelet: when anything ends there is not known.
+        outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
         at: When it was so; None: not known.
     """
     status, ending = pod.status, pod_ending(pod, quiet=down or provider)
@@ -60,8 +68,11 @@ def pod_risk(
         return None
     if down and not pod.finished:
         return PodRisk.NODE_DOWN
-    if _has_no_place(pod):
-        return PodRisk.UNSCHEDULABLE
+    if may_have_no_place(pod):
+        if outcome is Outcome.NOT_MODELLED:
+            return PodRisk.NOT_MODELLED
+        if outcome is Outcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):
+            return PodRisk.UNSCHEDULABLE
     if status.phase == "Failed":
         return PodRisk.FAILED
     if _is_late(ending, at):
@@ -80,11 +91,16 @@ def pod_risk(
     return None
 
 
-def _has_no_place(pod: Pod) -> bool:
-    """Whether the scheduler looked for a node in vain; it passes over gated pods and those that are being deleted."""
-    scheduled = pod.status.condition("PodScheduled")
+def may_have_no_place(pod: Pod) -> bool:
+    """Whether the scheduler looks for a node; it passes over gated pods and those that are being deleted."""
     passed_over = pod.spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.finished
-    return scheduled is not None and scheduled.status == "False" and not pod.spec.node_name and not passed_over
+    return not pod.spec.node_name and not passed_over
+
+
+def _found_none(pod: Pod) -> bool:
+    """Whether the scheduler looked in vain, the last time."""
+    scheduled = pod.status.condition("PodScheduled")
+    return scheduled is not None and scheduled.status == "False"
 
 
 def _is_late(ending: Ending, at: datetime | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod
 
 CASES = Path(__file__).resolve().parents[1] / "testdata/cases"
 STATES = str(CASES / "cli/states.json")
@@ -108,3 +109,19 @@ def test_the_page_counts_what_does_not_run() -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", STATES).out
     for words in ("4 pods: with a container that does not run.", "1 pod: not Ready.", "2 pods: not started."):
         assert words in page
+
+
+def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) -> None:
+    unplaced = [raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/1 nodes are available: 1 x.")]
+    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    objects = [
+        raw_node("n1", {"kubernetes.io/hostname": "n1"}, capacity=room, allocatable=room),
+        raw_pod("fits-by-now", "default", status={"phase": "Pending", "conditions": unplaced}),
+        raw_pod("not-looked-at-yet", "default", requests={"memory": "64Gi"}, status={"phase": "Pending"}),
+        raw_pod("gone-on", "default", requests={"memory": "64Gi"}, status={"phase": "Pending", "conditions": unplaced}),
+    ]
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    page = run("report", "-A", "-o", "-", "--snapshot", str(file)).out
+    assert "2 pods: no place." in page
+    assert "1 of 1 nodes fits now" in run("explain", "pod/fits-by-now", "--snapshot", str(file)).out

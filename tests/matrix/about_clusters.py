@@ -21,10 +21,11 @@ __all__ = [
     "node_tables_add_up",
     "nothing_moves_a_terminal",
     "orders_are_one",
+    "pages_of_pods_are_explanations",
 ]
 
 Truths = Mapping[tuple[str, str], Truth]
-_DOWN: Final = frozenset({"Silent", "MissedHeartbeats", "OutOfService"})
+_DOWN: Final = frozenset({"Silent", "MissedHeartbeats", "OutOfService", "Gone"})
 _UNSEEN: Final = re.compile(r"[^\n -~\u00a0-\u200a\u2010-\u2027\u2030-\u205e\u2190-\uffff]")
 """Control characters, and those that turn the direction of text."""
 
@@ -107,10 +108,8 @@ def risks_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:
         if row["bound"] != truth.node_name:
             yield f"report: {pod.id} is on {row['bound']}"
         lost = truth.is_quiet and not truth.finished
-        if (row["risk"] == "node is silent") is not lost and truth.reach != "Gone":
+        if (row["risk"] == "node does not answer") is not lost:
             yield f"report: {pod.id} on {truth.reach}: {row['risk'] or 'nothing'}"
-        if truth.reach == "Gone" and lost and not row["risk"]:
-            yield f"report: nothing is wrong with {pod.id}, whose Node is gone"
         first = pod.explain.verdict
         if row["risk"] == "has no place" and "no node fits" not in first:
             yield f"report: {pod.id} has no place; explain: {first}"

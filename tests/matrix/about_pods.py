@@ -16,10 +16,15 @@ from tests.matrix.oracle import Truth
 
 __all__ = [
     "comes_to_an_end",
+    "does_not_end_on_a_quiet_node",
+    "ends_at_one_time",
     "has_no_linux_line",
     "has_one_class",
     "has_one_owner",
     "has_one_priority",
+    "is_fine_only_when_well",
+    "is_static_everywhere",
+    "knows_its_node",
     "lost_containers_are_no_victims",
     "scores_are_in_range",
     "waits_for_one_thing",
