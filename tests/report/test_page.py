@@ -80,10 +80,17 @@ def test_opens_and_tells_the_worst_first(browser: Browser, demo: Path) -> None:
         expect(rows(page, "nodes").first).to_contain_text("silent")
 
 
+def _has_no_place(pod: dict[str, Any]) -> bool:
+    """Neither a gate nor a preemption under way keeps it from being placed."""
+    status, spec = pod["status"], pod["spec"]
+    unplaced = status["phase"] == "Pending" and not spec.get("nodeName")
+    return unplaced and not spec.get("schedulingGates") and not status.get("nominatedNodeName")
+
+
 def test_searches_and_filters(browser: Browser, demo: Path) -> None:
     in_shop = [pod for pod in demo_pods() if pod["metadata"]["namespace"] == "shop"]
     web = [pod for pod in in_shop if "web" in pod["metadata"]["name"]]
-    waiting = [pod for pod in demo_pods() if pod["status"]["phase"] == "Pending"]
+    waiting = list(filter(_has_no_place, demo_pods()))
     total = len(demo_pods())
     with shown(browser, demo) as (page, _, _):
         count, search = page.locator("#pods-count"), page.get_by_label("Search pods")
