@@ -36,8 +36,20 @@ from podrules.termination import (
     container_stops,
 )
 
-__all__ = ["JOB_TRACKING", "Ending", "Grace", "StopPlan", "deleted_at", "grace_of", "pod_ending", "stop_plan"]
+__all__ = [
+    "JOB_TRACKING",
+    "PATIENCE",
+    "Ending",
+    "Grace",
+    "StopPlan",
+    "deleted_at",
+    "grace_of",
+    "pod_ending",
+    "stop_plan",
+]
 
+PATIENCE: Final = timedelta(minutes=1)
+"""A pod that ends so much later than it should is told of."""
 JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _OBJECT: Final = "metadata.deletionGracePeriodSeconds"
@@ -76,6 +88,10 @@ class Ending(Struct, frozen=True, rename="camel"):
     """When its last process gets SIGKILL at the latest; None: nothing of it ends, or by no known time."""
     finalizers: tuple[str, ...]
     """What keeps the object after its processes."""
+
+    def is_late(self, at: datetime | None) -> bool:
+        """Whether its processes should have ended a minute ago: until then a kubelet may still be telling of it."""
+        return self.ends_by is not None and at is not None and at - self.ends_by > PATIENCE
 
     @property
     def holders(self) -> tuple[str, ...]:

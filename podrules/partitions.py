@@ -23,7 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.attachment import is_pod_terminated, unique_volume_name
+from podrules.attachment import has_started, is_pod_terminated, unique_volume_name
 from podrules.disruption import budgets_of
 from podrules.ending import deleted_at
 from podrules.lost_node import (
@@ -340,13 +340,11 @@ def _guard(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> WriterGua
     volume = facts.volume_of(pod, claimed)
     if claim is None or volume is None:
         return WriterGuard(claimed.name, WriterLock.UNKNOWN)
-    attached = any(
-        entry.status.attached
-        and _of_volume(entry) == volume.metadata.name
-        and entry.spec.node_name == pod.spec.node_name
-        for entry in facts.attachments
-    )
-    return writer_guard(claimed, claim, volume, attached=attached)
+    there = [entry for entry in _on(pod, facts) if _of_volume(entry) == volume.metadata.name]
+    attached = any(entry.status.attached for entry in there)
+    # One that has not started may wait for its volume yet.
+    known = attached or there or has_started(pod)
+    return writer_guard(claimed, claim, volume, attached=attached if known else None)
 
 
 def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[Block]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from podrules.ending import Ending, pod_ending
+from podrules.ending import PATIENCE, Ending, pod_ending
 from podrules.health import health, readiness
 from podrules.model.pod import Pod
 from podrules.placement.outcome import Outcome
@@ -14,8 +14,6 @@ from podrules.placement.outcome import Outcome
 __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
 
 _OOM_KILLED: Final = "OOMKilled"
-_PATIENCE: Final = timedelta(minutes=1)
-"""A pod that ends so much later than it should is told of."""
 
 
 class PodRisk(Enum):
@@ -75,7 +73,7 @@ def pod_risk(
             return PodRisk.UNSCHEDULABLE
     if status.phase == "Failed":
         return PodRisk.FAILED
-    if _is_late(ending, at):
+    if ending.is_late(at):
         return PodRisk.TERMINATING_LATE
     ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
     if any(end is not None and end.reason == _OOM_KILLED for end in ends):
@@ -103,15 +101,9 @@ def _found_none(pod: Pod) -> bool:
     return scheduled is not None and scheduled.status == "False"
 
 
-def _is_late(ending: Ending, at: datetime | None) -> bool:
-    """Whether its processes should have ended a minute ago."""
-    due = ending.ends_by
-    return due is not None and at is not None and at - due > _PATIENCE
-
-
 def _is_kept(ending: Ending, at: datetime | None) -> bool:
     """Whether finalizers alone have kept its object for a minute."""
     told, held = ending.deleted_at, ending.finalizers and not ending.processes
     if told is None or at is None or not held:
         return False
-    return at - told > timedelta(seconds=ending.grace.longest) + _PATIENCE
+    return at - told > timedelta(seconds=ending.grace.longest) + PATIENCE

@@ -95,7 +95,10 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
         yield PROVIDER
         return
     if stakes.deleted is not None:
-        yield f"told to end at {clock(stakes.deleted, now)}: deleting it again frees the name and stops nothing sooner"
+        again = "deleting it again frees the name and stops nothing sooner"
+        if not report.plan.object_removed_at_once:
+            again = "deleting it again stops nothing sooner and frees no name: its finalizers keep the object"
+        yield f"told to end at {clock(stakes.deleted, now)}: {again}"
         until = stakes.may_run_until
         if until is not None and stakes.node.reach is not Reach.UNKNOWN:
             yield f"its processes may run until {clock(until, now)}"

@@ -49,7 +49,7 @@ def told_words(ending: Ending, now: datetime | None) -> str:
 
 
 def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tuple[tuple[str, ...], bool]:
-    """The verdict on a pod that is being deleted, whose node answers; and whether it is overdue.
+    """The verdict on a pod that is being deleted, whose node answers; and whether it is late.
 
     Args:
         report: The pod's.
@@ -70,7 +70,8 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
         return (f"{lead}.",), False
     by, then = clock(ending.ends_by, now), (f"Then {holder_words(ending.holders)}.",) if ending.holders else ()
     if now is not None and now > ending.ends_by:
-        return (f"{lead}: overdue since {by}.", "The kubelet has not confirmed yet that its processes are gone."), True
+        second = "The kubelet has not confirmed yet that its processes are gone."
+        return (f"{lead}: overdue since {by}.", second), ending.is_late(now)
     if ending.grace.first is not None:
         second = "That may be a second delete's period, which does not shorten the stop in flight."
         return (f"{lead}: its processes may run until {by}.", second, *then), False

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.reports.pod import NodeFacts, PodReport
+from kubectl_plugin.views.safety_words import forcing_words
 from kubectl_plugin.views.words import clock, instant, listed, quoted
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
@@ -94,8 +95,8 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
         yield f"pod garbage collection does the same by itself within {within} s"
     if deleted:
         yield (
-            "already being deleted: forcing frees the name and stops nothing sooner; no time is known by which its "
-            "processes end"
+            f"already being deleted: {forcing_words(report.ending.holders)}; no time is known by which its processes "
+            "end"
         )
 
 

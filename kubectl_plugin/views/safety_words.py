@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.views.words import clock, duration
+from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.attachment import detached_after
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
-__all__ = ["guard_words", "guarded", "owner_risk", "reach_words", "unfenced_from"]
+__all__ = ["forcing_words", "guard_words", "guarded", "owner_risk", "reach_words", "unfenced_from"]
 
 _RISK: Final = {
     Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
@@ -43,6 +44,15 @@ _REACHES: Final = {
     Reach.GONE: "{name} has no Node object any more",
     Reach.UNKNOWN: "whether {name} answers is unknown",
 }
+
+
+def forcing_words(finalizers: Sequence[str]) -> str:
+    """What forcing a pod does that is being deleted already; finalizers keep the object, and with it the name."""
+    if not finalizers:
+        return "forcing frees the name and stops nothing sooner"
+    names = listed([quoted(name) for name in finalizers])
+    keep = "finalizer {} keeps" if len(finalizers) == 1 else "finalizers {} keep"
+    return f"forcing stops nothing sooner and frees no name: {keep.format(names)} the object"
 
 
 def owner_risk(owner: OwnerGuarantee, name: str) -> str:

@@ -102,8 +102,8 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
             return stuck_sentences(report, quiet, lead, now), Severity.TROUBLE
         if report.platform is Platform.VIRTUAL_KUBELET:
             return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
-    sentences, overdue = ending_sentences(report, lead, now)
-    return (*sentences, *why), Severity.TROUBLE if overdue else Severity.NOTICE
+    sentences, late = ending_sentences(report, lead, now)
+    return (*sentences, *why), Severity.TROUBLE if late else Severity.NOTICE
 
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:

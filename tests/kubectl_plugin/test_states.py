@@ -125,3 +125,35 @@ def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) 
     page = run("report", "-A", "-o", "-", "--snapshot", str(file)).out
     assert "2 pods: no place." in page
     assert "1 of 1 nodes fits now" in run("explain", "pod/fits-by-now", "--snapshot", str(file)).out
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "forcing"),
+    [
+        ([], "forcing frees the name and stops nothing sooner"),
+        (
+            ["example.com/a"],
+            'forcing stops nothing sooner and frees no name: finalizer "example.com/a" keeps the object',
+        ),
+    ],
+)
+def test_F1_forcing_frees_no_name_that_a_finalizer_keeps(tmp_path: Path, finalizers: list[str], forcing: str) -> None:
+    ready = [raw_condition("Ready", lastTransitionTime="2026-10-01T00:00:00Z")]
+    deletion = {"deletionTimestamp": "2026-10-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    status = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {}}}]}
+    objects = [
+        raw_node("n1", conditions=ready),
+        raw_pod(
+            "going",
+            "default",
+            metadata={**deletion, "finalizers": finalizers},
+            nodeName="n1",
+            terminationGracePeriodSeconds=30,
+            status=status,
+        ),
+    ]
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    assert forcing in " ".join(run("explain", "pod/going", "--snapshot", str(file)).out.split())
+    told = " ".join(run("delete", "pod/going", "--grace-period=0", "--snapshot", str(file)).out.split())
+    assert ("frees no name: its finalizers keep the object" in told) is bool(finalizers)

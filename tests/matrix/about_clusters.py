@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from tests.matrix.answers import ClusterTold, PodTold, Said
-from tests.matrix.clusters import HOSTILE
+from tests.matrix.clusters import HOSTILE, key_of
 from tests.matrix.oracle import Truth, amount
 
 __all__ = [
@@ -22,6 +22,8 @@ __all__ = [
     "nothing_moves_a_terminal",
     "orders_are_one",
     "pages_of_pods_are_explanations",
+    "partitions_are_what_pods_say",
+    "risks_are_what_pods_say",
 ]
 
 Truths = Mapping[tuple[str, str], Truth]
@@ -233,7 +235,7 @@ def pages_of_pods_are_explanations(told: ClusterTold, _: Truths) -> Iterator[str
 
 
 def lint_says_what_explain_says(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """Of pods: the class, which kills nobody first on Windows, a grace period of 0, a bare pod."""
+    """Of pods the class, which on Windows kills nobody first, no grace, no owner; of rollouts a second writer."""
     found: dict[tuple[str, str], set[str]] = {}
     for entry in told.lint["findings"]:
         if entry["object"]["kind"] == "Pod":
@@ -247,6 +249,18 @@ def lint_says_what_explain_says(told: ClusterTold, truths: Truths) -> Iterator[s
         ):
             if (rule in rules) is not holds:
                 yield f"{pod.id}: lint {'has' if rule in rules else 'lacks'} {rule}, explain {holds}"
+    warned = {
+        (entry["object"]["namespace"], entry["object"]["name"])
+        for entry in told.lint["findings"]
+        if entry["rule"] == "two-writers"
+    }
+    for deployment in told.cluster.of("Deployment"):
+        template = deployment["spec"]["template"]
+        made = Truth(told.cluster, {**template, "metadata": deployment["metadata"], "status": {"phase": "Pending"}})
+        # What the controllers keep apart, or only some driver knows of, a rollout alone does not open.
+        expected = made.source in {"nfs", "hostPath"} and not made.is_shared
+        if (key_of(deployment) in warned) is not expected:
+            yield f"lint: deployment {key_of(deployment)} on {made.source}, {expected}"
 
 
 def commands_can_be_run(told: ClusterTold, truths: Truths) -> Iterator[str]:

@@ -219,7 +219,8 @@ def _written(cluster: Cluster, folder: Path) -> str:
 
 def _manifests(cluster: Cluster) -> list[Object]:
     """Pods and their workloads as their authors wrote them: without what the API server and the kubelet added."""
-    kinds = {"Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "PersistentVolumeClaim"}
+    kinds = {"Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"}
+    kinds |= {"PersistentVolumeClaim", "PersistentVolume"}
     return [
         {part: value for part, value in entry.items() if part != "status"}
         for entry in cluster.objects

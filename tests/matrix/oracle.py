@@ -194,11 +194,23 @@ class Truth:
         if source in {"missing", "unbound"}:
             return None
         if source == "csi":
-            return not any(
+            attached = any(
                 kind == "VolumeAttachment" and entry["spec"]["source"]["persistentVolumeName"] == self._volume_name
                 for (kind, *_), entry in self._objects.items()
             )
+            # One that has not started may wait for its volume yet.
+            return None if not attached and not self._has_started else not attached
         return source in _OPEN | _NETWORK
+
+    @property
+    def _has_started(self) -> bool:
+        statuses = (*self.status.get("containerStatuses", ()), *self.status.get("initContainerStatuses", ()))
+        return any("waiting" not in entry["state"] or "lastState" in entry for entry in statuses)
+
+    @property
+    def is_kept_apart(self) -> bool:
+        """Whether the attach/detach controller keeps two nodes apart, and nothing does once it has detached."""
+        return self.source in _NETWORK and not self.is_shared
 
     @property
     def _volume_name(self) -> str:

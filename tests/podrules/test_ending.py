@@ -101,3 +101,10 @@ def test_T1_pod_that_nobody_deleted_was_told_nothing() -> None:
     pod = from_object(raw_pod(nodeName="node-1", terminationGracePeriodSeconds=5), Pod)
     ending = pod_ending(pod)
     assert (deleted_at(pod), ending.deleted_at, ending.ends_by, ending.processes) == (None, None, None, True)
+
+
+@pytest.mark.parametrize(("second", "late"), [(29, False), (31, False), (90, False), (91, True)])
+def test_T5_pod_is_late_a_minute_after_its_end(second: int, late: bool) -> None:
+    assert pod_ending(going()).is_late(at(second)) is late
+    assert pod_ending(going()).is_late(None) is False
+    assert pod_ending(going(), quiet=True).is_late(at(second)) is False

@@ -186,6 +186,13 @@ def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
     assert locks == [WriterLock.ATTACHMENT, WriterLock.NONE, WriterLock.UNKNOWN, WriterLock.NONE, WriterLock.NONE]
 
 
+def test_F4_a_pod_that_has_not_started_may_wait_for_its_volume_yet() -> None:
+    pod = make_lost_pod(claims=["data"], running=False)
+    for attachments, lock in (([], WriterLock.UNKNOWN), (storage()["attachments"], WriterLock.ATTACHMENT)):
+        node = the_node(partitions(facts(pod, **{**storage(), "attachments": attachments}), NOW))
+        assert node.pods[0].volumes[0].lock is lock
+
+
 def test_F5_the_worst_pod_comes_first() -> None:
     pods = [
         make_lost_pod("agent", owner="DaemonSet/agent", priority=2_000_000_000),

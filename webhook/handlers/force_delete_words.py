@@ -54,7 +54,8 @@ def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
     if stakes.node.reach.quiet:
         return f"{place}, is already stopping, and ends by no known time: forcing stops nothing sooner; {risk}"
     if stakes.node.reach is Reach.UNKNOWN or stakes.node.provider:
-        return f"{place}, is already stopping: forcing frees its name and stops nothing sooner; {risk}"
+        frees = "" if ending.holders else "frees its name and "
+        return f"{place}, is already stopping: forcing {frees}stops nothing sooner; {risk}"
     until = f" and may run until {_instant(ending.ends_by, stakes.now)}" if ending.ends_by is not None else ""
     return f"{place} is already stopping{until}: forcing stops nothing sooner; {risk}"
 
