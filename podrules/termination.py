@@ -140,6 +140,8 @@ class EvictionStop(Struct, frozen=True, rename="camel"):
     """The pod worker's grace period."""
     container_seconds: int
     """Seconds between SIGTERM and SIGKILL without a preStop hook."""
+    sigkill_latest: int
+    """Seconds by which every container has been sent SIGKILL: hooks and sidecars take theirs before."""
     kill_timeout: int
     """Seconds after which the kubelet gives up waiting and looks for another pod."""
 
@@ -280,7 +282,9 @@ def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) 
         spec = pod.spec.termination_grace_period_seconds
         asked = max_pod_grace_period_seconds if spec is None else min(max_pod_grace_period_seconds, spec)
     seconds, _ = effective_grace_period(pod, override_seconds=asked)
-    return EvictionStop(seconds, container_grace_period(seconds), kill_timeout(asked))
+    least = container_grace_period(seconds)
+    latest = max((step.sigkill_latest for step in container_stops(pod, seconds)), default=least)
+    return EvictionStop(seconds, least, latest, kill_timeout(asked))
 
 
 def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:

@@ -151,7 +151,7 @@ def _eviction_words(report: PodReport) -> Iterator[str]:
     if hard is None:
         yield "the kubelet never evicts it: it is critical"
     else:
-        yield f"evicted at a hard threshold: SIGKILL after {hard.container_seconds} s"
+        yield f"evicted at a hard threshold: SIGKILL after {hard.sigkill_latest} s"
 
 
 def _stop_words(stop: ContainerStop) -> str:

@@ -29,6 +29,7 @@ __all__ = [
     "knows_its_node",
     "lost_containers_are_no_victims",
     "scores_are_in_range",
+    "stops_by_one_plan",
     "waits_for_one_thing",
 ]
 
@@ -156,6 +157,25 @@ def _instant(text: str) -> float:
     assert found is not None, text
     day = found[1] or f"{NOW:%Y-%m-%d}"
     return datetime.fromisoformat(f"{day}T{found[2]}+00:00").timestamp()
+
+
+def stops_by_one_plan(told: PodTold, truth: Truth) -> Iterator[str]:
+    """What explain says of a deletion and an eviction is what their timelines say."""
+    ways = {way["way"]: way for way in told.timed["ways"]}
+    hard = told.explained["hardEviction"]
+    if truth.has_processes and not truth.is_static and not truth.is_quiet and truth.system == "linux":
+        spared = ways["evict-hard"]["standing"] == "Critical"
+        if (hard is None) is not spared and not truth.is_terminating:
+            yield f"explain: evicted {hard}, timeline: {ways['evict-hard']['standing']}"
+    for name, seconds in (
+        ("delete", told.explained["termination"]["sigkillLatest"]),
+        ("evict-hard", None if hard is None else hard["sigkillLatest"]),
+    ):
+        kills = [event["latest"] for event in ways[name]["events"] if event["what"] == "SIGKILL"]
+        # A container that waits is stopped only if it starts by then.
+        idle = len(truth.running) < len(truth.spec["containers"])
+        if kills and None not in kills and not idle and max(kills) != seconds:
+            yield f"{name}: explain kills by {seconds} s, timeline by {max(kills)} s"
 
 
 def is_static_everywhere(told: PodTold, truth: Truth) -> Iterator[str]:

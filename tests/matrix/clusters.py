@@ -206,7 +206,7 @@ class _Maker:
         name = self._pod_name(number, kind, node, hostile=hostile)
         containers, inits, qos = self._containers(hostile=hostile)
         if life is Life.UNPLACED:
-            containers[0]["resources"] = {"requests": {"memory": "14Gi", "cpu": "1"}}
+            containers[0]["resources"] = {"requests": {"memory": "40Gi", "cpu": "1"}}
             qos = "Burstable"
         volumes = self._volumes(namespace, node, kind)
         class_name = "system-node-critical" if kind == "Node" else chance.choice(list(_CLASSES))

@@ -491,18 +491,26 @@ def test_T3_nothing_is_told_to_stop_where_nothing_runs() -> None:
 
 
 def test_T4_hard_threshold_gives_one_second_to_the_pod_and_two_to_containers() -> None:
-    assert eviction_stop(_running(grace=300)) == EvictionStop(pod_seconds=1, container_seconds=2, kill_timeout=10)
+    assert eviction_stop(_running(grace=300)) == EvictionStop(
+        pod_seconds=1, container_seconds=2, sigkill_latest=2, kill_timeout=10
+    )
+
+
+def test_T4_hook_takes_its_second_before_the_containers_two() -> None:
+    hooked = eviction_stop(_running(containers=[make_container(pre_stop=EXEC)]))
+    assert hooked is not None
+    assert (hooked.container_seconds, hooked.sigkill_latest) == (2, 3)
 
 
 @pytest.mark.parametrize(
     ("grace", "deletion", "maximum", "expected"),
     [
-        pytest.param(300, None, 60, EvictionStop(60, 60, 90), id="at most evictionMaxPodGracePeriod"),
-        pytest.param(30, None, 60, EvictionStop(30, 30, 45), id="no longer than the pod's own period"),
-        pytest.param(None, None, 60, EvictionStop(60, 60, 90), id="a pod without a period"),
-        pytest.param(300, None, 0, EvictionStop(1, 2, 10), id="a maximum of zero is as hard"),
-        pytest.param(300, 20, 60, EvictionStop(20, 20, 90), id="a deletion under way is not lengthened"),
-        pytest.param(5, None, 60, EvictionStop(5, 5, 10), id="a short period waits ten seconds at least"),
+        pytest.param(300, None, 60, EvictionStop(60, 60, 60, 90), id="at most evictionMaxPodGracePeriod"),
+        pytest.param(30, None, 60, EvictionStop(30, 30, 30, 45), id="no longer than the pod's own period"),
+        pytest.param(None, None, 60, EvictionStop(60, 60, 60, 90), id="a pod without a period"),
+        pytest.param(300, None, 0, EvictionStop(1, 2, 2, 10), id="a maximum of zero is as hard"),
+        pytest.param(300, 20, 60, EvictionStop(20, 20, 20, 90), id="a deletion under way is not lengthened"),
+        pytest.param(5, None, 60, EvictionStop(5, 5, 5, 10), id="a short period waits ten seconds at least"),
     ],
 )
 def test_T4_soft_threshold(grace: int | None, deletion: int | None, maximum: int, expected: EvictionStop) -> None:
