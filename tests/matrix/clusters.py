@@ -224,21 +224,8 @@ class _Maker:
             metadata["ownerReferences"] = [
                 {"apiVersion": "v1", "kind": "Node", "name": node, "uid": f"uid-{node}", "controller": True}
             ]
-        spec: Object = {
-            "nodeName": node or None,
-            "priority": _CLASSES[class_name],
-            "priorityClassName": class_name or None,
-            "preemptionPolicy": "PreemptLowerPriority",
-            "terminationGracePeriodSeconds": grace,
-            "restartPolicy": "Never" if kind == "Job" else "Always",
-            "schedulerName": "volcano" if waits and chance.random() < 0.1 else "default-scheduler",
-            "initContainers": inits or None,
-            "volumes": volumes or None,
-            "tolerations": self._tolerations(kind),
-            **told.spec,
-        }
-        if system == "windows":
-            spec |= {"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}}
+        spec = self._spec(node, kind, class_name, grace, system)
+        spec |= {"initContainers": inits or None, "volumes": volumes or None, **told.spec}
         if life is Life.NOMINATED and system == "linux":
             self._nominate(spec, told.status, containers, number)
         pod = raw_pod(
@@ -258,6 +245,22 @@ class _Maker:
                 for one in containers
             ]
             self._add(self._metrics("PodMetrics", {"name": name, "namespace": namespace}, containers=usages))
+
+    def _spec(self, node: str, kind: str, class_name: str, grace: int, system: str) -> Object:
+        """What does not hang on the pod's containers."""
+        spec: Object = {
+            "nodeName": node or None,
+            "priority": _CLASSES[class_name],
+            "priorityClassName": class_name or None,
+            "preemptionPolicy": "PreemptLowerPriority",
+            "terminationGracePeriodSeconds": grace,
+            "restartPolicy": "Never" if kind == "Job" else "Always",
+            "schedulerName": "volcano" if not node and self._chance.random() < 0.1 else "default-scheduler",
+            "tolerations": self._tolerations(kind),
+        }
+        if system == "windows":
+            spec |= {"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}}
+        return spec
 
     def _pod_name(self, number: int, kind: str, node: str, *, hostile: bool) -> str:
         if hostile and kind != "StatefulSet":
