@@ -43,7 +43,7 @@ def test_Q1_bare_pod_of_no_class(
 
     text = explained(nodeName=node, requests={"memory": "1Gi"})
 
-    assert text.startswith(f"pod/web in namespace {namespace}, on {node} Burstable: ")
+    assert text.startswith(f"pod/web in namespace {namespace}, on {node} It has not started yet. Burstable: ")
     assert 'QoS class Burstable: container "app" has no cpu limit (spec.containers[0].resources.limits.cpu)' in text
     assert f"OOM score 875 app 1000 - 1000 x 1Gi / 8Gi ({node})" in text
     assert f"Requests memory 1Gi of 7Gi allocatable on {node} no limits" in text
@@ -202,7 +202,8 @@ def test_placed_pod_with_topology_spread(
 
     text = qos.text("pod/web", "-n", namespace)
 
-    assert text.startswith(f"pod/web in namespace {namespace}, on {node_name(node)} BestEffort: ")
+    title = f"pod/web in namespace {namespace}, on {node_name(node)}"
+    assert text.startswith(f"{title} It has not started yet. BestEffort: ")
 
 
 def test_P3_scheduling_gate_keeps_the_pod_out(explained: Callable[..., str]) -> None:
@@ -300,7 +301,7 @@ def test_node_that_was_deleted(control_plane: ControlPlane, qos: Qos, namespace:
 
     text = qos.text("pod/web", "-n", namespace)
 
-    assert "Unknown nodes: not found" in text
+    assert f"Its node {node_name(node)} is gone: there is no Node object" in text
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
 
 
