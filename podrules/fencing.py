@@ -1,6 +1,6 @@
 """Declaring a node out of service: when that may be done, with what taint, and what is left to go.
 
-    detect   Ready is Unknown, or the Lease has run out
+    detect   Ready is Unknown, and the Lease has run out
     decide   somebody has to know that the machine is off: nothing in the API can tell it from one that is cut off
     fence    taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. Pods that do not tolerate it are deleted,
              and removed by pod garbage collection while the node is not Ready; volumes are detached without waiting
@@ -72,7 +72,7 @@ def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> Fence
     bare = replace(node, spec=replace(node.spec, taints=without_taint(node)))
     fenced = bare.spec.taints != node.spec.taints
     match node_reach(node.metadata.name, bare, renewed=renewed, now=now).reach:
-        case Reach.ANSWERS:
+        case Reach.ANSWERS | Reach.RETURNING:
             return FenceState.BACK if fenced else FenceState.ANSWERS
         case Reach.MISSED_HEARTBEATS if not fenced:
             return FenceState.TOO_EARLY

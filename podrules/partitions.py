@@ -207,9 +207,9 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
 
 
 def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: datetime) -> tuple[NodeReach, ...]:
-    """The nodes that do not answer, or were declared out of service."""
+    """The nodes that do not answer, that are coming back, or that were declared out of service."""
     reaches = (node_reach(node.metadata.name, node, renewed=renewed.get(node.metadata.name), now=now) for node in nodes)
-    return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach is Reach.BACK)
+    return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach in {Reach.BACK, Reach.RETURNING})
 
 
 def nodes_gone(nodes: Iterable[Node], pods: Iterable[Pod], renewed: Mapping[str, datetime]) -> tuple[NodeReach, ...]:

@@ -5,6 +5,8 @@
       out-of-service                    the taint still there, it is back, and answers
     Ready Unknown                       the node lifecycle controller missed heartbeats for 50 s
                                         (--node-monitor-grace-period, 40 s before 1.32)
+      and a Lease renewed since         it is coming back: each renewal is a heartbeat to that controller
+                                        (tryUpdateNodeHealth), and its kubelet writes the condition anew
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
     else                                the kubelet answers, also when Ready is False
 
@@ -43,7 +45,9 @@ class Reach(Enum):
 
     ANSWERS = "Answers"
     SILENT = "Silent"
-    """Ready is Unknown."""
+    """Ready is Unknown, and no heartbeat has come since."""
+    RETURNING = "Returning"
+    """Ready is Unknown still, and its kubelet renews its Lease again: it answers."""
     MISSED_HEARTBEATS = "MissedHeartbeats"
     """The Lease has run out, the condition has not changed yet."""
     OUT_OF_SERVICE = "OutOfService"
@@ -117,6 +121,8 @@ def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: dat
             return NodeReach(name, Reach.BACK if back else Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
     if ready is not None and ready.status == "Unknown":
         since = datetime.fromisoformat(ready.last_transition_time) if ready.last_transition_time else None
+        if renewed is not None and abs(now - renewed) <= _LEASE_DURATION and (since is None or renewed > since):
+            return NodeReach(name, Reach.RETURNING, "Lease spec.renewTime", since)
         return NodeReach(name, Reach.SILENT, "status.conditions[type=Ready]", since)
     if missed:
         return NodeReach(name, Reach.MISSED_HEARTBEATS, "Lease spec.renewTime", renewed)

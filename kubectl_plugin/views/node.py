@@ -12,6 +12,7 @@ from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
+from podrules.reachability import Reach
 
 __all__ = ["full_section", "full_words", "node_page", "promise_parts", "state_sentences"]
 
@@ -87,6 +88,9 @@ def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str
         known = reach_words(report.reach, None, now)
         sentences.append(f"{known}: its pods may or may not run, and nothing of them ends by any time.")
         severity = Severity.TROUBLE
+    elif report.reach is not None and report.reach.reach is Reach.RETURNING:
+        sentences.append(f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here before.")
+        severity = Severity.NOTICE
     elif report.ready != "True":
         sentences.append(f"Not ready{when}: the scheduler puts nothing here.")
         severity = Severity.TROUBLE

@@ -71,6 +71,8 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
     match node.reach.reach:
         case Reach.BACK:
             yield "It answers again: take it back, or its pods are kept away."
+        case Reach.RETURNING:
+            yield "It answers again: its machine is on. Do not fence it: its kubelet stops what was told to end."
         case Reach.OUT_OF_SERVICE if lost:
             yield "They are removed, and its volumes detached, without waiting for the machine."
             yield "Nobody has confirmed that their processes ended: that the machine is off is what the taint says."
@@ -92,6 +94,8 @@ def _state(node: NodeDown, now: datetime) -> str:
             return f"Declared out of service{since}"
         case Reach.MISSED_HEARTBEATS:
             return "No heartbeats, not yet taken for lost"
+        case Reach.RETURNING:
+            return "Coming back, Ready is still Unknown"
         case Reach.GONE:
             return "Gone: there is no Node object, since when nothing tells"
     since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
@@ -131,12 +135,14 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     else:
         yield from _evictions(node, now)
     if lost and collected_within(node.reach.reach, deleted=True) is None:
-        yield Row(("then", _THEN[node.reach.reach is Reach.BACK]))
+        yield Row(("then", _THEN[not node.reach.reach.quiet]))
     if node.attachments:
         minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
         count = counted(len(node.attachments), "volume")
         if node.reach.reach in {Reach.OUT_OF_SERVICE, Reach.BACK}:
             text = f"{count} detached without waiting, once the pod objects are gone"
+        elif not node.reach.reach.quiet:
+            text = f"{count} detached once its kubelet has unmounted {'it' if len(node.attachments) == 1 else 'them'}"
         else:
             text = f"{count} detached by force {minutes} min after the pod objects are gone, not before"
         yield Row(("volumes", text))
@@ -146,7 +152,8 @@ def _became_unknown(node: NodeDown, unknown: datetime) -> str:
     after = unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE
     seconds = int(after.total_seconds())
     if node.ready == "Unknown":
-        return f"Ready became Unknown, {seconds} s after the last heartbeat" if node.renewed else "Ready became Unknown"
+        before = node.renewed is not None and seconds > 0
+        return f"Ready became Unknown, {seconds} s after the last heartbeat" if before else "Ready became Unknown"
     return f"Ready becomes Unknown, {seconds} s after the last heartbeat (--node-monitor-grace-period)"
 
 
@@ -155,6 +162,9 @@ def _evictions(node: NodeDown, now: datetime) -> Iterator[Row]:
     for when, group in groupby(deleted, key=lambda moment: clock(moment, now)):
         yield Row((when, f"{counted(len(list(group)), 'pod')} told to end"))
     waiting = [pod for pod in node.pods if pod.deleted is None]
+    if node.reach.reach is Reach.RETURNING:
+        yield Row(("soon", "Ready is written anew, and the taint goes: pods that were not told to end by then stay"))
+        return
     coming = sorted(pod.eviction.at for pod in waiting if pod.eviction.at is not None)
     for when, group in groupby(coming, key=lambda moment: clock(moment, now)):
         yield Row((when, f"{counted(len(list(group)), 'pod')} will be told to end: the toleration is over"))
@@ -251,7 +261,7 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
             yield qos("fence", f"node/{name}", comment="goes on where it was")
         case Reach.OUT_OF_SERVICE | Reach.BACK:
             yield qos("unfence", f"node/{name}", comment="once the machine is back")
-        case Reach.MISSED_HEARTBEATS:
+        case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
         case Reach.GONE:
             pass

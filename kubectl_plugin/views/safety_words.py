@@ -38,6 +38,7 @@ _LOCKS: Final = {
 _REACHES: Final = {
     Reach.ANSWERS: "{name} answers",
     Reach.SILENT: "{name} is silent{since}",
+    Reach.RETURNING: "{name} answers again, and Ready is not written anew yet",
     Reach.MISSED_HEARTBEATS: "{name} sends no heartbeats{since}",
     Reach.OUT_OF_SERVICE: "{name} is declared out of service",
     Reach.BACK: "{name} answers again, and is still declared out of service",
@@ -67,7 +68,7 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
         guard: Of a volume.
         reach: Whether the pod's node answers: that decides when the volume is detached.
     """
-    when = " (once its kubelet has unmounted it)" if reach is Reach.ANSWERS else ""
+    when = " (once its kubelet has unmounted it)" if reach in {Reach.ANSWERS, Reach.RETURNING} else ""
     if detached_after(reach) is not None:
         when = f" ({_after(reach)} the pod object is gone)"
     words = _LOCKS[guard.lock].format(when=when, removed=REMOVED_SINCE.get(guard.backend, ""))

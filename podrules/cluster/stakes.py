@@ -46,14 +46,14 @@ def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
 
 
 def read_reach(name: str, node: ReachableNode | None, source: Source, now: datetime) -> NodeReach:
-    """The same of a node that was read; its Lease is read when the Node does not say that it is silent."""
+    """The same of a node that was read, and by its Lease: also one whose Ready is Unknown may be coming back."""
     known = node_reach(name, node, renewed=None, now=now)
-    if known.reach in {Reach.SILENT, Reach.OUT_OF_SERVICE}:
+    if known.reach is Reach.OUT_OF_SERVICE:
         return known
     try:
         return node_reach(name, node, renewed=read_renewed(name, source), now=now)
     except ClusterError:
-        return known if known.reach is Reach.GONE else NodeReach(name, Reach.UNKNOWN, "")
+        return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
 
 
 def read_renewed(name: str, source: Source) -> datetime | None:

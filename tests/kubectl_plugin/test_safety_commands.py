@@ -124,6 +124,28 @@ def test_F6_a_fenced_node(tmp_path: Path) -> None:
     assert (refused.code, refused.err.splitlines()[0][:7]) == (2, "error: ")
 
 
+def _returning(entry: dict[str, Any]) -> None:
+    if entry["kind"] == "Lease" and entry["metadata"]["name"] == "node-c3":
+        entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+
+
+def test_F6_a_node_that_comes_back_is_not_fenced_and_its_machine_is_said_to_be_on(tmp_path: Path) -> None:
+    """Its Ready is Unknown still, and its Lease is renewed."""
+    target = ("--snapshot", str(_demo_file(tmp_path, _returning)))
+    listed = " ".join(run("partitions", *target).out.split())
+    assert "Coming back, Ready is still Unknown: 5 pods hang on it. It answers again: its machine is on." in listed
+    assert "-4" not in listed
+    assert "fence node/node-c3" not in listed
+    asked = run("fence", "node/node-c3", *target)
+    assert asked.code == 9
+    assert "Not fenced: it answers." in asked.out
+    deleted = run("delete", "pod/db-1", "-n", "shop", "--grace-period=0", *target)
+    assert "node-c3 answers again" in " ".join(deleted.out.split())
+    assert "fence" not in deleted.out
+    told = json.loads(run("explain", "pod/db-1", "-n", "shop", "--timeline", *target, "-o", "json").out)
+    assert told["timeline"]["silent"] is False
+
+
 def _hostile(entry: dict[str, Any]) -> None:
     meta = entry["metadata"]
     if meta["name"] == "db-1" and entry["kind"] == "Pod":

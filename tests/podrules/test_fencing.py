@@ -39,6 +39,10 @@ def node(ready: str, *taints: dict[str, str]) -> Node:
         pytest.param(node("Unknown", UNREACHABLE), HEARTBEAT, FenceState.POSSIBLE, id="silent"),
         pytest.param(node("Unknown"), None, FenceState.POSSIBLE, id="silent, without a Lease"),
         pytest.param(node("True"), FRESH, FenceState.ANSWERS, id="ready"),
+        pytest.param(node("Unknown", UNREACHABLE), FRESH, FenceState.ANSWERS, id="coming back: its machine is on"),
+        pytest.param(
+            node("Unknown", UNREACHABLE, OUT_OF_SERVICE), FRESH, FenceState.BACK, id="fenced, and coming back"
+        ),
         pytest.param(node("False"), FRESH, FenceState.ANSWERS, id="not ready, but it says so itself"),
         pytest.param(node("True"), HEARTBEAT, FenceState.TOO_EARLY, id="no heartbeats, not yet Unknown"),
         pytest.param(node("Unknown", UNREACHABLE, OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED, id="fenced"),

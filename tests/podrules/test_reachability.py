@@ -48,8 +48,26 @@ BY_CONDITION = "status.conditions[type=Ready]"
         pytest.param(
             make_node(conditions=[UNKNOWN]),
             FRESH,
+            NodeReach("n", Reach.RETURNING, "Lease spec.renewTime", SINCE),
+            id="Unknown, the Lease renewed a moment ago: the condition follows soon",
+        ),
+        pytest.param(
+            make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
+            FRESH,
+            NodeReach("n", Reach.RETURNING, "Lease spec.renewTime"),
+            id="the same, Unknown since nobody knows when",
+        ),
+        pytest.param(
+            make_node(conditions=[UNKNOWN]),
+            NOW - timedelta(seconds=41),
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="silent, the Lease renewed a moment ago: the condition follows soon",
+            id="silent again: the Lease was renewed after Ready became Unknown, and no more",
+        ),
+        pytest.param(
+            make_node(conditions=[UNKNOWN]),
+            NOW + timedelta(hours=1),
+            NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
+            id="a heartbeat of a time to come is proof of nothing",
         ),
         pytest.param(
             make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),

@@ -32,6 +32,7 @@ _RISKS: Final = {
 }
 _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
+    Reach.RETURNING: "{node}, which answers again",
     Reach.MISSED_HEARTBEATS: "{node}, without a heartbeat{since}",
     Reach.OUT_OF_SERVICE: "{node}, declared out of service",
     Reach.BACK: "{node}, back in service but for its taint",
