@@ -45,15 +45,9 @@ from podrules.placement.changes import Situation
 from podrules.placement.claims import with_claims_of
 from podrules.placement.controllers import Controlled, with_controllers
 from podrules.placement.displaced import PodReference
+from podrules.placement.drain import Drained, draining
 from podrules.placement.plan import Demand, plan
-from podrules.placement.what_if import (
-    Drained,
-    NodeSpecification,
-    adding_nodes,
-    draining,
-    excluding_nodes,
-    without_pods,
-)
+from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 
 if TYPE_CHECKING:
@@ -185,6 +179,8 @@ class _Planner:
             specs=plan(demands, preemption=self._options.preemption),
             refused=tuple(entry for entry in asked if isinstance(entry, Refused)),
             unmoved=drained.unmoved if drained is not None else (),
+            stuck=drained.stuck if drained is not None else 0,
+            flags=drained.flags if drained is not None else (),
             unread=self._gatherer.unread,
         )
 
@@ -235,7 +231,8 @@ class _Planner:
         snapshot = self._changed(lambda: without_pods(snapshot, self._gone()), PODS)
         if not self._drained_node:
             return snapshot, None
-        drained = self._changed(lambda: draining(snapshot, self._drained_node), NODES)
+        reach = self._gatherer.reach(self._drained_node)
+        drained = self._changed(lambda: draining(snapshot, self._drained_node, reach), NODES)
         return drained.snapshot, drained
 
     def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:

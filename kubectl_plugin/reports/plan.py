@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
-from podrules.placement.planned import PlannedSpec, Unmoved
+from podrules.placement.planned import DrainFlag, PlannedSpec, Unmoved
 
 __all__ = ["PlanReport", "Refused", "WhatIf"]
+
+_WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeSilent"})
+"""Pods that a drain was to move, and that nobody makes elsewhere."""
 
 
 class WhatIf(Struct, frozen=True, rename="camel"):
@@ -50,12 +53,16 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     refused: tuple[Refused, ...]
     """Specs that the API server would refuse, or that have no known scheduler."""
     unmoved: tuple[Unmoved, ...]
-    """Pods of a drained node that stay, or that nobody makes anew."""
+    """Pods of a drained node that stay, or of which nobody makes another."""
+    stuck: int
+    """Pods of a drained node that stay Terminating, for it does not answer."""
+    flags: tuple[DrainFlag, ...]
+    """Those of kubectl drain without which it evicts nobody."""
     unread: tuple[Unread, ...]
 
     @property
     def everything_fits(self) -> bool:
         """Whether all that was asked for has a place."""
         short = any(spec.wanted is not None and spec.placed < spec.wanted for spec in self.specs)
-        blocked = any(entry.reason == "PodDisruptionBudget" for entry in self.unmoved)
-        return not (short or blocked or self.refused)
+        homeless = any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
+        return not (short or homeless or self.stuck or self.refused)

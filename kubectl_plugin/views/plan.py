@@ -9,7 +9,7 @@ from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.spread_tables import left_out_words
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.views.words import counted, listed
 from podrules.placement.planned import AchievedSpread, PlannedSpec
 
 __all__ = ["plan_page"]
@@ -19,8 +19,16 @@ _SHOWN_VICTIMS = 10
 _DRAIN_REASONS = {
     "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
     "StaticPod": "stays, a static pod: {detail}",
+    "Finished": "has ended: {detail}",
+    "Terminating": "was told to end before: {detail}",
     "NoController": "would be lost: {detail}",
+    "NodeSilent": "stays Terminating: {detail}",
     "PodDisruptionBudget": "blocks the drain: {detail}",
+}
+_FLAG_REASONS = {
+    "--force": "{pods} that nobody makes anew",
+    "--delete-emptydir-data": "{pods} with an emptyDir, which is lost",
+    "--ignore-daemonsets": "{pods} of DaemonSets, left alone",
 }
 
 
@@ -55,10 +63,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     for entry in report.refused:
         yield f"{entry.name} is not placed: {entry.reason}."
     short = [spec for spec in report.specs if spec.wanted is not None and spec.placed < spec.wanted]
-    blocked = sum(entry.reason == "PodDisruptionBudget" for entry in report.unmoved)
-    if blocked:
-        pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
-        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
+    yield from _drain_words(report)
     for spec in short:
         yield _short(spec)
     for spec in report.specs:
@@ -67,13 +72,37 @@ def _verdict(report: PlanReport) -> Iterator[str]:
             yield f"{spec.placed} replicas of {spec.name} fit.{then}"
     if report.specs and not short and all(spec.wanted is not None for spec in report.specs):
         total = sum(spec.placed for spec in report.specs)
-        yield "It fits." if total == 1 else f"All {total} pods fit."
+        if report.everything_fits:
+            yield "It fits." if total == 1 else f"All {total} pods fit."
+        else:
+            yield "The one new pod fits." if total == 1 else f"All {total} new pods fit."
     victims = sum(len(spec.victims) for spec in report.specs)
     if victims:
         if victims == 1:
             yield "1 pod is preempted for it; if a controller makes a new one, that is not placed here."
         else:
             yield f"{victims} pods are preempted for it; new ones that controllers make are not placed here."
+
+
+def _drain_words(report: PlanReport) -> Iterator[str]:
+    """What keeps a drain from its beginning and from its end; nothing without one."""
+    node = report.what_if.drained
+    if not node:
+        return
+    blocked = sum(entry.reason == "PodDisruptionBudget" for entry in report.unmoved)
+    if blocked:
+        pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
+        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
+    if report.stuck:
+        pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
+        yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."
+    flags = [
+        f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
+    ]
+    if flags:
+        yield f"kubectl drain evicts nobody without {listed(flags)}."
+    if not report.specs and not report.refused:
+        yield f"No pod of {node} is made anew elsewhere."
 
 
 def _short(spec: PlannedSpec) -> str:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import Placement, SpreadDomain
 
-__all__ = ["AchievedSpread", "Plan", "PlannedSpec", "PlannedVictim", "Unmoved"]
+__all__ = ["AchievedSpread", "DrainFlag", "Plan", "PlannedSpec", "PlannedVictim", "Unmoved"]
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
@@ -65,9 +65,18 @@ class Unmoved(Struct, frozen=True, rename="camel"):
 
     pod: PodReference
     reason: str
-    """``DaemonSet``, ``StaticPod``, ``NoController``, ``PodDisruptionBudget``."""
+    """``DaemonSet``, ``StaticPod``, ``NoController``, ``PodDisruptionBudget``, ``Finished``, ``Terminating``,
+    ``NodeSilent``."""
     detail: str
-    """The budget and what it allows; the controller."""
+    """The budget and what it allows; the controller; who makes no other."""
+
+
+class DrainFlag(Struct, frozen=True, rename="camel"):
+    """A flag of kubectl drain without which it evicts nobody."""
+
+    flag: str
+    pods: int
+    """Of the node that take it."""
 
 
 class Plan(Struct, frozen=True, rename="camel", kw_only=True):

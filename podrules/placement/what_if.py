@@ -1,13 +1,8 @@
-"""The cluster as it would be: nodes left out, nodes added, pods gone, a node drained.
+"""The cluster as it would be: nodes left out, nodes added, pods gone.
 
-    excluded   the node is not there, nor are the pods on it
-    added      a node of given labels, room and taints; or one like another node, under a name of its own
-    without    some pods are gone, and with them the devices that they alone held
-    drained    the node is cordoned, and its pods are evicted one after the other, as `kubectl drain` does:
-               DaemonSet and static pods stay; a pod without a controller would be lost, and is told; a pod whose
-               PodDisruptionBudget refuses stays (`podrules.disruption`)
-
-Source: k8s.io/kubectl/pkg/drain/filters.go at v0.36.3.
+excluded   the node is not there, nor are the pods on it
+added      a node of given labels, room and taints; or one like another node, under a name of its own
+without    some pods are gone, and with them the devices that they alone held
 """
 
 from __future__ import annotations
@@ -18,20 +13,17 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.disruption import Evictions
 from podrules.model.base import ObjectMeta, ResourceList
 from podrules.model.node import Node, NodeSpec, NodeStatus, Taint
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
 from podrules.placement.displaced import PodReference
-from podrules.placement.planned import Unmoved
+from podrules.placement.drain import CORDON
 
-__all__ = ["Drained", "NodeSpecification", "adding_nodes", "draining", "excluding_nodes", "without_pods"]
+__all__ = ["NodeSpecification", "adding_nodes", "excluding_nodes", "without_pods"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-_MIRROR: Final = "kubernetes.io/config.mirror"
-_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 class NodeSpecification(Struct, frozen=True):
@@ -43,15 +35,6 @@ class NodeSpecification(Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     like: str = ""
     """A node whose labels, room, taints and images it shares, where nothing else is said."""
-
-
-class Drained(Struct, frozen=True):
-    """A cluster without the pods of a node."""
-
-    snapshot: ClusterSnapshot
-    moved: tuple[Pod, ...]
-    """Evicted pods of which a controller makes new ones."""
-    unmoved: tuple[Unmoved, ...]
 
 
 def excluding_nodes(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:
@@ -94,35 +77,6 @@ def without_pods(snapshot: ClusterSnapshot, pods: Iterable[PodReference]) -> Clu
     return _without(snapshot, lambda pod: (pod.metadata.namespace, pod.metadata.name) in gone)
 
 
-def draining(snapshot: ClusterSnapshot, name: str) -> Drained:
-    """The cluster with a node cordoned and its pods evicted.
-
-    Raises:
-        KeyError: the node is not there.
-    """
-    _must_be_there(snapshot, (name,))
-    evictions = Evictions(snapshot.pod_disruption_budgets)
-    moved: list[Pod] = []
-    unmoved: list[Unmoved] = []
-    gone: set[str] = set()
-    for pod in snapshot.pods:
-        if pod.spec.node_name != name:
-            continue
-        stays = _stays(pod)
-        refused = evictions.refused(pod) if stays is None else None
-        if stays is not None or refused is not None:
-            unmoved.append(stays or _unmoved(pod, "PodDisruptionBudget", refused or ""))
-            continue
-        gone.add(pod.metadata.uid)
-        if pod.metadata.controller is None:
-            unmoved.append(_unmoved(pod, "NoController", "nobody makes it anew; kubectl drain asks for --force"))
-        else:
-            moved.append(pod)
-    nodes = tuple(_cordoned(node) if node.metadata.name == name else node for node in snapshot.nodes)
-    left = _without(replace(snapshot, nodes=nodes), lambda pod: pod.metadata.uid in gone)
-    return Drained(left, tuple(moved), tuple(unmoved))
-
-
 def _without(snapshot: ClusterSnapshot, goes: Callable[[Pod], bool]) -> ClusterSnapshot:
     gone = [pod for pod in snapshot.pods if goes(pod)]
     return devices_freed(replace(snapshot, pods=tuple(pod for pod in snapshot.pods if not goes(pod))), gone)
@@ -138,28 +92,9 @@ def _must_be_there(snapshot: ClusterSnapshot, names: Iterable[str]) -> None:
 def _node(entry: NodeSpecification, like: Node) -> Node:
     labels = {**like.metadata.labels, HOSTNAME: entry.name, **entry.labels}
     allocatable = {**like.status.allocatable, **entry.allocatable}
-    taints = tuple(taint for taint in like.spec.taints if taint != _CORDON)
+    taints = tuple(taint for taint in like.spec.taints if taint != CORDON)
     return Node(
         metadata=ObjectMeta(name=entry.name, labels=labels),
         spec=NodeSpec(taints=entry.taints or taints),
         status=NodeStatus(capacity=allocatable, allocatable=allocatable, images=like.status.images),
     )
-
-
-def _stays(pod: Pod) -> Unmoved | None:
-    """Pods that a drain leaves alone."""
-    controller = pod.metadata.controller
-    if _MIRROR in pod.metadata.annotations:
-        return _unmoved(pod, "StaticPod", "the kubelet runs it from a file")
-    if controller is not None and controller.kind == "DaemonSet":
-        return _unmoved(pod, "DaemonSet", controller.name)
-    return None
-
-
-def _unmoved(pod: Pod, reason: str, detail: str) -> Unmoved:
-    return Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail)
-
-
-def _cordoned(node: Node) -> Node:
-    taints = tuple(taint for taint in node.spec.taints if taint.key != _CORDON.key)
-    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*taints, _CORDON)))

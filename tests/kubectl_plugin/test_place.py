@@ -138,6 +138,41 @@ def test_drained_pods_and_manifests_share_the_room() -> None:
 CASES = ROOT / "tests/testdata/cases"
 
 
+def test_the_drain_of_a_silent_node_is_no_success() -> None:
+    ran = run("place", "--snapshot", str(CASES / "seeds/s3a.json"), "--drain", "node/a")
+    text = " ".join(ran.out.split())
+    assert ran.code == 7
+    assert (
+        "The drain does not end: a does not answer, and 1 pod stays Terminating until it does, or is fenced. "
+        "No pod of a is made anew elsewhere." in text
+    )
+    assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
+
+
+def test_what_kubectl_drain_refuses_is_said_first(tmp_path: Path) -> None:
+    """A pod without a controller, and one with an emptyDir: kubectl evicts nobody before it may lose both."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+    cached = raw_pod(
+        "cached",
+        nodeName="a",
+        volumes=[{"name": "tmp", "emptyDir": {}}],
+        metadata={"ownerReferences": [owner], "uid": "cached"},
+    )
+    lone = raw_pod("lone", nodeName="a", metadata={"uid": "lone"})
+    has = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+    nodes = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=has) for name in "ab"]
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all([*nodes, cached, lone]))
+    ran = run("place", "--snapshot", str(cluster), "--drain", "node/a")
+    assert ran.code == 7
+    assert (
+        "kubectl drain evicts nobody without --force (1 pod that nobody makes anew) and --delete-emptydir-data "
+        "(1 pod with an emptyDir, which is lost). The one new pod fits." in " ".join(ran.out.split())
+    )
+    cluster.write_text(yaml.safe_dump_all([*nodes, cached]))
+    assert run("place", "--snapshot", str(cluster), "--drain", "node/a").code == 0
+
+
 @pytest.mark.parametrize("name", ["d6", "rs6", "sts6", "d6svc"])
 def test_S4_replicas_spread_by_their_owner(name: str) -> None:
     (spec,) = placed("-f", str(CASES / f"{name}.yaml"))["specs"]

@@ -12,9 +12,11 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.displaced import PodReference
+from podrules.placement.drain import draining
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
-from podrules.placement.what_if import draining, excluding_nodes, without_pods
+from podrules.placement.what_if import excluding_nodes, without_pods
+from podrules.reachability import NodeReach, Reach
 from tests.podrules.placement.building import Json, make_node, make_pod, situation
 
 DRIVER = "gpu.example.com"
@@ -172,7 +174,12 @@ def test_a_shared_claim_is_held_until_the_last_of_its_pods_is_gone() -> None:
 def test_an_excluded_node_and_a_drained_one_take_their_pods_claims_along() -> None:
     assert held(excluding_nodes(cluster(), ["a"])) == {"named": False, "shared": True, "unused": True}
     # Of the drained node's pods all go: two that nobody makes anew are lost.
-    assert held(draining(cluster(), "a").snapshot) == {"named": False, "shared": True, "unused": True}
+    drained = draining(cluster(), "a", NodeReach("a", Reach.ANSWERS, ""))
+    assert held(drained.snapshot) == {
+        "named": False,
+        "shared": True,
+        "unused": True,
+    }
 
 
 def test_victims_of_preemption_give_their_devices_back() -> None:

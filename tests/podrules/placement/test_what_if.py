@@ -10,7 +10,7 @@ from podrules.model.decode import from_object
 from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.outcome import PodReference
-from podrules.placement.what_if import NodeSpecification, adding_nodes, draining, excluding_nodes, without_pods
+from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from tests.podrules.placement.building import make_node, make_pod, make_taint
 
 
@@ -20,13 +20,6 @@ def cluster(*pods: Any, **lists: Any) -> ClusterSnapshot:
         make_node("b"),
     ]
     return from_object({"nodes": nodes, "pods": list(pods), **lists}, ClusterSnapshot)
-
-
-def owned(name: str, kind: str = "ReplicaSet", **more: Any) -> Any:
-    pod: Any = make_pod(name, on="a", **more)
-    pod["metadata"]["ownerReferences"] = [{"kind": kind, "name": "owner", "controller": True}]
-    pod["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    return pod
 
 
 def names(snapshot: ClusterSnapshot) -> list[str]:
@@ -61,7 +54,6 @@ def test_without_a_pod() -> None:
         lambda: excluding_nodes(cluster(), ["nobody"]),
         lambda: adding_nodes(cluster(), [NodeSpecification("new", like="nobody")]),
         lambda: without_pods(cluster(), [PodReference("default", "nobody")]),
-        lambda: draining(cluster(), "nobody"),
     ],
 )
 def test_what_is_not_there_is_told(change: Any) -> None:
@@ -72,36 +64,3 @@ def test_what_is_not_there_is_told(change: Any) -> None:
 def test_a_name_that_is_taken_is_told() -> None:
     with pytest.raises(ValueError, match="b"):
         adding_nodes(cluster(), [NodeSpecification("b")])
-
-
-def test_a_drain_moves_what_controllers_make_anew() -> None:
-    static: Any = make_pod("static", on="a")
-    static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-    drained = draining(
-        cluster(owned("web"), owned("agent", "DaemonSet"), static, make_pod("bare", on="a"), make_pod("other", on="b")),
-        "a",
-    )
-    assert [pod.metadata.name for pod in drained.moved] == ["web"]
-    assert {entry.pod.name: entry.reason for entry in drained.unmoved} == {
-        "agent": "DaemonSet",
-        "static": "StaticPod",
-        "bare": "NoController",
-    }
-    assert names(drained.snapshot) == ["agent", "static", "other"]
-    node = drained.snapshot.nodes[0]
-    assert node.spec.unschedulable
-    assert [taint.key for taint in node.spec.taints] == ["dedicated", "node.kubernetes.io/unschedulable"]
-
-
-def test_a_budget_keeps_pods_on_a_drained_node() -> None:
-    budget = {
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}},
-        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 2},
-    }
-    pods = [owned("web-0", labels={"app": "web"}), owned("web-1", labels={"app": "web"})]
-    drained = draining(cluster(*pods, podDisruptionBudgets=[budget]), "a")
-    assert [pod.metadata.name for pod in drained.moved] == ["web-0"]
-    (kept,) = drained.unmoved
-    assert (kept.pod.name, kept.reason) == ("web-1", "PodDisruptionBudget")
-    assert kept.detail == "The disruption budget web needs 2 healthy pods and has 2 currently"

@@ -1,0 +1,161 @@
+"""The cluster with a node drained as `kubectl drain` does: cordoned, and its pods evicted one after the other.
+
+    left alone        static pods, and pods of a DaemonSet that have not finished
+    flags             kubectl evicts nobody before it was given those that the node's pods take: --ignore-daemonsets,
+                      --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
+                      has not finished and has no controller
+    ended             finished pods go at once; a StatefulSet makes another of the name, others have made one already
+    told to end       the drain waits for them; all but a StatefulSet have made another already, at the deletion
+    refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.disruption`)
+    node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,
+                      and a StatefulSet makes no other before it is gone. Of an out-of-service node pod garbage
+                      collection removes them
+
+Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (deleteOrEvictPodsSimple) at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.disruption import Evictions
+from podrules.ending import stop_plan
+from podrules.model.node import Node, Taint
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.devices import devices_freed
+from podrules.placement.displaced import PodReference
+from podrules.placement.planned import DrainFlag, Unmoved
+from podrules.priority import is_mirror_pod
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee, owner_guarantee
+
+__all__ = ["CORDON", "Drained", "draining"]
+
+CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_EPOCH: Final = "1970-01-01T00:00:00Z"
+"""When a pod is told to end does not matter: the scheduler asks whether it was."""
+_FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
+
+
+class Drained(Struct, frozen=True):
+    """A cluster without the pods that leave a node."""
+
+    snapshot: ClusterSnapshot
+    moved: tuple[Pod, ...]
+    """Pods of which a controller makes new ones."""
+    unmoved: tuple[Unmoved, ...]
+    stuck: int
+    """Pods that stay Terminating, for their node does not answer: the drain does not end."""
+    flags: tuple[DrainFlag, ...]
+    """Without which kubectl evicts nobody."""
+
+
+def draining(snapshot: ClusterSnapshot, name: str, reach: NodeReach) -> Drained:
+    """The cluster with a node cordoned and its pods evicted.
+
+    Args:
+        snapshot: As it is.
+        name: The node's.
+        reach: Whether it answers.
+
+    Raises:
+        KeyError: the node is not there.
+    """
+    if name not in {node.metadata.name for node in snapshot.nodes}:
+        raise KeyError(name)
+    own = [pod for pod in snapshot.pods if pod.spec.node_name == name]
+    silent = reach.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
+    evictions = Evictions(snapshot.pod_disruption_budgets)
+    moved: list[Pod] = []
+    unmoved: list[Unmoved] = []
+    left: dict[str, Pod | None] = {}
+    for pod in own:
+        reason, detail = _kept(pod, evictions) or _gone(pod, name, silent=silent)
+        if reason:
+            unmoved.append(Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail))
+        else:
+            moved.append(pod)
+        if reason not in _STAYING:
+            left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
+    return Drained(
+        _without(snapshot, name, left),
+        tuple(moved),
+        tuple(unmoved),
+        stuck=sum(pod is not None for pod in left.values()),
+        flags=tuple(_flags(own)),
+    )
+
+
+_STAYING: Final = frozenset({"DaemonSet", "StaticPod", "PodDisruptionBudget"})
+
+
+def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
+    """Why a pod is not evicted; None: it is."""
+    controller = pod.metadata.controller
+    if is_mirror_pod(pod):
+        return "StaticPod", "the kubelet runs it from a file"
+    if controller is not None and controller.kind == "DaemonSet" and not pod.finished:
+        return "DaemonSet", controller.name
+    refused = evictions.refused(pod)
+    return None if refused is None else ("PodDisruptionBudget", refused)
+
+
+def _gone(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
+    """Why nobody makes a pod anew that is evicted; an empty reason: its controller does."""
+    at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
+    if at_most_one and silent and not _goes_at_once(pod):
+        return "NodeSilent", f"its StatefulSet makes no other before {node} answers, or is fenced"
+    if at_most_one:
+        return "", ""
+    if pod.finished:
+        return "Finished", "a drain removes it"
+    if pod.metadata.controller is None:
+        return "NoController", "nobody makes it anew; kubectl drain asks for --force"
+    if pod.metadata.deletion_timestamp is not None:
+        return "Terminating", "its controller did not wait to make another"
+    return "", ""
+
+
+def _goes_at_once(pod: Pod) -> bool:
+    """Whether the object is gone with the eviction, whether its node answers or not."""
+    return stop_plan(pod).object_removed_at_once
+
+
+def _terminating(pod: Pod) -> Pod:
+    stamp = pod.metadata.deletion_timestamp or _EPOCH
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=stamp))
+
+
+def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
+    """What kubectl's filters ask for; a pod of a DaemonSet and a static one are passed over by those that follow."""
+    asked: Counter[str] = Counter()
+    for pod in pods:
+        controller = pod.metadata.controller
+        if pod.finished or is_mirror_pod(pod):
+            continue
+        if controller is not None and controller.kind == "DaemonSet":
+            asked["--ignore-daemonsets"] += 1
+            continue
+        asked["--delete-emptydir-data"] += any(volume.empty_dir is not None for volume in pod.spec.volumes)
+        asked["--force"] += controller is None
+    return (DrainFlag(flag, asked[flag]) for flag in _FLAGS if asked[flag])
+
+
+def _without(snapshot: ClusterSnapshot, name: str, left: dict[str, Pod | None]) -> ClusterSnapshot:
+    """The cluster with the node cordoned, and pods gone or, where one is given, in another state."""
+    nodes = tuple(_cordoned(node) if node.metadata.name == name else node for node in snapshot.nodes)
+    changed = ((pod, left.get(pod.metadata.uid, pod)) for pod in snapshot.pods)
+    gone = [pod for pod in snapshot.pods if pod.metadata.uid in left and left[pod.metadata.uid] is None]
+    pods = tuple(after for _, after in changed if after is not None)
+    return devices_freed(replace(snapshot, nodes=nodes, pods=pods), gone)
+
+
+def _cordoned(node: Node) -> Node:
+    taints = tuple(taint for taint in node.spec.taints if taint.key != CORDON.key)
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*taints, CORDON)))
