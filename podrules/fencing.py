@@ -24,13 +24,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.lost_node import NO_EXECUTE
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.storage import VolumeAttachment
 from podrules.partitions import NodeDown, hangs_on_its_node
 from podrules.reachability import OUT_OF_SERVICE, Reach, node_reach
-from podrules.tolerations import tolerations_tolerate_taint
+from podrules.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 
 __all__ = ["TAINT", "FenceState", "Left", "fence_state", "goes", "kept_volumes", "left_to_go", "without_taint"]
 

@@ -15,34 +15,32 @@ When no node of the cluster is Ready, not even old taints stay. A controller tha
 tolerations anew.
 
 Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, processTaintBaseEviction,
-ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/tainteviction/taint_eviction.go
-(processPodOnNode, getMinTolerationTime), pkg/controller/podgc/gc_controller.go at v1.36.3;
+ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/podgc/gc_controller.go at v1.36.3;
 k8s.io/component-helpers/node/topology/helpers.go (GetZoneKey) at v0.36.3; KEP-2268.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Node, Taint
-from podrules.tolerations import tolerates_taint
+from podrules.taint_eviction import Eviction, taint_eviction
+from podrules.tolerations import NO_EXECUTE
 
 __all__ = [
     "NODE_MONITOR_GRACE",
-    "NO_EXECUTE",
     "UNREACHABLE",
-    "Eviction",
     "ZoneHealth",
     "ZoneState",
     "compute_zone_state",
     "eviction",
-    "eviction_after",
     "eviction_rate",
     "taint_added",
     "unknown_at",
@@ -53,7 +51,6 @@ __all__ = [
 NODE_MONITOR_GRACE: Final = timedelta(seconds=50)
 """--node-monitor-grace-period; 40 s before 1.32."""
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-NO_EXECUTE: Final = "NoExecute"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _UNHEALTHY_ZONE_THRESHOLD: Final = 0.55
 _LARGE_ZONE: Final = 50
@@ -84,17 +81,6 @@ class ZoneHealth(Struct, frozen=True, rename="camel"):
     """Nodes a second; 0: none."""
     cluster_down: bool
     """No node of the cluster is Ready: the control plane itself may be cut off."""
-
-
-class Eviction(Struct, frozen=True, rename="camel"):
-    """When the taints of its node delete a pod."""
-
-    at: datetime | None
-    """None: never, for `reason`."""
-    tolerated: int | None
-    """Seconds from the taint; None: without end."""
-    held_back: bool = False
-    """It would be, but nodes of its zone are not tainted now."""
 
 
 def zone_key(node: Node) -> str:
@@ -158,21 +144,14 @@ def taint_added(node: Node, key: str) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> timedelta | None:
-    """How long a pod may stay under NoExecute taints; None: for ever (processPodOnNode, getMinTolerationTime)."""
-    seconds: list[int] = []
-    for taint in taints:
-        if taint.effect != NO_EXECUTE:
-            continue
-        used = next((toleration for toleration in tolerations if tolerates_taint(toleration, taint)), None)
-        if used is None:
-            return timedelta()
-        if used.toleration_seconds is not None:
-            seconds.append(max(used.toleration_seconds, 0))
-    return timedelta(seconds=min(seconds)) if seconds else None
-
-
-def eviction(tolerations: Sequence[Toleration], node: Node, unknown: datetime | None, zone: ZoneHealth) -> Eviction:
+def eviction(
+    tolerations: Sequence[Toleration],
+    node: Node,
+    unknown: datetime | None,
+    zone: ZoneHealth,
+    *,
+    bound: datetime | None = None,
+) -> Eviction:
     """When the taints of a node that does not answer delete a pod of it.
 
     Args:
@@ -180,16 +159,19 @@ def eviction(tolerations: Sequence[Toleration], node: Node, unknown: datetime | 
         node: Its node; the taint unreachable is thought of where it is to come.
         unknown: When Ready became Unknown, or will.
         zone: The node's.
+        bound: When the pod came to the node; None: not known, before the taints.
     """
-    present = [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
-    to_come = [] if any(taint.key == UNREACHABLE for taint in present) else [Taint(UNREACHABLE, "", NO_EXECUTE)]
-    after = eviction_after(tolerations, (*present, *to_come))
-    if after is None:
-        return Eviction(None, None)
-    tolerated = int(after.total_seconds())
-    held_back = bool(to_come) and not zone.rate and eviction_after(tolerations, present) is None
-    if held_back:
-        return Eviction(None, tolerated, held_back=True)
-    times = [datetime.fromisoformat(taint.time_added) for taint in present if taint.time_added]
-    start = min(times, default=unknown)
-    return Eviction(start + after if start is not None else None, tolerated)
+    noted = unknown.isoformat() if unknown is not None else None
+    present = [
+        replace(taint, time_added=noted) if taint.key == UNREACHABLE and not taint.time_added else taint
+        for taint in node.spec.taints
+        if taint.effect == NO_EXECUTE
+    ]
+    now = taint_eviction(tolerations, present, bound=bound) or Eviction(None, None)
+    if any(taint.key == UNREACHABLE for taint in present):
+        return now
+    to_come = Taint(UNREACHABLE, "", NO_EXECUTE, noted)
+    then = taint_eviction(tolerations, (*present, to_come), bound=bound) or now
+    if zone.rate:
+        return then
+    return Eviction(None, then.tolerated, held_back=True) if then.comes and not now.comes else now

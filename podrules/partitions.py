@@ -28,7 +28,6 @@ from podrules.disruption import budgets_of
 from podrules.ending import deleted_at
 from podrules.lost_node import (
     UNREACHABLE,
-    Eviction,
     ZoneHealth,
     ZoneState,
     eviction,
@@ -44,6 +43,7 @@ from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, Volu
 from podrules.model.workload import Workload
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
 from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.taint_eviction import Eviction, bound_at
 from podrules.volumes import (
     ClaimedVolume,
     WriterGuard,
@@ -252,7 +252,9 @@ def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionF
     renewed = facts.renewed.get(name)
     unknown = unknown_at(node, renewed)
     pods = [pod for pod in facts.pods if pod.spec.node_name == name and hangs_on_its_node(pod)]
-    down = (_pod_down(pod, eviction(pod.spec.tolerations, node, unknown, zone), facts) for pod in pods)
+    down = (
+        _pod_down(pod, eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod)), facts) for pod in pods
+    )
     return NodeDown(
         reach=reach,
         ready=node.ready.status if node.ready is not None else None,

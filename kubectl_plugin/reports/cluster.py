@@ -29,6 +29,7 @@ from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes, workload_spreads, zone_nodes, zone_of
+from podrules.taint_eviction import pod_eviction
 
 __all__ = [
     "ClusterFacts",
@@ -293,6 +294,7 @@ class _Entries:
         self._virtual = frozenset(
             node.metadata.name for node in facts.nodes if node_platform(node) is Platform.VIRTUAL_KUBELET
         )
+        self._taints = {node.metadata.name: node.spec.taints for node in facts.nodes}
         listed = facts.listed_nodes
         self.shown = [node for node in facts.nodes if listed is None or node.metadata.name in listed]
 
@@ -403,9 +405,14 @@ class _Entries:
             over_request=place.over_request,
             down=pod.spec.node_name in self._down,
             provider=pod.spec.node_name in self._virtual,
+            tainted=self._is_tainted(pod),
             outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,
         )
+
+    def _is_tainted(self, pod: Pod) -> bool:
+        """Whether NoExecute taints of its node delete it."""
+        return pod_eviction(pod, self._taints.get(pod.spec.node_name, ())) is not None
 
     def _owner(self, pod: Pod) -> tuple[str, str]:
         owner = owner_guarantee(pod)

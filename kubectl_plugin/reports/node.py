@@ -15,6 +15,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
+from podrules.taint_eviction import Eviction, pod_eviction
 
 __all__ = ["NodeReport", "NodeResourceReport", "node_report"]
 
@@ -55,6 +56,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     platform: Platform
     """Whose rules hold for its pods."""
     taints: tuple[str, ...]
+    evictions: tuple[Eviction, ...]
+    """Of its pods that its taints delete, one for each; empty also where it does not answer."""
     pods: int | None
     """None when the pods could not be read."""
     max_pods: int
@@ -77,7 +80,7 @@ def node_report(
 ) -> NodeReport:
     """Sum up one node."""
     allocation = node_allocation(node, pods or (), features=features)
-    ready = node.ready
+    ready, quiet = node.ready, reach is not None and reach.reach.quiet
     return NodeReport(
         name=node.metadata.name,
         source=source,
@@ -91,6 +94,7 @@ def node_report(
             f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
             for taint in node.spec.taints
         ),
+        evictions=() if quiet else tuple(filter(None, (pod_eviction(pod, node.spec.taints) for pod in pods or ()))),
         pods=None if pods is None else allocation.pods,
         max_pods=allocation.max_pods,
         pods_full=pods is not None and allocation.pods_full,

@@ -47,6 +47,7 @@ from podrules.resources import (
     scheduler_request,
 )
 from podrules.safety import OwnerGuarantee, owner_guarantee
+from podrules.taint_eviction import Eviction, bound_at, taint_eviction
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
 from podrules.volumes import WriterGuard
@@ -123,6 +124,8 @@ class NodeFacts(Struct, frozen=True, rename="camel"):
     last_heartbeat: str | None
     reach: NodeReach | None = None
     """Whether it answers: where it does not, nothing of the pod ends by any time. None: nobody asked."""
+    eviction: Eviction | None = None
+    """When its NoExecute taints delete the pod; None: it has none."""
 
 
 class ContainerEnd(Struct, frozen=True, rename="camel"):
@@ -369,10 +372,12 @@ def _node(pod: Pod, facts: PodFacts) -> NodeFacts | None:
     name, node, reach = pod.spec.node_name, facts.node, facts.reach
     if not name:
         return None
+    taints = node.spec.taints if node is not None else ()
+    leaves = taint_eviction(pod.spec.tolerations, taints, bound=bound_at(pod))
     ready = node.ready if node is not None else None
     if ready is None:
-        return NodeFacts(name, None, None, None, reach)
-    return NodeFacts(name, ready.status, ready.last_transition_time, ready.last_heartbeat_time, reach)
+        return NodeFacts(name, None, None, None, reach, leaves)
+    return NodeFacts(name, ready.status, ready.last_transition_time, ready.last_heartbeat_time, reach, leaves)
 
 
 def _qos(facts: PodFacts, defaulted: Pod, pod: Pod) -> QOSReport:

@@ -25,6 +25,8 @@ class PodRisk(Enum):
     FAILED = "Failed"
     TERMINATING_LATE = "TerminatingLate"
     """Its processes should have ended by now."""
+    TAINTED = "Tainted"
+    """A NoExecute taint of its node deletes it, now or at an instant to come."""
     OOM_KILLED = "OOMKilled"
     """A container of it was killed for memory, at last."""
     OVER_REQUEST = "OverRequest"
@@ -46,6 +48,7 @@ def pod_risk(
     over_request: bool = False,
     down: bool = False,
     provider: bool = False,
+    tainted: bool = False,
     outcome: Outcome | None = None,
     at: datetime | None,
 ) -> PodRisk | None:
@@ -56,6 +59,7 @@ def pod_risk(
         over_request: Whether it uses more memory than it requests.
         down: Whether its node does not answer.
         provider: Whether its node is a virtual kubelet: when anything ends there is not known.
+        tainted: Whether NoExecute taints of its node delete it.
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
         at: When it was so; None: not known.
     """
@@ -75,6 +79,8 @@ def pod_risk(
         return PodRisk.FAILED
     if ending.is_late(at):
         return PodRisk.TERMINATING_LATE
+    if tainted:
+        return PodRisk.TAINTED
     ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
     if any(end is not None and end.reason == _OOM_KILLED for end in ends):
         return PodRisk.OOM_KILLED

@@ -11,6 +11,7 @@ from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import reach_words
+from kubectl_plugin.views.taint_words import count_words
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
 from podrules.reachability import Reach
 
@@ -97,6 +98,9 @@ def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str
     elif report.unschedulable:
         sentences.append("Cordoned: its pods go on, new ones do not come (spec.unschedulable).")
         severity = Severity.NOTICE
+    if report.evictions:
+        sentences.append(count_words(report.evictions, now))
+        severity = Severity.TROUBLE
     return tuple(sentences), severity
 
 

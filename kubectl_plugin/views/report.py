@@ -43,6 +43,7 @@ RISK_WORDS: Final = {
     PodRisk.UNSCHEDULABLE: "has no place",
     PodRisk.FAILED: "failed",
     PodRisk.TERMINATING_LATE: "does not end",
+    PodRisk.TAINTED: "leaves by a taint",
     PodRisk.OOM_KILLED: "was OOM-killed",
     PodRisk.OVER_REQUEST: "over its request",
     PodRisk.HELD_UP: "does not run",
@@ -184,6 +185,11 @@ _POD_FINDINGS: Final = {
         Severity.TROUBLE,
         "should have ended",
         "Their grace period is over and they are still there.",
+    ),
+    PodRisk.TAINTED: (
+        Severity.TROUBLE,
+        "deleted by a taint of their node",
+        "They do not tolerate it, or only for a time: kube-controller-manager deletes them once that is over.",
     ),
     PodRisk.OOM_KILLED: (
         Severity.TROUBLE,

@@ -13,6 +13,7 @@ from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.words import ago, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
@@ -43,9 +44,10 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
         return _pending(report, status, now)
     if (quiet := quiet_node(report)) is not None:
         return running_sentences(report, quiet, now), Severity.TROUBLE
-    if status.phase == "Pending" and report.moving:
-        return _waiting_for_volumes(report, status, now)
-    return _running(report, status, now)
+    about_node, urgency = node_sentences(status.node, now)
+    waits = status.phase == "Pending" and report.moving
+    sentences, severity = (_waiting_for_volumes if waits else _running)(report, status, now)
+    return (*about_node, *sentences), max(urgency, severity, key=list(Severity).index)
 
 
 def _to_come(report: PodReport) -> Verdict:

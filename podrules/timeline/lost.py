@@ -16,16 +16,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from podrules.ending import grace_of
-from podrules.lost_node import NO_EXECUTE, NODE_MONITOR_GRACE, UNREACHABLE, eviction_after
+from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.pod_gc import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, collected_within
 from podrules.reachability import Reach
+from podrules.taint_eviction import eviction_after
 from podrules.termination import GraceSource
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
-from podrules.tolerations import tolerates_taint
+from podrules.tolerations import NO_EXECUTE, tolerates_taint
 from podrules.volumes import WriterGuard
 
 __all__ = ["node_gone", "node_lost", "tolerations_of"]

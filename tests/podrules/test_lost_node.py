@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from podrules.lost_node import (
-    Eviction,
     ZoneState,
     compute_zone_state,
     eviction,
-    eviction_after,
     eviction_rate,
     unknown_at,
     zone_health,
@@ -22,6 +20,7 @@ from podrules.lost_node import (
 from podrules.model.affinity import Toleration
 from podrules.model.decode import from_object
 from podrules.model.node import Taint
+from podrules.taint_eviction import Eviction, eviction_after
 from tests.podrules.lost import (
     HEARTBEAT,
     OUT_OF_SERVICE,
@@ -34,6 +33,7 @@ from tests.podrules.lost import (
 
 SECOND = timedelta(seconds=1)
 KEY = "node.kubernetes.io/unreachable"
+LOST = f"{KEY}:NoExecute"
 
 
 def tolerations(entries: Sequence[Mapping[str, Any]]) -> tuple[Toleration, ...]:
@@ -177,19 +177,34 @@ HELD = zone_health([make_zone_node(f"n{index}", ready="Unknown") for index in ra
     ("taints", "zone", "own", "expected"),
     [
         pytest.param(
-            [UNREACHABLE], HEALTHY, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300), id="300 s after the taint"
+            [UNREACHABLE],
+            HEALTHY,
+            TOLERATES,
+            Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST),
+            id="300 s after the taint",
         ),
-        pytest.param([], HEALTHY, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300), id="the taint is to come"),
+        pytest.param(
+            [], HEALTHY, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST), id="the taint is to come"
+        ),
         pytest.param([], HELD, TOLERATES, Eviction(None, 300, held_back=True), id="the zone's nodes are not tainted"),
-        pytest.param([UNREACHABLE], HELD, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300), id="tainted before that"),
+        pytest.param(
+            [UNREACHABLE], HELD, TOLERATES, Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST), id="tainted before that"
+        ),
         pytest.param([UNREACHABLE], HEALTHY, [tolerating(KEY)], Eviction(None, None), id="tolerated without end"),
-        pytest.param([UNREACHABLE], HEALTHY, [], Eviction(UNKNOWN, 0), id="not tolerated"),
+        pytest.param([UNREACHABLE], HEALTHY, [], Eviction(UNKNOWN, 0, taint=LOST), id="not tolerated"),
         pytest.param(
             [UNREACHABLE, OUT_OF_SERVICE],
             HEALTHY,
             TOLERATES,
-            Eviction(datetime.fromisoformat("2026-11-21T03:03:00+00:00"), 0),
-            id="out of service: at once",
+            Eviction(UNKNOWN + 300 * SECOND, 300, taint=LOST),
+            id="out of service after the toleration is over",
+        ),
+        pytest.param(
+            [UNREACHABLE, OUT_OF_SERVICE],
+            HEALTHY,
+            [tolerating(KEY)],
+            Eviction(UNKNOWN + 360 * SECOND, 0, taint="node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+            id="out of service: at once, from when that was said",
         ),
     ],
 )

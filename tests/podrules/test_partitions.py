@@ -217,10 +217,11 @@ def test_F5_the_node_with_the_worst_pod_comes_first() -> None:
 
 def test_F5_declared_out_of_service() -> None:
     node = make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE, OUT_OF_SERVICE])
-    found = the_node(partitions(facts(make_lost_pod(), nodes=[node, WELL]), NOW))
+    pod = make_lost_pod(tolerations=[tolerating("node.kubernetes.io/unreachable")])
+    found = the_node(partitions(facts(pod, nodes=[node, WELL]), NOW))
     assert found.reach.reach is Reach.OUT_OF_SERVICE
     assert found.out_of_service_at == datetime.fromisoformat("2026-11-21T03:09:00Z")
-    assert found.pods[0].eviction.tolerated == 0
+    assert (found.pods[0].eviction.tolerated, found.pods[0].eviction.at) == (0, found.out_of_service_at)
 
 
 def test_F5_a_pod_that_tolerates_for_ever_is_not_told() -> None:

@@ -1,0 +1,60 @@
+"""What the NoExecute taints of a node that answers do to its pods, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.pod import NodeFacts
+from kubectl_plugin.views.words import clock, counted, instant, listed
+from podrules.ending import PATIENCE
+from podrules.taint_eviction import Eviction
+
+__all__ = ["count_words", "node_sentences"]
+
+
+def node_sentences(node: NodeFacts, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+    """What is wrong with the node of a pod that nobody has told to end, and what that does to it; none: nothing."""
+    sentences: list[str] = []
+    severity = Severity.FINE
+    if node.ready == "False":
+        since = instant(node.since)
+        sentences.append(f"Its node {node.name} is not Ready{f' since {clock(since, now)}' if since else ''}.")
+        severity = Severity.NOTICE
+    if node.eviction is not None and node.eviction.comes:
+        sentences.append(_eviction(node.eviction, node.name, now))
+        severity = Severity.TROUBLE
+    elif node.eviction is not None and sentences:
+        sentences.append("It stays there: it tolerates the taints of the node without end.")
+    return tuple(sentences), severity
+
+
+def count_words(evictions: Sequence[Eviction], now: datetime | None) -> str:
+    """How many pods a node's taints delete, and when: ``… delete 3 pods: 1 now, 2 at 07:33:20 UTC or later.``."""
+    later = sorted(entry.at for entry in evictions if entry.at is not None and (now is None or entry.at > now))
+    unknown = sum(entry.at is None and bool(entry.tolerated) for entry in evictions)
+    due = len(evictions) - len(later) - unknown
+    parts = [f"{due} now"] if due else []
+    if later:
+        parts.append(f"{len(later)} at {clock(later[0], now)}{' or later' if later[-1] > later[0] else ''}")
+    if unknown:
+        parts.append(f"{unknown} at a time that nothing tells")
+    return f"Its NoExecute taints delete {counted(len(evictions), 'pod')}: {listed(parts)}."
+
+
+def _eviction(eviction: Eviction, node: str, now: datetime | None) -> str:
+    """``Taint maintenance:NoExecute of node mt deletes it at 07:31:00 UTC: it tolerates that for 120 s.``."""
+    why = f"it tolerates that for {eviction.tolerated} s" if eviction.tolerated else "it does not tolerate that"
+    lead = f"Taint {eviction.taint} of node {node}"
+    at = eviction.at
+    if at is None:
+        return f"{lead} deletes it{' soon' if eviction.tolerated else ' at once'}: {why}."
+    if now is None or at > now:
+        return f"{lead} deletes it at {clock(at, now)} unless it is removed before: {why}."
+    if now - at <= PATIENCE:
+        return f"{lead} deletes it now, due at {clock(at, now)}: {why}."
+    return (
+        f"{lead} should have deleted it at {clock(at, now)}: {why}. kube-controller-manager deletes such pods, so look "
+        "whether that runs."
+    )

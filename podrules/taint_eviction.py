@@ -1,0 +1,124 @@
+"""When NoExecute taints of its node delete a pod, whoever set them.
+
+    a taint that it does not tolerate   deleted as soon as that is seen
+    all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. What is scheduled
+                                        stays: a taint that comes later does not hasten it by a shorter time
+    all tolerated without a time        never
+
+Of each taint the first toleration that tolerates it counts, and 0 s or less is at once. Time runs from when the
+controller saw the taint on the pod's node: `timeAdded` tells, where somebody noted it, and a pod that was bound after
+that has it from its binding. A controller that was restarted meanwhile counts anew.
+
+Source: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode, getMinTolerationTime, handleNodeUpdate) at
+v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingTolerations) at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.affinity import Toleration
+from podrules.model.node import Taint
+from podrules.model.pod import Pod
+from podrules.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
+
+__all__ = ["Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
+
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Eviction(Struct, frozen=True, rename="camel"):
+    """When the taints of its node delete a pod."""
+
+    at: datetime | None
+    """None: never, for `tolerated` or `held_back`, or nobody noted when the taint was set."""
+    tolerated: int | None
+    """Seconds from the taint; None: without end."""
+    held_back: bool = False
+    """It would be, but nodes of its zone are not tainted now."""
+    taint: str = ""
+    """``key=value:effect`` of the one that decides; empty: none does."""
+
+    @property
+    def comes(self) -> bool:
+        """Whether the pod is deleted, at a known time or not."""
+        return self.tolerated is not None and not self.held_back
+
+
+def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> timedelta | None:
+    """How long a pod may stay under NoExecute taints; None: for ever (processPodOnNode, getMinTolerationTime)."""
+    found = _shortest(tolerations, [taint for taint in taints if taint.effect == NO_EXECUTE])
+    return found[0] if found is not None else None
+
+
+def taint_eviction(
+    tolerations: Sequence[Toleration], taints: Iterable[Taint], *, bound: datetime | None = None
+) -> Eviction | None:
+    """When the taints that a node has delete a pod of it; None: none of them is NoExecute.
+
+    Args:
+        tolerations: The pod's.
+        taints: Its node's.
+        bound: When the pod came to the node; None: not known, before the taints.
+    """
+    present = sorted((taint for taint in taints if taint.effect == NO_EXECUTE), key=_added)
+    if not present:
+        return None
+    seen: list[Taint] = []
+    scheduled = Eviction(None, None)
+    for added, group in groupby(present, key=_added):
+        new = list(group)
+        seen += new
+        found = _shortest(tolerations, seen)
+        at_once = not all(tolerations_tolerate_taint(tolerations, taint) for taint in new)
+        if found is None or (scheduled.comes and not at_once):
+            continue
+        after, taint = found
+        at = None if added == _LONG_AGO else max(added, bound or added) + after
+        if not scheduled.comes or (at is not None and (scheduled.at is None or at < scheduled.at)):
+            scheduled = Eviction(at, int(after.total_seconds()), taint=_text(taint))
+    return scheduled
+
+
+def pod_eviction(pod: Pod, taints: Iterable[Taint]) -> Eviction | None:
+    """When the taints of its node delete a stored pod; None: they do not, or it is deleted already, or has finished."""
+    if pod.finished or pod.metadata.deletion_timestamp:
+        return None
+    found = taint_eviction(pod.spec.tolerations, taints, bound=bound_at(pod))
+    return found if found is not None and found.comes else None
+
+
+def bound_at(pod: Pod) -> datetime | None:
+    """When a pod came to its node; None: nothing tells."""
+    scheduled = pod.status.condition("PodScheduled")
+    noted = scheduled.last_transition_time if scheduled is not None and scheduled.status == "True" else None
+    text = noted or pod.metadata.creation_timestamp
+    return datetime.fromisoformat(text) if text else None
+
+
+def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tuple[timedelta, Taint] | None:
+    """How long a pod may stay, and the taint that decides; None: for ever."""
+    found: tuple[timedelta, Taint] | None = None
+    for taint in taints:
+        used = next((toleration for toleration in tolerations if tolerates_taint(toleration, taint)), None)
+        if used is None:
+            return timedelta(), taint
+        if used.toleration_seconds is None:
+            continue
+        after = timedelta(seconds=max(used.toleration_seconds, 0))
+        if found is None or after < found[0]:
+            found = after, taint
+    return found
+
+
+def _added(taint: Taint) -> datetime:
+    return datetime.fromisoformat(taint.time_added) if taint.time_added else _LONG_AGO
+
+
+def _text(taint: Taint) -> str:
+    return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"

@@ -1,0 +1,109 @@
+"""Every answer about a pod on a node that answers says first when the node's NoExecute taints delete it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod
+
+NOW: Final = "2026-11-23T07:30:00Z"
+BEFORE: Final = "2026-11-23T06:30:00Z"
+MAINTENANCE: Final = {"key": "maintenance", "value": "x", "effect": "NoExecute", "timeAdded": "2026-11-23T07:29:30Z"}
+LONG: Final = MAINTENANCE | {"timeAdded": "2026-11-23T07:20:00Z"}
+NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-11-23T07:28:20Z"}
+
+
+def _told(*words: str) -> str:
+    ran = run(*words)
+    assert (ran.code, ran.err) == (0, "")
+    return " ".join(ran.out.split())
+
+
+def _tolerates(key: str, seconds: int | None) -> Mapping[str, Any]:
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+def _cluster(directory: Path, taint: Mapping[str, str], ready: str, *own: Mapping[str, Any]) -> str:
+    condition = raw_condition("Ready", ready, lastHeartbeatTime=NOW, lastTransitionTime=NOT_READY["timeAdded"])
+    running = {"name": "app", "ready": True, "state": {"running": {"startedAt": BEFORE}}}
+    status = {
+        "phase": "Running",
+        "conditions": [raw_condition("PodScheduled", lastTransitionTime=BEFORE), raw_condition("Ready")],
+        "containerStatuses": [running],
+    }
+    limits = {"cpu": "1", "memory": "1Gi"}
+    pod = raw_pod("web", nodeName="n1", requests=limits, limits=limits, tolerations=list(own), status=status)
+    file = directory / "cluster.json"
+    items = [raw_node("n1", conditions=[condition], taints=[taint]), pod]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file)
+
+
+CASES: Final = [
+    pytest.param(
+        MAINTENANCE,
+        "True",
+        [],
+        "Taint maintenance=x:NoExecute of node n1 deletes it now, due at 07:29:30 UTC: it does not tolerate that.",
+        "delete 1 pod: 1 now.",
+        id="not tolerated",
+    ),
+    pytest.param(
+        MAINTENANCE,
+        "True",
+        [_tolerates("maintenance", 120)],
+        "deletes it at 07:31:30 UTC unless it is removed before: it tolerates that for 120 s.",
+        "delete 1 pod: 1 at 07:31:30 UTC.",
+        id="for a time",
+    ),
+    pytest.param(
+        LONG,
+        "True",
+        [_tolerates("maintenance", 120)],
+        "should have deleted it at 07:22:00 UTC: it tolerates that for 120 s. kube-controller-manager",
+        "delete 1 pod: 1 now.",
+        id="overdue",
+    ),
+    pytest.param(
+        NOT_READY,
+        "False",
+        [_tolerates("node.kubernetes.io/not-ready", 300)],
+        "Its node n1 is not Ready since 07:28:20 UTC. Taint node.kubernetes.io/not-ready:NoExecute of node n1 deletes "
+        "it at 07:33:20 UTC",
+        "delete 1 pod: 1 at 07:33:20 UTC.",
+        id="the node is not Ready",
+    ),
+]
+
+
+@pytest.mark.parametrize(("taint", "ready", "own", "explained", "node"), CASES)
+def test_T5_explain_node_and_report_tell_of_an_eviction_by_taints(
+    taint: Mapping[str, str], ready: str, own: Sequence[Mapping[str, Any]], explained: str, node: str, tmp_path: Path
+) -> None:
+    file = _cluster(tmp_path, taint, ready, *own)
+    told = _told("explain", "pod/web", "--snapshot", file)
+    assert explained in told
+    assert told.index(explained) < told.index("Guaranteed")
+    for words in (("node", "n1"), ("explain", "node/n1")):
+        assert f"Its NoExecute taints {node}" in _told(*words, "--snapshot", file), words
+    page = tmp_path / "page.html"
+    run("report", "-A", "--snapshot", file, "-o", str(page))
+    assert "1 pod: deleted by a taint of their node." in page.read_text()
+
+
+def test_T5_pod_that_tolerates_the_taints_of_a_node_that_is_not_ready_stays(tmp_path: Path) -> None:
+    file = _cluster(tmp_path, NOT_READY, "False", _tolerates("node.kubernetes.io/not-ready", None))
+    told = _told("explain", "pod/web", "--snapshot", file)
+    assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in told
+    assert "NoExecute taints delete" not in _told("node", "n1", "--snapshot", file)
+
+
+def test_T5_pod_that_tolerates_a_taint_of_a_ready_node_is_well(tmp_path: Path) -> None:
+    file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", None))
+    assert "on n1 Guaranteed:" in _told("explain", "pod/web", "--snapshot", file)
