@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
 
 from kubectl_plugin.views.words import listed, resource_amount
 from podrules.placement.outcome import Change, ChangeKind, ConstraintSpread, Placement, PodOnNode, Remedy
@@ -11,6 +14,18 @@ from podrules.placement.outcome import Change, ChangeKind, ConstraintSpread, Pla
 __all__ = ["cheapest_ways", "pods_on_nodes", "remedy_words"]
 
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
+_WHEN_LOST: Final[Mapping[str, str]] = {
+    "node.kubernetes.io/unreachable": "{node} answers again",
+    "node.kubernetes.io/not-ready": "{node} is Ready again",
+    "node.kubernetes.io/network-unavailable": "the network of {node} is set up",
+    "node.kubernetes.io/out-of-service": "{node} is back in service",
+    "node.kubernetes.io/memory-pressure": "{node} has memory to spare again",
+    "node.kubernetes.io/disk-pressure": "{node} has disk space to spare again",
+    "node.kubernetes.io/pid-pressure": "{node} has process ids to spare again",
+    "node.cloudprovider.kubernetes.io/uninitialized": "its cloud controller has set {node} up",
+    "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
+}
+"""What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
 
 
 def cheapest_ways(placement: Placement, most: int = 2) -> list[str]:
@@ -19,13 +34,22 @@ def cheapest_ways(placement: Placement, most: int = 2) -> list[str]:
         (group.remedy for group in placement.rejected if group.remedy is not None), key=lambda remedy: remedy.cost
     )
     small = [remedy for remedy in remedies if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
-    words = [remedy_words(remedy, placement.spread) for remedy in small or remedies[:1]]
-    return list(dict.fromkeys(words))[:most]
+    ways: list[Remedy] = []
+    for remedy in small or remedies[:1]:
+        # Who does all of a cheaper way has no need of the rest.
+        if not any(_effects(cheaper) <= _effects(remedy) for cheaper in ways):
+            ways.append(remedy)
+    return list(dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways))[:most]
+
+
+def _effects(remedy: Remedy) -> set[str]:
+    """Its changes, each as one text; who stops a pod stops it whichever node it is for."""
+    return {repr(replace(change, node="") if change.pods else change) for change in remedy.changes}
 
 
 def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
     """``free 220Mi memory on node-a1``, ``maxSkew 3 on zone (then node-b2)``."""
-    changes = listed([_change_words(change, spread) for change in remedy.changes])
+    changes = _changes_words(remedy.changes, spread)
     if any(change.node for change in remedy.changes):
         elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
         return f"{changes} (then {remedy.node})" if elsewhere else changes
@@ -41,6 +65,17 @@ def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
     return listed([f"{name} on {pod.node}" for name, pod in zip(names, pods, strict=True)], most)
 
 
+def _changes_words(changes: Sequence[Change], spread: tuple[ConstraintSpread, ...]) -> str:
+    """What is done, and what has to come by itself before it helps."""
+    awaited = listed([_change_words(change, spread) for change in changes if change.kind is ChangeKind.REMOVE_TAINT])
+    done = listed([_change_words(change, spread) for change in changes if change.kind is not ChangeKind.REMOVE_TAINT])
+    if not done:
+        return f"wait until {awaited}"
+    # Another node in place of a troubled one has none of its trouble.
+    larger = any(change.kind is ChangeKind.ENLARGE for change in changes)
+    return f"{done}, once {awaited}" if awaited and not larger else done
+
+
 def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
     match change.kind:
         case ChangeKind.UNCORDON:
@@ -48,7 +83,7 @@ def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
         case ChangeKind.TOLERATE:
             return f"tolerate {change.value}"
         case ChangeKind.REMOVE_TAINT:
-            return f"{change.node} loses its taint {change.value}"
+            return _WHEN_LOST[re.split("[=:]", change.value)[0]].format(node=change.node)
         case ChangeKind.SPREAD:
             return _spread_words(change, spread)
         case ChangeKind.FREE:

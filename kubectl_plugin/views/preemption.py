@@ -123,6 +123,10 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
 
 def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
     """What a nomination is worth now."""
+    if not nominated.exists:
+        worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
+        yield f"its nomination to {nominated.node} {worth}"
+        return
     yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
     going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:

@@ -132,6 +132,8 @@ class NominatedNode(Struct, frozen=True, rename="camel"):
     """Why the node does not take the pod even without all pods that leave it, in upstream's words; empty: it does."""
     reach: NodeReach | None = None
     """Whether the node answers: nothing ends on one that does not. None: it was not asked about, for nobody leaves."""
+    exists: bool = True
+    """False: no Node has its name. The scheduler fails to look it up, and goes on to all nodes."""
 
     @property
     def going(self) -> tuple[GoingVictim, ...]:

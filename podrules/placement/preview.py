@@ -103,7 +103,10 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
         if not other.spec.node_name and priority_of(other) > priority_of(pod) and not other.spec.scheduling_gates
     ]
     found = NominatedNode(node=name, victims=(), rivals=tuple(map(reference, rivals[:_MOST_RIVALS])))
-    if row is None or not going:
+    if row is None:
+        # evaluateNominatedNode in schedule_one.go: its error is logged, and every node is looked at.
+        return replace(found, exists=False)
+    if not going:
         return found
     node = situation.table.nodes[row]
     found = replace(found, victims=tuple(_going(other, node) for other in going))

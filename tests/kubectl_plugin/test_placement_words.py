@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
-from kubectl_plugin.views.changes import remedy_words
+from kubectl_plugin.views.changes import cheapest_ways, remedy_words
 from kubectl_plugin.views.node_facts import fact_words
 from podrules.placement.outcome import (
     Change,
@@ -19,10 +21,13 @@ from podrules.placement.outcome import (
     InsufficientResource,
     LabelMismatch,
     MissingFeature,
+    Outcome,
+    Placement,
     PodAffinityConflict,
     PodOnNode,
     PodReference,
     PortInUse,
+    RejectedGroup,
     RejectedNode,
     Remedy,
     TaintEffect,
@@ -94,7 +99,10 @@ CHANGES: list[tuple[Change, str]] = [
         Change(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule"),
         "tolerate x:NoSchedule (then b and 2 more)",
     ),
-    (Change(ChangeKind.REMOVE_TAINT, node="a", value="x:NoExecute"), "a loses its taint x:NoExecute"),
+    (
+        Change(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule"),
+        "wait until b answers again",
+    ),
     (
         Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
         f"maxSkew 3 on {ZONE} (then b and 2 more)",
@@ -142,3 +150,42 @@ def test_change(change: Change, words: str) -> None:
 
 def test_every_kind_of_change_has_words() -> None:
     assert {change.kind for change, _ in CHANGES} == set(ChangeKind)
+
+
+SILENT = Change(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule")
+STOPPED = Change(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "a"),))
+
+
+def test_what_passes_by_itself_is_a_condition_of_what_is_done() -> None:
+    stopped = replace(STOPPED, node="b")
+    assert remedy_words(Remedy((SILENT, stopped), "b", 1, 0), ()) == (
+        "stop pod shop/web-0 on a, once b answers again (then b)"
+    )
+    larger = Change(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
+    assert remedy_words(Remedy((SILENT, larger), "b", 1, 0), ()) == "a node with 2 cpu more than b"
+
+
+def test_every_taint_that_passes_by_itself_has_words() -> None:
+    keys = (
+        *(f"node.kubernetes.io/{kind}-pressure" for kind in ("memory", "disk", "pid")),
+        *(f"node.kubernetes.io/{kind}" for kind in ("not-ready", "unreachable", "network-unavailable")),
+        "node.kubernetes.io/out-of-service",
+        *(f"node.cloudprovider.kubernetes.io/{kind}" for kind in ("uninitialized", "shutdown")),
+    )
+    for key in keys:
+        one = Remedy((replace(SILENT, value=f"{key}=value:NoExecute"),), "b", 1, 0)
+        assert re.fullmatch("wait until .*b.*", remedy_words(one, ()))
+
+
+def test_a_way_that_does_all_of_a_cheaper_one_is_none() -> None:
+    def group(plugin: str, cost: int, *changes: Change) -> RejectedGroup:
+        return RejectedGroup(
+            plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, "b", 1, cost)
+        )
+
+    cheap = group("VolumeRestrictions", 10, STOPPED)
+    dearer = group("TaintToleration", 200, SILENT, replace(STOPPED, node="b"))
+    placement = Placement(
+        outcome=Outcome.UNSCHEDULABLE, scheduler_name="", reason="", verified=True, rejected=(dearer, cheap)
+    )
+    assert cheapest_ways(placement) == ["stop pod shop/web-0 on a"]

@@ -146,6 +146,12 @@ def test_nominated() -> None:
     ]
 
 
+def test_a_nomination_to_a_node_that_is_gone_is_no_reservation() -> None:
+    assert list(nominated_words(NominatedNode("gone", (), (OTHER,), exists=False), NOW)) == [
+        "its nomination to gone is worth nothing: there is no such Node, and the scheduler passes it over"
+    ]
+
+
 EARLY = GoingVictim(PodReference("ml", "early"), "2026-01-01T10:00:30Z")
 LATE = GoingVictim(PodReference("ml", "late"), "2026-01-01T10:01:00Z")
 COLLECTED = f"pod garbage collection removes such objects within {GC_CHECK_PERIOD} s, and stops nothing"

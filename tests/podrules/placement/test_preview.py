@@ -101,6 +101,18 @@ def test_P5_a_nomination_names_who_is_not_gone_and_who_may_come_first() -> None:
     assert (victim.pod.name, victim.gone_by) == ("x", "2026-01-01T10:00:30Z")
 
 
+def test_P5_a_nomination_to_a_node_that_is_gone_keeps_no_place() -> None:
+    own: Any = make_pod(cpu="100", **HIGH)
+    own["status"] = {"nominatedNodeName": "gone"}
+    nominated = place(own, [make_node("a")], [own]).nominated
+    assert nominated is not None
+    assert not nominated.exists
+    own["status"] = {"nominatedNodeName": "a"}
+    there = place(own, [make_node("a")], [own]).nominated
+    assert there is not None
+    assert there.exists
+
+
 def test_P5_a_nominated_node_that_fits_is_taken_whatever_others_are_worth() -> None:
     own: Any = make_pod(**HIGH)
     own["status"] = {"nominatedNodeName": "small"}
