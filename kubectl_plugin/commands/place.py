@@ -161,6 +161,7 @@ class _Planner:
                 entry.replicas,
                 entry.first,
                 entry.claim_templates,
+                self._gatherer.reach(entry.pod.spec.node_name) if entry.pod.spec.node_name else None,
             )
             for entry in wanted
         ]

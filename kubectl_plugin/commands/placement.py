@@ -187,18 +187,23 @@ class Placer:
         made = replica(controlled.pod, kind.singular, number, uid="")
         named, claims = with_claims_of(made, claim_templates(kind, entry))
 
-        def coming(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
+        def before(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
             snapshot = with_controllers(with_brought(snapshot, brought), [controlled])
             return with_device_claims(named, with_claims(snapshot, claims))
 
-        return self._placed(named, framework, coming)
+        return self._placed(named, framework, before, coming=True)
 
     def _placed(
-        self, pod: Pod, framework: Framework, before: Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
+        self,
+        pod: Pod,
+        framework: Framework,
+        before: Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]],
+        *,
+        coming: bool = False,
     ) -> Placed:
         """A pod's placement, as what is said to be before its cycle has it and the cluster."""
         from podrules.placement.changes import Situation
-        from podrules.placement.likely import likely_placement
+        from podrules.placement.likely import likely_placement, named_placement
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
         if cluster.snapshot is None:
@@ -220,6 +225,8 @@ class Placer:
             features=self._gatherer.features,
             now=self._source.now,
         )
+        if coming and pod.spec.node_name:
+            return Placed(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
         return Placed(self._reached(likely_placement(situation, every_node=self._every_node)))
 
     def not_modelled(self, pod: Pod) -> bool:

@@ -23,6 +23,8 @@ from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import listed
 from podrules.placement.outcome import (
     CurrentNode,
+    NamedFate,
+    NamedNode,
     NodeScore,
     Outcome,
     Placement,
@@ -30,7 +32,7 @@ from podrules.placement.outcome import (
     ToldBefore,
 )
 
-__all__ = ["placement_parts", "why_no_node"]
+__all__ = ["named_words", "placement_parts", "why_no_node"]
 
 _LABEL = "Placement"
 _SHOWN_GROUPS_IN_VERDICT = 3
@@ -40,6 +42,8 @@ _SHOWN_CHANGED = 4
 
 def why_no_node(placement: Placement) -> tuple[str, ...]:
     """For a verdict: what keeps a pod from every node, its claims first, and the cheapest way out."""
+    if placement.named is not None:
+        return (f"Its {named_words(placement.named)}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
     groups = [group for group in placement.rejected if group.nodes or not placement.claims]
     # One more group is as short as saying that there is one.
@@ -84,6 +88,8 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield f"the scheduler does not look at it: {placement.reason}"
         case Outcome.UNKNOWN:
             yield from _unknown(report, placement)
+        case Outcome.NAMED:
+            yield from [] if placement.named is None else [named_words(placement.named)]
         case Outcome.NOT_MODELLED:
             yield f"not modelled: {placement.reason}"
         case Outcome.UNSCHEDULABLE:
@@ -114,6 +120,19 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         yield f"the scheduler's extender {url} was not asked: it filters and scores too"
     if not placement.verified:
         yield f"verified on 1.36 only: this server is {report.server_version}"
+
+
+def named_words(named: NamedNode) -> str:
+    """What becomes of a pod that names its node itself."""
+    lead = f"spec.nodeName is {named.node}"
+    match named.fate:
+        case NamedFate.RUNS:
+            return f"{lead}: no scheduler looks at it, and the kubelet there takes it"
+        case NamedFate.REFUSED:
+            return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
+        case NamedFate.SILENT:
+            return f"{lead}, which does not answer: it stays Pending until that does"
+    return f"{lead}, and there is no such node: pod garbage collection deletes it"
 
 
 def _unknown(report: PodReport, placement: Placement) -> Iterator[str | Prose]:

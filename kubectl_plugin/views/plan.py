@@ -107,9 +107,10 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
 
 def _short(spec: PlannedSpec) -> str:
     missing = (spec.wanted or 0) - spec.placed
-    lead = f"{missing} of {spec.wanted} replicas of {spec.name} stay pending."
+    named = spec.stopped is not None and spec.stopped.named is not None
+    lead = f"{missing} of {spec.wanted} replicas of {spec.name} {'do not run' if named else 'stay pending'}."
     if spec.wanted == 1:
-        lead = f"{spec.name} stays pending."
+        lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
     return " ".join((lead, *(why_no_node(spec.stopped) if spec.stopped is not None else ())))
 
 

@@ -18,7 +18,7 @@ from kubectl_plugin.views.words import ago, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import NamedFate, Outcome
 from podrules.platform import Platform
 from podrules.qos import QOSProblem
 
@@ -60,6 +60,8 @@ def _to_come(report: PodReport) -> Verdict:
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
         sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
         return sentences, Severity.NOTICE
+    if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
+        return (*why_no_node(placement), _standing(report)), Severity.TROUBLE
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
         return (_standing(report), f"Its placement is not modelled: {placement.reason}."), Severity.NOTICE
     return (_standing(report),), Severity.FINE

@@ -13,8 +13,10 @@ from podrules.placement.changes import Situation
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
+from podrules.placement.named import named_node
 from podrules.placement.outcome import (
     CurrentNode,
+    NamedFate,
     NodeScore,
     Outcome,
     Placement,
@@ -26,13 +28,14 @@ from podrules.placement.preview import nominated_node, preview
 from podrules.placement.remedies import by_nearness, cheapest_remedy
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
 from podrules.placement.told import told_before
+from podrules.reachability import NodeReach
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduler.queue import queue_position
 from podrules.scheduler.sampling import num_feasible_nodes_to_find
 
-__all__ = ["likely_placement"]
+__all__ = ["likely_placement", "named_placement"]
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""
@@ -104,6 +107,24 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
         scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
         current=_current(pod, filtered, scored),
         told=_told(pod, ""),
+    )
+
+
+def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
+    """What becomes of a pod to come that names its node itself.
+
+    Args:
+        situation: The pod and the cluster.
+        reach: Whether the node answers; None: that is not known.
+    """
+    named = named_node(situation, reach)
+    return Placement(
+        outcome=Outcome.NAMED,
+        scheduler_name=situation.pod.spec.scheduler_name,
+        nodes=len(situation.table),
+        best=(named.node,) if named.fate is NamedFate.RUNS else (),
+        named=named,
+        verified=situation.features.verified,
     )
 
 

@@ -24,6 +24,8 @@ __all__ = [
     "InsufficientResource",
     "LabelMismatch",
     "MissingFeature",
+    "NamedFate",
+    "NamedNode",
     "NodeScore",
     "Outcome",
     "Placement",
@@ -54,6 +56,8 @@ class Outcome(Enum):
     """It is not even queued (PreEnqueue)."""
     UNKNOWN = "Unknown"
     """The rules cannot tell: something could not be read, or is not restated here."""
+    NAMED = "Named"
+    """It names its node itself: no scheduler sees it."""
     NOT_MODELLED = "NotModelled"
     """It belongs to a group, or to a scheduler that is not kube-scheduler: judged alone it would be judged wrongly."""
 
@@ -414,6 +418,27 @@ class ToldBefore(Struct, frozen=True, rename="camel"):
     """Reasons whose numbers differ; empty where the message could not be read."""
 
 
+class NamedFate(Enum):
+    """What becomes of a pod on the node that it names."""
+
+    RUNS = "Runs"
+    REFUSED = "Refused"
+    """By the kubelet: it ends as Failed."""
+    SILENT = "Silent"
+    """The node does not answer: it stays Pending."""
+    NO_NODE = "NoNode"
+    """Pod garbage collection deletes it."""
+
+
+class NamedNode(Struct, frozen=True, rename="camel"):
+    """The node of ``spec.nodeName``."""
+
+    node: str
+    fate: NamedFate
+    reason: str = ""
+    """For Refused: the reason that the pod's status gets."""
+
+
 class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Where the scheduler would put a pod."""
 
@@ -437,6 +462,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     spread: tuple[ConstraintSpread, ...] = ()
     claims: tuple[ClaimProblem, ...] = ()
     """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first."""
+    named: NamedNode | None = None
+    """For Named."""
     current: CurrentNode | None = None
     nominated: NominatedNode | None = None
     """Node that preemption made room on: it is tried first, and taken when it fits."""

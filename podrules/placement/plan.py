@@ -8,6 +8,7 @@
                 victims; those are not placed here
     the end     the first replica that fits nowhere ends its spec: the others are like it. So does a cycle that fails,
                 and a pod that is held back is not placed at all
+    nodeName    a pod that names its node itself is its kubelet's to take or refuse (`named`)
     claims      each replica has its own of templates and of ephemeral volumes; what was to be bound is bound once it is
                 placed (`binding`), and devices are taken (`devices`)
 
@@ -35,11 +36,12 @@ from podrules.placement.claims import with_claims, with_claims_of
 from podrules.placement.device_claims import with_device_claims
 from podrules.placement.devices import devices_freed, devices_taken
 from podrules.placement.facts import reference
-from podrules.placement.likely import likely_placement
+from podrules.placement.likely import likely_placement, named_placement
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import AchievedSpread, PlannedSpec, PlannedVictim
 from podrules.placement.replicas import new_numbers, replica
 from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
+from podrules.reachability import NodeReach
 from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
@@ -69,6 +71,8 @@ class Demand(Struct, frozen=True):
     """The number of the first: ``ordinals.start`` of a StatefulSet."""
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     """Of a StatefulSet."""
+    reach: NodeReach | None = None
+    """Whether the node answers that its pods name themselves; None: not known, or they name none."""
 
 
 class _Placed(Struct, frozen=True):
@@ -135,6 +139,8 @@ def _place(
     victims: list[PlannedVictim] = []
     stopped = None
     first = replicas.before(replicas.demand.first, situation)
+    if first.pod.spec.node_name:
+        return _place_named(replicas, situation, budgets)
     if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
         return _Placed(first.table, first.snapshot, budgets, (), (), likely_placement(first))
     for number in replicas.numbers():
@@ -151,6 +157,19 @@ def _place(
         rows.append(row)
         situation = _with_pod(situation, filtered, row)
     return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), tuple(victims), stopped)
+
+
+def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> _Placed:
+    """Pods that name their node themselves: its kubelet takes one after the other."""
+    rows: list[int] = []
+    for number in replicas.numbers():
+        situation = replicas.before(number, situation)
+        found = named_placement(situation, replicas.demand.reach)
+        if not found.best:
+            return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), found)
+        rows.append(situation.table.index[found.best[0]])
+        situation = replace(situation, table=situation.table.with_pods([(situation.pod, found.best[0])]))
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), None)
 
 
 def _with_pod(situation: Situation, filtered: Filtered, row: int) -> Situation:

@@ -173,6 +173,28 @@ def test_what_kubectl_drain_refuses_is_said_first(tmp_path: Path) -> None:
     assert run("place", "--snapshot", str(cluster), "--drain", "node/a").code == 0
 
 
+@pytest.mark.parametrize(
+    ("node", "code", "words"),
+    [
+        ("a", 7, "Its spec.nodeName is a, which does not answer: it stays Pending until that does."),
+        ("nosuch", 7, "Its spec.nodeName is nosuch, and there is no such node: pod garbage collection deletes it."),
+        ("b", 0, ""),
+    ],
+)
+def test_a_pod_that_names_its_node_is_not_put_through_the_scheduler(
+    tmp_path: Path, node: str, code: int, words: str
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(raw_pod("x", "shop", nodeName=node)))
+    source = ("--snapshot", str(CASES / "seeds/s3a.json"), "-f", str(file))
+    ran = run("place", *source)
+    assert ran.code == code
+    assert (f"pod/x does not run. {words}" if words else "It fits.") in " ".join(ran.out.split())
+    explained = " ".join(run("explain", *source).out.split())
+    assert (words or "spec.nodeName is b: no scheduler looks at it, and the kubelet there takes it") in explained
+    assert "would not be chosen" not in explained
+
+
 @pytest.mark.parametrize("name", ["d6", "rs6", "sts6", "d6svc"])
 def test_S4_replicas_spread_by_their_owner(name: str) -> None:
     (spec,) = placed("-f", str(CASES / f"{name}.yaml"))["specs"]
