@@ -19,7 +19,7 @@ from kubectl_plugin.commands.admission import (
 from kubectl_plugin.commands.brought import Brought, brought_with, with_brought
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.node_spec import read_node_specification
-from kubectl_plugin.commands.placement import Schedulers
+from kubectl_plugin.commands.placement import Schedulers, claims_left_out
 from kubectl_plugin.exit_codes import NO_PLACE
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -33,6 +33,7 @@ from podrules.cluster.kinds import (
     DAEMON_SETS,
     JOBS,
     NODES,
+    PDBS,
     PODS,
     Kind,
     find_kind,
@@ -153,6 +154,10 @@ class _Planner:
             wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
             # What the moved pods need has to be read as well.
             snapshot, drained = self._cluster(wanted, files)
+            # For the note where budgets may have been left out: none would hold the drain.
+            self._gatherer.list(PDBS)
+        asked = [self._unless_left_out(entry, snapshot) for entry in asked]
+        wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
         table = NodeTable(snapshot.nodes, snapshot.pods)
         demands = [
             Demand(
@@ -205,6 +210,13 @@ class _Planner:
         kind, entry = manifest.kind, manifest.entry
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
         return _Wanted(name, controlled, number, framework, first_ordinal(kind, entry), claim_templates(kind, entry))
+
+    def _unless_left_out(self, entry: _Wanted | Refused, snapshot: ClusterSnapshot) -> _Wanted | Refused:
+        """A spec, or why it is not known where its pods would go."""
+        if isinstance(entry, Refused):
+            return entry
+        reason = claims_left_out(self._source, entry.pod, snapshot)
+        return Refused(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
     def _again(self, pod: Pod) -> _Wanted | Refused:
         """The pod that its controller makes in place of an evicted one."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
 
-__all__ = ["Maker", "Placed", "Placer", "Schedulers"]
+__all__ = ["Maker", "Placed", "Placer", "Schedulers", "claims_left_out"]
 
 
 class Maker(Struct, frozen=True):
@@ -210,13 +210,10 @@ class Placer:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
             return Placed(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
         pod, snapshot = before(cluster.snapshot)
-        captured = self._source.is_plain_list
-        if captured and not cluster.snapshot.nodes:
+        if self._source.is_plain_list and not cluster.snapshot.nodes:
             return Placed(self._unknown(pod, f"{self._source.description} has no nodes"))
-        if captured and _names_claims(pod) and not snapshot.persistent_volume_claims:
-            # What was not captured looks as if it did not exist.
-            reason = f"{self._source.description} has no persistentvolumeclaims, and the pod names one: add them to it"
-            return Placed(self._unknown(pod, reason))
+        if left_out := claims_left_out(self._source, pod, snapshot):
+            return Placed(self._unknown(pod, left_out))
         situation = Situation(
             pod=pod,
             table=self._table_of(snapshot),
@@ -266,5 +263,10 @@ class Placer:
         return self._table
 
 
-def _names_claims(pod: Pod) -> bool:
-    return any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
+def claims_left_out(source: Source, pod: Pod, snapshot: ClusterSnapshot) -> str:
+    """Why nothing is known of the claims that a pod names; empty: they are known, or it names none."""
+    named = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
+    # What was not captured looks as if it did not exist.
+    if not source.is_plain_list or not named or snapshot.persistent_volume_claims:
+        return ""
+    return f"{source.description} has no persistentvolumeclaims, and the pod names one: add them to it"

@@ -27,6 +27,7 @@ from podrules.cluster.kinds import (
     NODE_METRICS,
     NODE_PROXIES,
     NODES,
+    PDBS,
     POD_METRICS,
     PODS,
     PRIORITY_CLASSES,
@@ -35,7 +36,7 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.source import Source, Unread
+from podrules.cluster.source import Source, Unread, tells_of
 from podrules.cluster.stakes import read_guards, read_node_reach, read_reach, renewals
 from podrules.cluster.together import together
 from podrules.features import REFERENCE, Features, minor_of
@@ -46,6 +47,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
+from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
 from podrules.volumes import WriterGuard
 
@@ -276,6 +278,8 @@ class Gatherer:
 
     def list(self, kind: Kind[K], namespace: str | None = None, field_selector: str = "") -> Sequence[K] | None:
         """All objects of a kind, None when they cannot be read."""
+        if kind is PDBS and self._is_left_out(kind, namespace):
+            return None
         return self._try(
             lambda: self._source.list(kind, namespace, field_selector=field_selector),
             "list",
@@ -296,6 +300,8 @@ class Gatherer:
 
     def classes(self) -> dict[str, PriorityClass] | None:
         """All PriorityClasses by name, None when they cannot be read."""
+        if self._is_left_out(PRIORITY_CLASSES, None):
+            return None
         found = self._try(lambda: self._source.list(PRIORITY_CLASSES), "list", PRIORITY_CLASSES, None)
         return None if found is None else {entry.metadata.name: entry for entry in found}
 
@@ -303,6 +309,11 @@ class Gatherer:
         """One PriorityClass by name: empty when it does not exist, None when it cannot be read."""
         if not name:
             return {}
+        if name in SYSTEM_PRIORITY_CLASSES:
+            # Each API server makes them when it starts; see scheduling/rest/storage_scheduling.go.
+            return SYSTEM_PRIORITY_CLASSES
+        if self._is_left_out(PRIORITY_CLASSES, None):
+            return None
         found = self._outcome(lambda: self._source.get(PRIORITY_CLASSES, name), "get", PRIORITY_CLASSES, None, name)
         if isinstance(found, NotFound):
             return {}
@@ -324,6 +335,13 @@ class Gatherer:
 
     def _owner(self, kind: Kind[Any], name: str, namespace: str) -> KubeObject | None:
         return self._try(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
+
+    def _is_left_out(self, kind: Kind[Any], namespace: str | None) -> bool:
+        """Whether nobody may have asked for a kind, with a note: that there is none of it would be told as a fact."""
+        left_out = not tells_of(self._source, kind)
+        if left_out:
+            self._note(NotCaptured(kind, self._source.description, ""), "list", kind, namespace)
+        return left_out
 
     def _try(
         self, read: Callable[[], T], verb: str, kind: Kind[Any], namespace: str | None, name: str = ""

@@ -16,7 +16,7 @@ from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 
-__all__ = ["Source", "Unread"]
+__all__ = ["Source", "Unread", "tells_of"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
@@ -105,3 +105,8 @@ class Source(Protocol):
             BadObject: what it says has another shape.
         """
         ...
+
+
+def tells_of(source: Source, kind: Kind[KubeObject]) -> bool:
+    """Whether there is nothing of a kind where a source has nothing of it; else nobody may have asked for it."""
+    return not source.is_plain_list or bool(source.list(kind))

@@ -180,7 +180,7 @@ def test_every_taint_that_passes_by_itself_has_words() -> None:
 def test_a_way_that_does_all_of_a_cheaper_one_is_none() -> None:
     def group(plugin: str, cost: int, *changes: Change) -> RejectedGroup:
         return RejectedGroup(
-            plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, "b", 1, cost)
+            plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, changes[-1].node, 1, cost)
         )
 
     cheap = group("VolumeRestrictions", 10, STOPPED)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod, raw_priority_class
 
 SEED: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases" / "seeds" / "s3a.json"
 SAYS: Final = f"Now is taken to be 2026-11-22 10:05:00 UTC, the newest time in {SEED}."
@@ -92,3 +93,79 @@ def test_a_list_is_still_no_snapshot(tmp_path: Path) -> None:
     ran = run("snapshot", "--snapshot", str(SEED), "-o", str(tmp_path / "c.qos"))
     assert ran.code == 2
     assert "does not tell when it was captured, nor what is missing in it" in ran.err
+
+
+NODE: Final = raw_node(
+    "n1",
+    capacity={"cpu": "4", "memory": "4Gi", "pods": "110"},
+    allocatable={"cpu": "4", "memory": "4Gi", "pods": "110"},
+    conditions=[raw_condition("Ready", lastHeartbeatTime="2026-01-01T10:00:00Z")],
+)
+ELSEWHERE: Final = {**NODE, "metadata": {"name": "n2"}}
+OWNER: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": True}
+BUDGET: Final = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "p"}}
+CLAIM: Final = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "x", "namespace": "p"}}
+
+
+def running(name: str, class_name: str = "", priority: int = 0, claim: str = "") -> dict[str, Any]:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}] if claim else []
+    return raw_pod(
+        name,
+        "p",
+        uid=name,
+        metadata={"ownerReferences": [OWNER]},
+        nodeName="n1",
+        priorityClassName=class_name,
+        priority=priority,
+        volumes=volumes,
+        status={"phase": "Running", "conditions": [raw_condition("Ready")]},
+    )
+
+
+def asked(tmp_path: Path, objects: list[dict[str, Any]], *words: str) -> str:
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, ELSEWHERE, *objects]}))
+    return " ".join(run(*words, "--snapshot", str(file)).out.split())
+
+
+def test_a_claim_is_not_said_to_be_missing_where_the_list_has_no_claims(tmp_path: Path) -> None:
+    pods = [running("db-0", claim="data-db-0"), running("db-1")]
+    words = ("place", "--drain", "node/n1")
+    told = asked(tmp_path, pods, *words)
+    assert "has no persistentvolumeclaims, and the pod names one: add them to it" in told
+    assert "The one new pod fits." in told
+    assert "does not exist" not in told
+    assert 'Claim "data-db-0" does not exist' in asked(tmp_path, [*pods, CLAIM], *words)
+
+
+def test_a_class_is_not_said_to_be_gone_where_the_list_has_no_classes(tmp_path: Path) -> None:
+    pods = [running("web", "vip", 7000)]
+    told = asked(tmp_path, pods, "explain", "pod/web", "-n", "p")
+    assert "no longer exists" not in told
+    assert "priorityclasses.scheduling.k8s.io: not in the snapshot" in told
+    others = [*pods, raw_priority_class("other", 1)]
+    assert 'class "vip" no longer exists' in asked(tmp_path, others, "explain", "pod/web", "-n", "p")
+
+
+@pytest.mark.parametrize("others", [[], [raw_priority_class("other", 1)]])
+def test_a_class_of_the_system_is_in_every_cluster(tmp_path: Path, others: list[dict[str, Any]]) -> None:
+    told = asked(
+        tmp_path, [running("dns", "system-cluster-critical", 2_000_000_000), *others], "explain", "pod/dns", "-n", "p"
+    )
+    assert 'Priority 2000000000 (class "system-cluster-critical")' in told
+    assert "no longer exists" not in told
+    assert "priorityclasses" not in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "pod/db-1", "-n", "p", "--timeline=drain"),
+        ("delete", "pod/db-1", "-n", "p", "--grace-period=0"),
+        ("place", "--drain", "node/n1"),
+    ],
+)
+def test_that_no_budget_holds_is_not_known_where_the_list_has_none(tmp_path: Path, words: tuple[str, ...]) -> None:
+    unknown = "poddisruptionbudgets.policy"
+    assert unknown in asked(tmp_path, [running("db-1")], *words)
+    assert unknown not in asked(tmp_path, [running("db-1"), BUDGET], *words)
