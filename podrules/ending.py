@@ -20,6 +20,7 @@ pkg/kubelet/status/status_manager.go (canBeDeleted).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -44,6 +45,7 @@ __all__ = [
     "StopPlan",
     "deleted_at",
     "grace_of",
+    "holders",
     "pod_ending",
     "stop_plan",
 ]
@@ -96,7 +98,7 @@ class Ending(Struct, frozen=True, rename="camel"):
     @property
     def holders(self) -> tuple[str, ...]:
         """Finalizers but that which the Job controller removes by itself as soon as it has counted the pod."""
-        return tuple(name for name in self.finalizers if name != JOB_TRACKING)
+        return holders(self.finalizers)
 
 
 class StopPlan(Struct, frozen=True, rename="camel"):
@@ -113,6 +115,11 @@ class StopPlan(Struct, frozen=True, rename="camel"):
     """In the order in which they are told to stop."""
     sigkill_latest: int
     """Seconds from the first DELETE by which every container has been sent SIGKILL, when the kubelet answers."""
+
+
+def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
+    """Finalizers that keep an object: that of the Job controller goes as soon as it has counted the pod."""
+    return tuple(name for name in finalizers if name != JOB_TRACKING)
 
 
 def deleted_at(pod: Pod) -> datetime | None:

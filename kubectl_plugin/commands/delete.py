@@ -71,6 +71,9 @@ class _Deletion(Change):
         if needs_confirmation:
             self._show_stakes(Outcome.NOT_CONFIRMED)
             return Outcome.NOT_CONFIRMED
+        if self._stakes is None and options.grace_period == 0 and _only_looks(options):
+            self._show_nothing_at_stake()
+            return Outcome.NOTHING_AT_STAKE
         must_be_live(options.cluster, "--grace-period=0 alone shows what a force deletion puts at stake")
         if self._stakes is not None:
             self._show_stakes(Outcome.DRY_RUN if options.dry_run else Outcome.UNDER_WAY)
@@ -95,6 +98,7 @@ class _Deletion(Change):
             grace_of_its_own=not is_force_deletion(pod, None),
             dry_run=self._options.dry_run,
             plan=self._plan,
+            finalizers=pod.metadata.finalizers,
             stakes=self._stakes,
             steps=self.tell.steps,
             outcome=self.outcome,
@@ -167,6 +171,11 @@ class _Deletion(Change):
         self.outcome = outcome
         self.show(stakes_page(self.report(), now=self._source.now))
 
+    def _show_nothing_at_stake(self) -> None:
+        from kubectl_plugin.views.deletion import nothing_at_stake_page
+
+        self.show(nothing_at_stake_page(self.report()))
+
     def _look(self) -> Stakes:
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
@@ -201,6 +210,11 @@ class _Deletion(Change):
             return None
         replicas = stateful_set.spec.replicas
         return members(self._pod, 1 if replicas is None else replicas, siblings)
+
+
+def _only_looks(options: DeletionOptions) -> bool:
+    """Whether nothing is to be changed: what is asked is what a deletion would risk."""
+    return not (options.cluster.live or options.confirm or options.dry_run)
 
 
 def _annotating(pod: Pod) -> Sequence[dict[str, Any]]:

@@ -54,6 +54,8 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """Whether a deletion that asks for no period gives it some seconds."""
     dry_run: bool
     plan: StopPlan
+    finalizers: tuple[str, ...]
+    """What keeps the object, whatever grace is asked for."""
     stakes: Stakes | None
     """None: it is not forced."""
     steps: tuple[Step, ...]

@@ -17,6 +17,8 @@ class Outcome(Enum):
     """Nothing was changed: a confirmation is missing."""
     NOT_POSSIBLE = "NotPossible"
     """Nothing was changed: the object is not in a state for it."""
+    NOTHING_AT_STAKE = "NothingAtStake"
+    """Nothing was changed: it was looked at only, and a deletion without grace would risk nothing."""
     DRY_RUN = "DryRun"
     DONE = "Done"
     UNDER_WAY = "UnderWay"

@@ -11,14 +11,25 @@ from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.safety_words import guard_words, owner_risk, reach_words, unfenced_from
+from kubectl_plugin.views.safety_words import (
+    finalizer_words,
+    forcing_words,
+    guard_words,
+    holder_words,
+    owner_risk,
+    reach_words,
+    unfenced_from,
+    until_words,
+)
 from kubectl_plugin.views.words import clock, is_plain_name, listed
 from podrules.deletion import CONFIRMATION, Members
+from podrules.ending import holders
 from podrules.model.base import ObjectMeta
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
+from podrules.termination import GraceSource
 
-__all__ = ["stakes_page", "state_words"]
+__all__ = ["nothing_at_stake_page", "stakes_page", "state_words"]
 
 _USUAL_GRACE = 30
 _NO_TIME = "its processes end by no known time: only the kubelet of its node stops them, and that does not answer"
@@ -47,6 +58,26 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
         parts=tuple(section for section in sections if section.lines),
         next_commands=tuple(_next_commands(report, stakes)),
     )
+
+
+def nothing_at_stake_page(report: DeletionReport) -> Page:
+    """A pod whose force deletion risks nothing, and what then becomes of its object."""
+    kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
+    field = report.plan.grace.source.value
+    waits = report.plan.grace.source is GraceSource.NOT_SCHEDULED
+    why = "it is on no node yet" if waits else "its processes have ended"
+    return Page(
+        title=f"pod/{report.name} in namespace {report.namespace}",
+        verdict=(f"Nothing is at stake: {why}.",),
+        severity=Severity.FINE,
+        parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)),),
+        next_commands=tuple(_explain_command(report)),
+    )
+
+
+def _explain_command(report: DeletionReport) -> Iterator[Command]:
+    if all(map(is_plain_name, (report.name, report.namespace))):
+        yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
 
 
 def _verdict(report: DeletionReport) -> str:
@@ -95,20 +126,20 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
         yield PROVIDER
         return
     if stakes.deleted is not None:
-        again = "deleting it again frees the name and stops nothing sooner"
-        if not report.plan.object_removed_at_once:
-            again = "deleting it again stops nothing sooner and frees no name: its finalizers keep the object"
-        yield f"told to end at {clock(stakes.deleted, now)}: {again}"
-        until = stakes.may_run_until
-        if until is not None and stakes.node.reach is not Reach.UNKNOWN:
-            yield f"its processes may run until {clock(until, now)}"
+        yield (
+            f"told to end at {clock(stakes.deleted, now)}: "
+            f"{forcing_words(holders(report.finalizers), 'deleting it again')}"
+        )
+        if stakes.may_run_until is not None and stakes.node.reach is not Reach.UNKNOWN:
+            yield f"its processes {until_words(stakes.may_run_until, now)}"
         elif stakes.node.reach.quiet:
             yield _NO_TIME
         return
     if report.plan.static:
         yield "its processes run on: it mirrors a static pod, and its kubelet makes the mirror anew"
         return
-    kept = " once its finalizers are done" if not report.plan.object_removed_at_once else " at once"
+    held = report.finalizers
+    kept = " at once" if report.plan.object_removed_at_once else f" once {finalizer_words(held, 'is', 'are')} done"
     if stakes.node.reach.quiet:
         yield f"the object is gone{kept}; {_NO_TIME}"
         return

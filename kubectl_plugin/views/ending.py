@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -10,35 +10,17 @@ from kubectl_plugin.render.page import Row
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.quiet import quiet_node, quiet_stop_lines
-from kubectl_plugin.views.words import clock, listed, quoted
-from podrules.ending import JOB_TRACKING, Ending
+from kubectl_plugin.views.safety_words import holder_words
+from kubectl_plugin.views.words import clock
+from podrules.ending import Ending
 from podrules.platform import Platform
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
-__all__ = ["STATIC_STOP", "ending_sentences", "holder_words", "stop_lines", "told_words"]
+__all__ = ["STATIC_STOP", "ending_sentences", "stop_lines", "told_words"]
 
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API anew"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
-_REMOVERS: Final = {
-    JOB_TRACKING: "the Job controller",
-    "foregroundDeletion": "the garbage collector",
-    "orphan": "the garbage collector",
-}
-
-
-def holder_words(finalizers: Sequence[str]) -> str:
-    """``finalizer "example.com/copy" keeps the object until the controller of example.com removes it``."""
-    names = listed([quoted(name) for name in finalizers])
-    removers = listed(list(dict.fromkeys(map(_remover, finalizers))))
-    if len(finalizers) == 1:
-        return f"finalizer {names} keeps the object until {removers} removes it"
-    return f"finalizers {names} keep the object until {removers} remove them"
-
-
-def _remover(finalizer: str) -> str:
-    domain, _, name = finalizer.rpartition("/")
-    return _REMOVERS.get(finalizer) or (f"the controller of {domain}" if domain and name else "whoever set it")
 
 
 def told_words(ending: Ending, now: datetime | None) -> str:

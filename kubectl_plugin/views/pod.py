@@ -18,10 +18,10 @@ from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.preemption import disabled_words
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.quiet import force_lines, quiet_node
-from kubectl_plugin.views.safety_words import forcing_words, guard_words, owner_risk
+from kubectl_plugin.views.safety_words import forcing_words, guard_words, owner_risk, until_words
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.verdict import verdict
-from kubectl_plugin.views.words import amount, clock, is_plain_name, listed, memory, quoted
+from kubectl_plugin.views.words import amount, is_plain_name, listed, memory, quoted
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
 from podrules.placement.outcome import Outcome
@@ -187,11 +187,9 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
     if report.ending.deleted_at is not None and report.platform is Platform.VIRTUAL_KUBELET:
         lines.append(f"already being deleted: {forcing_words(report.ending.holders)}; {PROVIDER}")
     elif report.ending.deleted_at is not None and not report.ending.static:
-        due = report.ending.ends_by
-        known = due is not None and (now is None or due > now)
         lines.append(
-            f"already being deleted: {forcing_words(report.ending.holders)}; processes may live until "
-            f"{clock(due, now) if due is not None and known else 'their node says otherwise'}"
+            f"already being deleted: {forcing_words(report.ending.holders)}; "
+            f"processes {until_words(report.ending.ends_by, now)}"
         )
     return Section(label, tuple(lines))
 

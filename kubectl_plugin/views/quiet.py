@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.reports.pod import NodeFacts, PodReport
-from kubectl_plugin.views.safety_words import forcing_words
+from kubectl_plugin.views.safety_words import forcing_words, holder_words
 from kubectl_plugin.views.words import clock, instant, listed, quoted
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
@@ -62,7 +62,8 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     )
     if report.owner.guarantee is Guarantee.AT_MOST_ONE:
         stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
-    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays
+    then = (f"Then {holder_words(report.ending.holders)}.",) if report.ending.holders else ()
+    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays, *then
 
 
 def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
@@ -91,7 +92,7 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)
-    if within is not None:
+    if within is not None and not report.ending.holders:
         yield f"pod garbage collection does the same by itself within {within} s"
     if deleted:
         yield (

@@ -8,11 +8,22 @@ from typing import Final
 
 from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.attachment import detached_after
+from podrules.ending import JOB_TRACKING
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
-__all__ = ["forcing_words", "guard_words", "guarded", "owner_risk", "reach_words", "unfenced_from"]
+__all__ = [
+    "finalizer_words",
+    "forcing_words",
+    "guard_words",
+    "guarded",
+    "holder_words",
+    "owner_risk",
+    "reach_words",
+    "unfenced_from",
+    "until_words",
+]
 
 _RISK: Final = {
     Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
@@ -45,15 +56,48 @@ _REACHES: Final = {
     Reach.GONE: "{name} has no Node object any more",
     Reach.UNKNOWN: "whether {name} answers is unknown",
 }
+_REMOVERS: Final = {
+    JOB_TRACKING: "the Job controller",
+    "foregroundDeletion": "the garbage collector",
+    "orphan": "the garbage collector",
+}
 
 
-def forcing_words(finalizers: Sequence[str]) -> str:
+def holder_words(finalizers: Sequence[str]) -> str:
+    """``finalizer "example.com/copy" keeps the object until the controller of example.com removes it``."""
+    names = listed([quoted(name) for name in finalizers])
+    removers = listed(list(dict.fromkeys(map(_remover, finalizers))))
+    if len(finalizers) == 1:
+        return f"finalizer {names} keeps the object until {removers} removes it"
+    return f"finalizers {names} keep the object until {removers} remove them"
+
+
+def _remover(finalizer: str) -> str:
+    domain, _, name = finalizer.rpartition("/")
+    return _REMOVERS.get(finalizer) or (f"the controller of {domain}" if domain and name else "whoever set it")
+
+
+def finalizer_words(finalizers: Sequence[str], one: str, many: str) -> str:
+    """``finalizer "example.com/copy" keeps``, with the verb for one or for many."""
+    names = listed([quoted(name) for name in finalizers])
+    return f"finalizer {names} {one}" if len(finalizers) == 1 else f"finalizers {names} {many}"
+
+
+def forcing_words(finalizers: Sequence[str], act: str = "forcing") -> str:
     """What forcing a pod does that is being deleted already; finalizers keep the object, and with it the name."""
     if not finalizers:
-        return "forcing frees the name and stops nothing sooner"
-    names = listed([quoted(name) for name in finalizers])
-    keep = "finalizer {} keeps" if len(finalizers) == 1 else "finalizers {} keep"
-    return f"forcing stops nothing sooner and frees no name: {keep.format(names)} the object"
+        return f"{act} frees the name and stops nothing sooner"
+    return f"{act} stops nothing sooner and frees no name: {finalizer_words(finalizers, 'keeps', 'keep')} the object"
+
+
+def until_words(ends_by: datetime | None, now: datetime | None) -> str:
+    """``may live until 03:02:34 UTC``: of the processes of a pod that is being deleted, whose node answers."""
+    if ends_by is None:
+        return "may live until their node says otherwise"
+    by = clock(ends_by, now)
+    if now is not None and now > ends_by:
+        return f"should have ended by {by}: they may live until their node says otherwise"
+    return f"may live until {by}"
 
 
 def owner_risk(owner: OwnerGuarantee, name: str) -> str:

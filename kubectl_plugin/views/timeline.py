@@ -365,6 +365,13 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
 }
 
 
+def _swept(note: Note) -> str:
+    """When pod garbage collection is done with the object; a finalizer keeps it all the same."""
+    if note.subject:
+        return f"garbage collected within {note.seconds} s, but finalizer {note.subject} still keeps the object"
+    return f"the object is gone within {note.seconds} s"
+
+
 _NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.SECOND_DELETE: lambda note: (
         "a second, shorter or forced delete removes the object sooner, not the processes: they may live until "
@@ -384,9 +391,9 @@ _NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.NODE_RETURNS: lambda _: (
         "the node answers again: before the deletion the pod stays; after it its kubelet stops it then"
     ),
-    Reminder.NODE_DELETED: lambda note: f"the Node is deleted: the object is gone within {note.seconds} s",
+    Reminder.NODE_DELETED: lambda note: f"the Node is deleted: {_swept(note)}",
     Reminder.OUT_OF_SERVICE: lambda note: (
-        f"taint node.kubernetes.io/out-of-service: object gone within {note.seconds} s, volumes detached at once"
+        f"taint node.kubernetes.io/out-of-service: {_swept(note)}, volumes detached at once"
     ),
     Reminder.MOST_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
     Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",

@@ -34,7 +34,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.attachment import FORCE_DETACH_AFTER
-from podrules.ending import JOB_TRACKING
+from podrules.ending import holders
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.pod_gc import ORPHANS_GONE_WITHIN
@@ -188,7 +188,7 @@ def _object_gone(
     pod: Pod, owner: Ownership, deleted: Span, ended: Span, grace: int, *, silent: bool, collected: int | None
 ) -> Event:
     swept = None if collected is None else deleted.later(0, collected)
-    others = [name for name in pod.metadata.finalizers if name != JOB_TRACKING]
+    others = holders(pod.metadata.finalizers)
     if others:
         reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
         return Event.of(

@@ -262,9 +262,11 @@ class Reminder(Enum):
     NODE_RETURNS = "NodeReturns"
     """What ends it: the kubelet answers again, and stops the pod then."""
     NODE_DELETED = "NodeDeleted"
-    """What ends it: the Node object is deleted, and podgc removes the pod ``seconds`` later at the latest."""
+    """What ends it: the Node object is deleted, and podgc removes the pod ``seconds`` later at the latest, unless
+    finalizer ``subject`` keeps it."""
     OUT_OF_SERVICE = "OutOfService"
-    """What ends it: the out-of-service taint; podgc removes the pod within ``seconds``, volumes go at once."""
+    """What ends it: the out-of-service taint; podgc removes the pod within ``seconds`` unless finalizer ``subject``
+    keeps it, volumes go at once."""
     MOST_SILENT = "MostSilent"
     """Nodes are tainted more slowly or not at all when most of a zone is silent."""
     NOT_RUNNING = "NotRunning"

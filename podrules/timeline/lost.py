@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podrules.ending import grace_of
+from podrules.ending import grace_of, holders
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
@@ -103,13 +103,14 @@ def node_lost(
     ]
     reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
     notes = [Note(Reminder.NODE_RETURNS)]
+    held = next(iter(holders(pod.metadata.finalizers)), "")
     deleted = deletion.span
     if pod.finished:
         after = after_deletion(pod, owner, deleted=deleted, ended=AT_ONCE, grace_seconds=0)
         events.append(replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
         events.append(Event.of(What.OBJECT_GONE, NEVER, Rule.TOLERATED_FOR_EVER))
-        notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN))
+        notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
         after = after_deletion(
             pod,
@@ -125,8 +126,8 @@ def node_lost(
         events += [*after.events, *free_volumes(guards, NEVER, forced=forced_detach(after, reach))]
         if fenced is None:
             notes += [
-                Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN),
-                Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD),
+                Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held),
+                Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD, held),
                 Note(Reminder.MOST_SILENT),
             ]
     return WayTimeline(

@@ -57,7 +57,10 @@ def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
     if stakes.node.reach is Reach.UNKNOWN or stakes.node.provider:
         frees = "" if ending.holders else "frees its name and "
         return f"{place}, is already stopping: forcing {frees}stops nothing sooner; {risk}"
-    until = f" and may run until {_instant(ending.ends_by, stakes.now)}" if ending.ends_by is not None else ""
+    until = ""
+    if ending.ends_by is not None:
+        due = "should have ended by" if stakes.now > ending.ends_by else "may run until"
+        until = f" and {due} {_instant(ending.ends_by, stakes.now)}"
     return f"{place} is already stopping{until}: forcing stops nothing sooner; {risk}"
 
 

@@ -1,0 +1,97 @@
+"""Where a pod ends that is late, kept by a finalizer, or has nothing that runs: every answer says the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod
+
+NOW: Final = "2026-11-22T10:05:00Z"
+SINCE: Final = "2026-11-22T09:50:50Z"
+TOLD: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 30}
+RUNS: Final = [{"name": "app", "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}}}]
+ENDED: Final = [{"name": "app", "state": {"terminated": {"exitCode": 0}}}]
+
+
+def node(ready: str = "True", **more: Any) -> Mapping[str, Any]:
+    conditions = [raw_condition("Ready", ready, lastHeartbeatTime=NOW, lastTransitionTime=SINCE)]
+    return raw_node("lost", conditions=conditions, **more)
+
+
+WELL: Final = raw_node("well", conditions=[raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime=SINCE)])
+
+
+def pod(phase: str = "Running", **more: Any) -> Mapping[str, Any]:
+    status = {"phase": phase, "containerStatuses": ENDED if phase == "Succeeded" else RUNS, **more.pop("status", {})}
+    return raw_pod("db-0", status=status, **{"nodeName": "lost", "terminationGracePeriodSeconds": 30, **more})
+
+
+def said(directory: Path, *items: Mapping[str, Any], ask: str) -> str:
+    file = directory / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [WELL, *items]}))
+    command, *options = ask.split()
+    ran = run(command, "pod/db-0", *options, "--snapshot", str(file))
+    assert not ran.err, ran.err
+    return " ".join(ran.out.split())
+
+
+FORCED: Final = "delete --grace-period=0"
+
+
+@pytest.mark.parametrize("ask", ["explain", FORCED])
+def test_T5_an_end_that_has_passed_is_not_promised(ask: str, tmp_path: Path) -> None:
+    told = said(tmp_path, node(), pod(metadata=TOLD), ask=ask)
+    assert "processes should have ended by 09:56:20 UTC: they may live until their node says otherwise" in told
+    assert "until 09:56:20" not in told
+
+
+def test_T5_deletion_without_grace_names_the_finalizer(tmp_path: Path) -> None:
+    kept = {"finalizers": ["example.com/copy"]}
+    told = said(tmp_path, node(), pod(metadata={**TOLD, **kept}), ask=FORCED)
+    assert 'frees no name: finalizer "example.com/copy" keeps the object' in told
+    assert 'the object is gone once finalizer "example.com/copy" is done' in said(
+        tmp_path, node(), pod(metadata=kept), ask=FORCED
+    )
+
+
+def test_T5_finalizer_outlasts_what_frees_a_stuck_pod(tmp_path: Path) -> None:
+    silent, stuck = node("Unknown"), pod(metadata={**TOLD, "finalizers": ["example.com/copy"]})
+    told = said(tmp_path, silent, stuck, ask="explain")
+    assert 'out of service. Then finalizer "example.com/copy" keeps the object until' in told
+    drawn = said(tmp_path, silent, stuck, ask="explain --timeline=node-lost")
+    for lead in ("the Node is deleted", "taint node.kubernetes.io/out-of-service"):
+        assert f"{lead}: garbage collected within" in drawn
+    assert drawn.count("but finalizer example.com/copy still keeps the object") == 2
+
+
+def test_T5_garbage_collection_frees_no_name_that_a_finalizer_keeps(tmp_path: Path) -> None:
+    collects = "pod garbage collection does the same by itself"
+    assert collects in said(tmp_path, pod(metadata=TOLD), ask="explain")
+    kept = pod(metadata={**TOLD, "finalizers": ["example.com/copy"]})
+    assert collects not in said(tmp_path, kept, ask="explain")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"phase": "Succeeded"}, "Stops no process of it runs (status.phase); the object is gone at once"),
+        (
+            {"phase": "Pending", "nodeName": ""},
+            "Stops no process of it runs (spec.nodeName is empty); the object is gone at once",
+        ),
+        (
+            {"phase": "Succeeded", "metadata": {"finalizers": ["example.com/copy"]}},
+            'finalizer "example.com/copy" keeps the object until the controller of example.com removes it',
+        ),
+    ],
+)
+def test_F1_a_deletion_without_processes_puts_nothing_at_stake(more: Any, why: str, tmp_path: Path) -> None:
+    told = said(tmp_path, node(), pod(**more), ask=FORCED)
+    assert "Nothing is at stake: " in told
+    assert why in told
