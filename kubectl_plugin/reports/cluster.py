@@ -15,7 +15,7 @@ from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.source import Unread
-from podrules.eviction.signals import Signal
+from podrules.eviction.signals import NodeCondition, Signal, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
@@ -100,6 +100,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     down: bool
     """It does not answer."""
     unschedulable: bool
+    pressures: tuple[NodeCondition, ...]
+    """What it says that it is short of."""
     platform: Platform
     taints: tuple[str, ...]
     pods: int
@@ -325,6 +327,7 @@ class _Entries:
             ready=node.ready.status if node.ready is not None else None,
             down=name in self._down,
             unschedulable=node.spec.unschedulable,
+            pressures=pressures_of(node.status.conditions),
             platform=node_platform(node),
             taints=tuple(
                 f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.spec.taints

@@ -10,6 +10,7 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from podrules.allocation import ResourceAllocation, node_allocation
 from podrules.cluster.source import Unread
+from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
@@ -53,6 +54,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     reach: NodeReach | None
     """Whether it answers: where it does not, nothing on it ends by any time. None: nobody asked."""
     unschedulable: bool
+    pressures: tuple[NodeCondition, ...]
+    """What it says that it is short of."""
     platform: Platform
     """Whose rules hold for its pods."""
     taints: tuple[str, ...]
@@ -89,6 +92,7 @@ def node_report(
         ready_since=ready.last_transition_time if ready else None,
         reach=reach,
         unschedulable=node.spec.unschedulable,
+        pressures=pressures_of(node.status.conditions),
         platform=node_platform(node),
         taints=tuple(
             f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"

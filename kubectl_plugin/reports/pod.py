@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.node_facts import NodeFacts, node_facts
 from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown, oom_of_pod
 from kubectl_plugin.reports.pod_pressure import PodPressureReport
 from podrules import cgroup
@@ -47,7 +48,6 @@ from podrules.resources import (
     scheduler_request,
 )
 from podrules.safety import OwnerGuarantee, owner_guarantee
-from podrules.taint_eviction import Eviction, bound_at, taint_eviction
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
 from podrules.volumes import WriterGuard
@@ -55,7 +55,6 @@ from podrules.volumes import WriterGuard
 __all__ = [
     "CgroupReport",
     "ContainerCgroup",
-    "NodeFacts",
     "PodFacts",
     "PodReport",
     "PodStatusReport",
@@ -111,21 +110,6 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """Volumes that are not where they belong."""
     guards: tuple[WriterGuard, ...] = ()
     """Who keeps a second writer off its volumes, where that was asked for."""
-
-
-class NodeFacts(Struct, frozen=True, rename="camel"):
-    """The pod's node, as far as it matters to the pod."""
-
-    name: str
-    ready: str | None
-    """Status of the Ready condition; Unknown: the kubelet is silent; None: not known."""
-    since: str | None
-    """When that status began."""
-    last_heartbeat: str | None
-    reach: NodeReach | None = None
-    """Whether it answers: where it does not, nothing of the pod ends by any time. None: nobody asked."""
-    eviction: Eviction | None = None
-    """When its NoExecute taints delete the pod; None: it has none."""
 
 
 class ContainerEnd(Struct, frozen=True, rename="camel"):
@@ -346,7 +330,7 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         phase=pod.status.phase,
         reason=pod.status.reason,
         message=pod.status.message,
-        node=_node(pod, facts),
+        node=node_facts(pod, facts.node, facts.reach),
         created=pod.metadata.creation_timestamp,
         not_ready_since=ready.last_transition_time if ready is not None and ready.status == "False" else None,
         unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else None,
@@ -366,18 +350,6 @@ def _resize(pod: Pod) -> str | None:
     if pending is not None and pending.status == "True":
         return pending.reason
     return "InProgress" if running is not None and running.status == "True" else None
-
-
-def _node(pod: Pod, facts: PodFacts) -> NodeFacts | None:
-    name, node, reach = pod.spec.node_name, facts.node, facts.reach
-    if not name:
-        return None
-    taints = node.spec.taints if node is not None else ()
-    leaves = taint_eviction(pod.spec.tolerations, taints, bound=bound_at(pod))
-    ready = node.ready if node is not None else None
-    if ready is None:
-        return NodeFacts(name, None, None, None, reach, leaves)
-    return NodeFacts(name, ready.status, ready.last_transition_time, ready.last_heartbeat_time, reach, leaves)
 
 
 def _qos(facts: PodFacts, defaulted: Pod, pod: Pod) -> QOSReport:

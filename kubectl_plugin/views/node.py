@@ -10,6 +10,7 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.taint_words import count_words
 from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
@@ -98,6 +99,9 @@ def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str
     elif report.unschedulable:
         sentences.append("Cordoned: its pods go on, new ones do not come (spec.unschedulable).")
         severity = Severity.NOTICE
+    if report.pressures and not (report.reach is not None and report.reach.reach.quiet):
+        sentences.insert(0, f"It has {pressure_names(report.pressures)}: {EVICTING}.")
+        severity = Severity.TROUBLE
     if report.evictions:
         sentences.append(count_words(report.evictions, now))
         severity = Severity.TROUBLE

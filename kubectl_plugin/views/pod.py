@@ -7,7 +7,8 @@ from datetime import datetime
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.pod import ContainerCgroup, NodeFacts, PodReport
+from kubectl_plugin.reports.node_facts import NodeFacts
+from kubectl_plugin.reports.pod import ContainerCgroup, PodReport
 from kubectl_plugin.views.claim_words import claim_command
 from kubectl_plugin.views.ending import stop_lines
 from kubectl_plugin.views.moving import moving_section

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from kubectl_plugin.reports.pod import NodeFacts, PodReport
+from kubectl_plugin.reports.node_facts import NodeFacts
+from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.safety_words import forcing_words, holder_words
 from kubectl_plugin.views.words import clock, instant, listed, quoted
 from podrules.pod_gc import collected_within

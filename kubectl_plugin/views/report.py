@@ -11,11 +11,13 @@ from msgspec import Struct
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import counted, memory
 from podrules.allocation import is_full
 from podrules.budget_risk import BudgetRisk, BudgetStanding
+from podrules.eviction.signals import NodeCondition
 from podrules.partitions import NodeDown, Risk
 from podrules.reachability import Reach
 from podrules.skew import WorkloadSpread
@@ -126,6 +128,10 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
     met = [node for node in report.nodes if node.nearest is not None and node.nearest.met]
     if met:
         yield Finding(Severity.TROUBLE, f"{_named(met)} under pressure.", "The kubelet evicts pods there now.", "nodes")
+    short = [node for node in report.nodes if node.pressures and not node.down and node not in met]
+    if short:
+        kinds = pressure_names([kind for kind in NodeCondition if any(kind in node.pressures for node in short)])
+        yield Finding(Severity.TROUBLE, f"{_named(short)} under {kinds}.", f"There {EVICTING}.", "nodes")
     near = [node for node in report.nodes if node.nearest is not None and not node.nearest.met and _is_near(node)]
     if near:
         first = min(near, key=lambda node: node.nearest.percent if node.nearest else 0)
@@ -286,6 +292,8 @@ def node_state(node: NodeEntry) -> tuple[Severity, str]:
         return Severity.TROUBLE, "not Ready" if node.ready else "no status"
     if node.nearest is not None and node.nearest.met:
         return Severity.TROUBLE, "evicting"
+    if node.pressures:
+        return Severity.TROUBLE, pressure_names(node.pressures)
     if _is_near(node):
         return Severity.NOTICE, "near eviction"
     if node.unschedulable:

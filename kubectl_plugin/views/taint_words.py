@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.pod import NodeFacts
+from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.views.words import clock, counted, instant, listed
 from podrules.ending import PATIENCE
 from podrules.taint_eviction import Eviction

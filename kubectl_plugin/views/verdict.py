@@ -12,6 +12,7 @@ from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
+from kubectl_plugin.views.pressure_words import pressed_sentences
 from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.words import ago, listed, quoted
@@ -44,10 +45,14 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
         return _pending(report, status, now)
     if (quiet := quiet_node(report)) is not None:
         return running_sentences(report, quiet, now), Severity.TROUBLE
-    about_node, urgency = node_sentences(status.node, now)
     waits = status.phase == "Pending" and report.moving
-    sentences, severity = (_waiting_for_volumes if waits else _running)(report, status, now)
-    return (*about_node, *sentences), max(urgency, severity, key=list(Severity).index)
+    told = (
+        node_sentences(status.node, now),
+        pressed_sentences(status.node, report.pressure),
+        (_waiting_for_volumes if waits else _running)(report, status, now),
+    )
+    sentences = tuple(sentence for about, _ in told for sentence in about)
+    return sentences, max((severity for _, severity in told), key=list(Severity).index)
 
 
 def _to_come(report: PodReport) -> Verdict:

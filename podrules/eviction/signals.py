@@ -5,12 +5,14 @@ Source: pkg/kubelet/eviction/api/types.go, helpers.go (signalToResource, signalT
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
+from podrules.model.base import Condition
 from podrules.resources import EPHEMERAL_STORAGE, MEMORY
 
-__all__ = ["INODES", "PIDS", "NodeCondition", "Signal"]
+__all__ = ["INODES", "PIDS", "NodeCondition", "Signal", "pressures_of"]
 
 INODES: Final = "inodes"
 PIDS: Final = "pids"
@@ -59,3 +61,12 @@ class Signal(Enum):
         if self.is_memory:
             return NodeCondition.MEMORY_PRESSURE
         return NodeCondition.PID_PRESSURE if self is Signal.PID_AVAILABLE else NodeCondition.DISK_PRESSURE
+
+
+def pressures_of(conditions: Iterable[Condition]) -> tuple[NodeCondition, ...]:
+    """What a node says that it is short of.
+
+    Its kubelet says so while a threshold is met, and for evictionPressureTransitionPeriod after that.
+    """
+    true = {condition.type for condition in conditions if condition.status == "True"}
+    return tuple(condition for condition in NodeCondition if condition.value in true)

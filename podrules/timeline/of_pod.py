@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from math import ceil
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.ending import deleted_at
+from podrules.eviction.signals import pressures_of
 from podrules.lost_node import NODE_MONITOR_GRACE, taint_added
 from podrules.model.affinity import Toleration
 from podrules.model.kubelet import KubeletConfiguration
@@ -34,8 +34,6 @@ from podrules.timeline.lost import node_gone, node_lost
 from podrules.volumes import WriterGuard
 
 __all__ = ["TimelineFacts", "pod_timeline"]
-
-_PRESSURES: Final = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
 
 
 class TimelineFacts(Struct, frozen=True, kw_only=True):
@@ -167,7 +165,7 @@ def _first(facts: TimelineFacts, *, silent: bool) -> Way:
         return Way.NODE_LOST
     if pod.metadata.deletion_timestamp is not None or node is None:
         return Way.DELETE
-    if any(entry.type in _PRESSURES and entry.status == "True" for entry in node.status.conditions):
+    if pressures_of(node.status.conditions):
         return Way.EVICT_HARD
     return Way.DRAIN if node.spec.unschedulable else Way.DELETE
 

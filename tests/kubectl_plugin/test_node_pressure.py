@@ -257,3 +257,48 @@ def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path)
 def test_Q2_adj_that_a_resize_leaves_is_told() -> None:
     said = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo"))
     assert "oom_score_adj stays as it was when the container started, until it restarts" in said
+
+
+SHORT = raw_node(
+    "n1",
+    capacity={"cpu": "4", "memory": "8Gi", "pods": "110"},
+    allocatable={"cpu": "4", "memory": "7Gi", "pods": "110"},
+    conditions=[raw_condition("Ready"), raw_condition("MemoryPressure"), raw_condition("DiskPressure", "False")],
+)
+SAID = "MemoryPressure: its kubelet evicts pods, or did in the last 5 min (evictionPressureTransitionPeriod)."
+
+
+def _short(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
+    snapshot = tmp_path / "short.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [SHORT, *objects]}))
+    return run(*arguments, "--snapshot", str(snapshot))
+
+
+@pytest.mark.parametrize("words", [("node", "n1"), ("explain", "node/n1")])
+def test_Q3_node_under_pressure_is_said_first_without_usage(words: Sequence[str], tmp_path: Path) -> None:
+    assert _flat(_short(tmp_path, [_pod("web")], *words)).startswith(f"node/n1 It has {SAID}")
+
+
+def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
+    told = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
+    assert f"on n1 Its node n1 has {SAID} Pods over their requests go first" in told
+
+
+def test_Q3_pod_on_a_node_under_pressure_says_who_goes_before_it(tmp_path: Path) -> None:
+    usage = [NODE_METRICS, _metrics("over", "3Gi"), _metrics("under", "1Gi")]
+    objects = [_pod("over", "1Gi"), _pod("under", "2Gi"), *usage]
+    first = _flat(_short(tmp_path, objects, "explain", "pod/over"))
+    assert f"Its node n1 has {SAID} This pod goes first of 2." in first
+    second = _flat(_short(tmp_path, objects, "explain", "pod/under"))
+    assert f"Its node n1 has {SAID} 1 of 2 go before this pod, the last default/over." in second
+
+
+def test_Q3_critical_pod_on_a_node_under_pressure_stays(tmp_path: Path) -> None:
+    told = _flat(_short(tmp_path, [_pod("agent", priority=2_000_001_000)], "explain", "pod/agent"))
+    assert f"Its node n1 has {SAID} This pod is never evicted: it is critical." in told
+
+
+def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    _short(tmp_path, [_pod("web")], "report", "-A", "-o", str(page))
+    assert "n1 under MemoryPressure." in page.read_text()

@@ -1,0 +1,55 @@
+"""A pod's node, as far as it matters to the pod."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from podrules.eviction.signals import NodeCondition, pressures_of
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.reachability import NodeReach
+from podrules.taint_eviction import Eviction, bound_at, taint_eviction
+
+__all__ = ["NodeFacts", "node_facts"]
+
+
+class NodeFacts(Struct, frozen=True, rename="camel"):
+    """The pod's node, as far as it matters to the pod."""
+
+    name: str
+    ready: str | None
+    """Status of the Ready condition; Unknown: the kubelet is silent; None: not known."""
+    since: str | None
+    """When that status began."""
+    last_heartbeat: str | None
+    reach: NodeReach | None = None
+    """Whether it answers: where it does not, nothing of the pod ends by any time. None: nobody asked."""
+    eviction: Eviction | None = None
+    """When its NoExecute taints delete the pod; None: it has none."""
+    pressures: tuple[NodeCondition, ...] = ()
+    """What it says that it is short of."""
+
+
+def node_facts(pod: Pod, node: Node | None, reach: NodeReach | None) -> NodeFacts | None:
+    """What a bound pod's node is like; None: it is bound to none.
+
+    Args:
+        pod: It.
+        node: The Node; None: it is gone, or could not be read.
+        reach: Whether that answers.
+    """
+    name = pod.spec.node_name
+    if not name:
+        return None
+    if node is None:
+        return NodeFacts(name, None, None, None, reach)
+    ready = node.ready
+    return NodeFacts(
+        name,
+        ready.status if ready is not None else None,
+        ready.last_transition_time if ready is not None else None,
+        ready.last_heartbeat_time if ready is not None else None,
+        reach,
+        taint_eviction(pod.spec.tolerations, node.spec.taints, bound=bound_at(pod)),
+        pressures_of(node.status.conditions),
+    )

@@ -1,0 +1,57 @@
+"""What a node that says that it is short of something does to its pods, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.node_facts import NodeFacts
+from kubectl_plugin.reports.pod_pressure import EvictionStandingReport, PodPressureReport
+from kubectl_plugin.views.words import listed
+from podrules.eviction.signals import NodeCondition
+
+__all__ = ["EVICTING", "pressed_sentences", "pressure_names"]
+
+EVICTING: Final = "its kubelet evicts pods, or did in the last 5 min (evictionPressureTransitionPeriod)"
+
+
+def pressure_names(pressures: Sequence[NodeCondition]) -> str:
+    """``MemoryPressure and DiskPressure``."""
+    return listed([condition.value for condition in pressures])
+
+
+def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> tuple[tuple[str, ...], Severity]:
+    """What is said of a pod whose node is under pressure, and when it goes; nothing where the node is not.
+
+    Args:
+        node: Its node.
+        places: The pod's there; empty: not known.
+    """
+    if not node.pressures:
+        return (), Severity.FINE
+    lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
+    if any(place.critical for place in places):
+        return (lead, "This pod is never evicted: it is critical."), Severity.NOTICE
+    standing = _standing(node, places)
+    if standing is None:
+        by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
+        order = "Pods over their requests go first, then by priority" if by_request else "They go by priority"
+        return (lead, f"{order}: usage is not known, so its place is not either."), Severity.NOTICE
+    if standing.before is None:
+        return (lead, f"This pod goes first of {standing.of}."), Severity.TROUBLE
+    before = standing.before
+    others = f"{standing.place.rank - 1} of {standing.of} go before this pod, the last {before.namespace}/{before.pod}."
+    return (lead, others), Severity.NOTICE
+
+
+def _standing(node: NodeFacts, places: Sequence[PodPressureReport]) -> EvictionStandingReport | None:
+    """The pod's place in the order for what the node is short of, memory first."""
+    found = (
+        standing
+        for condition in node.pressures
+        for place in places
+        for standing in place.evictions
+        if standing.signal.condition is condition
+    )
+    return next(found, None)
