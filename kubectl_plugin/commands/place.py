@@ -25,12 +25,14 @@ from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
 from kubectl_plugin.reports.pod import stored_pod
+from podrules.checks.spread import spread_errors
 from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
 from podrules.cluster.files import read_documents
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
     DAEMON_SETS,
+    DEPLOYMENTS,
     JOBS,
     NODES,
     PDBS,
@@ -47,7 +49,9 @@ from podrules.placement.claims import with_claims_of
 from podrules.placement.controllers import Controlled, with_controllers
 from podrules.placement.displaced import PodReference
 from podrules.placement.drain import Drained, draining
+from podrules.placement.existing import pods_there
 from podrules.placement.plan import Demand, plan
+from podrules.placement.planned import PlannedSpec
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 
@@ -70,6 +74,9 @@ class _Wanted(Struct, frozen=True):
     framework: Framework
     first: int = 0
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    suspended: bool = False
+    there: Callable[[Sequence[Pod]], int] = lambda _: 0
+    """How many of the cluster's pods it has already."""
 
     @property
     def pod(self) -> Pod:
@@ -167,9 +174,12 @@ class _Planner:
                 entry.first,
                 entry.claim_templates,
                 self._gatherer.reach(entry.pod.spec.node_name) if entry.pod.spec.node_name else None,
+                entry.there(snapshot.pods),
+                entry.suspended,
             )
             for entry in wanted
         ]
+        specs = plan(demands, preemption=self._options.preemption)
         return PlanReport(
             source=self._source.description,
             server_version=self._source.git_version,
@@ -182,10 +192,11 @@ class _Planner:
             ),
             nodes=len(table),
             preemption=self._options.preemption,
-            specs=plan(demands, preemption=self._options.preemption),
+            specs=specs,
             refused=tuple(entry for entry in asked if isinstance(entry, Refused)),
             unmoved=drained.unmoved if drained is not None else (),
             stuck=drained.stuck if drained is not None else 0,
+            silent=tuple(self._silent(specs)),
             flags=drained.flags if drained is not None else (),
             unread=self._gatherer.unread,
         )
@@ -202,6 +213,8 @@ class _Planner:
         stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes))
         if isinstance(stored, str):
             return Refused(name, namespace, stored)
+        for field, problem in spread_errors(manifest.pod, templated=manifest.kind is not PODS):
+            return Refused(name, namespace, f"the API server refuses {field}: {problem}")
         framework = self._schedulers.framework(stored)
         if isinstance(framework, str):
             return Refused(name, namespace, f"not modelled: {framework}")
@@ -209,7 +222,24 @@ class _Planner:
         number = _own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
         kind, entry = manifest.kind, manifest.entry
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
-        return _Wanted(name, controlled, number, framework, first_ordinal(kind, entry), claim_templates(kind, entry))
+        selector = entry.spec.selector if kind is DEPLOYMENTS else None
+        return _Wanted(
+            name,
+            controlled,
+            number,
+            framework,
+            first_ordinal(kind, entry),
+            claim_templates(kind, entry),
+            suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
+            there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
+        )
+
+    def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
+        """Nodes that take pods and do not answer; none is known of those that are added."""
+        added = {node.name for node in self._added}
+        for name in dict.fromkeys(name for spec in specs for name in spec.nodes):
+            if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
+                yield name
 
     def _unless_left_out(self, entry: _Wanted | Refused, snapshot: ClusterSnapshot) -> _Wanted | Refused:
         """A spec, or why it is not known where its pods would go."""

@@ -56,6 +56,8 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """Pods of a drained node that stay, or of which nobody makes another."""
     stuck: int
     """Pods of a drained node that stay Terminating, for it does not answer."""
+    silent: tuple[str, ...]
+    """Nodes that take pods and do not answer: nothing starts there."""
     flags: tuple[DrainFlag, ...]
     """Those of kubectl drain without which it evicts nobody."""
     unread: tuple[Unread, ...]
@@ -65,4 +67,4 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         """Whether all that was asked for has a place."""
         short = any(spec.wanted is not None and spec.placed < spec.wanted for spec in self.specs)
         homeless = any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
-        return not (short or homeless or self.stuck or self.refused)
+        return not (short or homeless or self.silent or self.stuck or self.refused)

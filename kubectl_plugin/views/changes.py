@@ -101,7 +101,7 @@ def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
 
 
 def _amounts(change: Change) -> str:
-    return listed([resource_amount(name, amount) for name, amount in change.amounts.items()])
+    return listed([resource_amount(name, amount, enough=True) for name, amount in change.amounts.items()])
 
 
 def _spread_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:

@@ -44,6 +44,8 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
     """For a verdict: what keeps a pod from every node, its claims first, and the cheapest way out."""
     if placement.named is not None:
         return (f"Its {named_words(placement.named)}.",)
+    if placement.outcome is Outcome.HELD:
+        return (f"The scheduler does not look at it: {placement.reason}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
     groups = [group for group in placement.rejected if group.nodes or not placement.claims]
     # One more group is as short as saying that there is one.
@@ -62,6 +64,9 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
         sentences += defeated_words(placement.preemption)
     if placement.preemption_disabled:
         sentences.append(f"It preempts nobody: {disabled_words(placement.preemption_disabled)}.")
+    said = placement.message or placement.reason
+    if not sentences and said:
+        sentences.append(f"Why: {said.removesuffix('.')}.")
     return tuple(sentences)
 
 

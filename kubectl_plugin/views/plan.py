@@ -64,6 +64,8 @@ def _verdict(report: PlanReport) -> Iterator[str]:
         yield f"{entry.name} is not placed: {entry.reason}."
     short = [spec for spec in report.specs if spec.wanted is not None and spec.placed < spec.wanted]
     yield from _drain_words(report)
+    for spec in report.specs:
+        yield from _standing(spec)
     for spec in short:
         yield _short(spec)
     for spec in report.specs:
@@ -72,16 +74,43 @@ def _verdict(report: PlanReport) -> Iterator[str]:
             yield f"{spec.placed} replicas of {spec.name} fit.{then}"
     if report.specs and not short and all(spec.wanted is not None for spec in report.specs):
         total = sum(spec.placed for spec in report.specs)
-        if report.everything_fits:
+        if not total:
+            pass  # Each has said that it asks for none.
+        elif report.everything_fits:
             yield "It fits." if total == 1 else f"All {total} pods fit."
         else:
             yield "The one new pod fits." if total == 1 else f"All {total} new pods fit."
+    yield from _silent_words(report)
     victims = sum(len(spec.victims) for spec in report.specs)
     if victims:
         if victims == 1:
             yield "1 pod is preempted for it; if a controller makes a new one, that is not placed here."
         else:
             yield f"{victims} pods are preempted for it; new ones that controllers make are not placed here."
+
+
+def _standing(spec: PlannedSpec) -> Iterator[str]:
+    """What a spec's controller does of it for now."""
+    if spec.wanted == 0:
+        yield f"{spec.name} asks for no pods."
+    elif spec.there:
+        yield f"{spec.name} has {counted(spec.there, 'pod')} already, besides which {_asked(spec)} placed."
+    if spec.suspended:
+        yield f"{spec.name} is suspended (spec.suspend): it makes no pod before it is resumed."
+
+
+def _asked(spec: PlannedSpec) -> str:
+    if spec.wanted is None:
+        return "more are"
+    return "one more is" if spec.wanted == 1 else f"{spec.wanted} more are"
+
+
+def _silent_words(report: PlanReport) -> Iterator[str]:
+    """Pods that go where nothing starts."""
+    for name in report.silent:
+        pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
+        goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
+        yield f"{goes} to {name}, which does not answer: nothing starts there before it does."
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:

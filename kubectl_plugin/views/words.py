@@ -33,12 +33,15 @@ __all__ = [
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
-def memory(size: int) -> str:
-    """Bytes as people write them: ``128Mi``, ``62.8Gi``, ``0``."""
+def memory(size: int, *, enough: bool = False) -> str:
+    """Bytes as people write them: ``128Mi``, ``62.8Gi``, ``0``; rounded up where less would not be enough."""
     if abs(size) < 1024:
         return str(size)
     power = min((abs(size).bit_length() - 1) // 10, len(_UNITS))
     value = size / 1024**power
+    if enough:
+        step = 10 if abs(value) < 100 else 1
+        value = -(-size * step // 1024**power) / step
     text = f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
     return text.removesuffix(".0") + _UNITS[power - 1]
 
@@ -62,12 +65,12 @@ def amount(resource: str, text: str) -> str:
     return cpu(Quantity.parse(text).milli_value) if resource == "cpu" else text
 
 
-def resource_amount(resource: str, value: int, *, named: bool = True) -> str:
+def resource_amount(resource: str, value: int, *, named: bool = True, enough: bool = False) -> str:
     """What the scheduler counts, cpu in thousandths, in words: ``220Mi memory``, ``100m cpu``, ``1 pods``."""
     if resource == "cpu":
         text = cpu(value)
     elif resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
-        text = memory(value)
+        text = memory(value, enough=enough)
     else:
         text = str(value)
     return f"{text} {resource}" if named else text

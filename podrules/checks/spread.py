@@ -25,12 +25,12 @@ from msgspec import Struct
 from podrules.checks.finding import Finding
 from podrules.checks.objects import ADDED_LABELS, PodCase
 from podrules.model.affinity import PodAffinityTerm
-from podrules.model.pod import TopologySpreadConstraint
+from podrules.model.pod import Pod, TopologySpreadConstraint
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.model.workload import Workload
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, constraint_errors
 
-__all__ = ["Miss", "SelectorMiss", "check_spread", "selector_misses"]
+__all__ = ["Miss", "SelectorMiss", "check_spread", "selector_misses", "spread_errors"]
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
@@ -76,16 +76,10 @@ def selector_misses(
 def check_spread(case: PodCase) -> Iterator[Finding]:
     """All that is told of a pod's constraints."""
     added = ADDED_LABELS if case.templated else frozenset()
-    seen: set[tuple[str, str]] = set()
+    for field, problem in spread_errors(case.pod, templated=case.templated):
+        yield case.finding("invalid-spread", field, problem=problem)
     for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
         path = f"spec.topologySpreadConstraints[{index}]"
-        kind = constraint.topology_key, constraint.when_unsatisfiable
-        if kind in seen:
-            problem = f"another constraint has topologyKey {kind[0]} and whenUnsatisfiable {kind[1]} too"
-            yield case.finding("invalid-spread", path, problem=problem)
-        seen.add(kind)
-        for field, problem in _problems(constraint, case, added):
-            yield case.finding("invalid-spread", f"{path}{field}", problem=problem)
         missed = selector_misses(constraint, case.pod.metadata.labels, added)
         if missed is not None:
             field = path if missed.why is Miss.NO_SELECTOR else f"{path}.labelSelector"
@@ -94,7 +88,26 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
             yield from _hard(case, constraint, path)
 
 
-def _problems(constraint: TopologySpreadConstraint, case: PodCase, added: Collection[str]) -> Iterator[tuple[str, str]]:
+def spread_errors(pod: Pod, *, templated: bool) -> Iterator[tuple[str, str]]:
+    """For what the API server refuses a pod's constraints: each field, and what is wrong with it.
+
+    Args:
+        pod: As its author wrote it.
+        templated: Whether a controller makes it, and adds labels.
+    """
+    labels = {*pod.metadata.labels, *(ADDED_LABELS if templated else ())}
+    seen: set[tuple[str, str]] = set()
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
+        path = f"spec.topologySpreadConstraints[{index}]"
+        kind = constraint.topology_key, constraint.when_unsatisfiable
+        if kind in seen:
+            yield path, f"another constraint has topologyKey {kind[0]} and whenUnsatisfiable {kind[1]} too"
+        seen.add(kind)
+        for field, problem in _problems(constraint, labels):
+            yield f"{path}{field}", problem
+
+
+def _problems(constraint: TopologySpreadConstraint, labels: Collection[str]) -> Iterator[tuple[str, str]]:
     for text in constraint_errors(constraint, ""):
         field, _, problem = text.partition(": ")
         yield field, problem
@@ -110,7 +123,7 @@ def _problems(constraint: TopologySpreadConstraint, case: PodCase, added: Collec
     keys = {*selector.match_labels, *(term.key for term in selector.match_expressions)}
     for index, key in enumerate(constraint.match_label_keys):
         # The API server makes a term of the keys that are labels of the pod, and refuses two terms of one key.
-        if key in keys and (key in case.pod.metadata.labels or key in added):
+        if key in keys and key in labels:
             yield f".matchLabelKeys[{index}]", f"{key} exists in both matchLabelKeys and labelSelector"
 
 

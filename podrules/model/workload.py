@@ -59,6 +59,8 @@ class WorkloadSpec(Model, frozen=True):
     """Of a Job: TerminatingOrFailed, or Failed, which is the default with a podFailurePolicy."""
     pod_failure_policy: Empty | None = None
     """Of a Job."""
+    suspend: bool = False
+    """Of a Job: it makes no pods."""
     update_strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
     """Of a DaemonSet."""
     strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
@@ -107,6 +109,8 @@ class CronJobSpec(Model, frozen=True):
     """``spec``."""
 
     job_template: JobTemplateSpec = field(default_factory=JobTemplateSpec)
+    suspend: bool = False
+    """It makes no Jobs."""
 
 
 class CronJob(KubeObject, frozen=True):

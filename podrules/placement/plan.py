@@ -73,6 +73,10 @@ class Demand(Struct, frozen=True):
     """Of a StatefulSet."""
     reach: NodeReach | None = None
     """Whether the node answers that its pods name themselves; None: not known, or they name none."""
+    there: int = 0
+    """Pods that it has already."""
+    suspended: bool = False
+    """Whether its controller makes no pods for now."""
 
 
 class _Placed(Struct, frozen=True):
@@ -248,6 +252,8 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         victims=placed.victims,
         stopped=placed.stopped,
         limit=MOST_REPLICAS if full else None,
+        there=demand.there,
+        suspended=demand.suspended,
     )
 
 

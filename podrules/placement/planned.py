@@ -58,6 +58,10 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """What the first replica met that fits nowhere; None: all wanted ones fit."""
     limit: int | None
     """After so many the search for more was ended; None: it was not."""
+    there: int
+    """Pods that it has already, besides which these come."""
+    suspended: bool
+    """Its controller makes no pod before it is resumed."""
 
 
 class Unmoved(Struct, frozen=True, rename="camel"):

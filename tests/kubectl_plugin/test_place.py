@@ -173,6 +173,58 @@ def test_what_kubectl_drain_refuses_is_said_first(tmp_path: Path) -> None:
     assert run("place", "--snapshot", str(cluster), "--drain", "node/a").code == 0
 
 
+CRON_JOB = yaml.safe_dump(
+    {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "x"},
+        "spec": {"suspend": True, "jobTemplate": {"spec": {"template": {"spec": raw_pod()["spec"]}}}},
+    }
+)
+SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "words"),
+    [
+        (manifest("Job", parallelism=2, suspend=True), 0, "job/x is suspended (spec.suspend): it makes no pod before"),
+        (CRON_JOB, 0, "cronjob/x is suspended (spec.suspend): it makes no pod before"),
+        (manifest("Deployment", replicas=0), 0, "deployment/x asks for no pods. spec"),
+        (
+            yaml.safe_dump(raw_pod("x", schedulingGates=[{"name": "a/b"}])),
+            7,
+            "pod/x stays pending. The scheduler does not look at it: waiting for scheduling gates: [a/b].",
+        ),
+        (
+            yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD])),
+            7,
+            "pod/x is not placed: the API server refuses spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:",
+        ),
+    ],
+)
+def test_what_keeps_pods_from_being_made_or_placed_is_said(document: str, code: int, words: str) -> None:
+    ran = run("place", "--demo", "-f", "-", stdin=document)
+    text = " ".join(ran.out.split())
+    assert ran.code == code
+    assert words in text
+    assert "All 0 pods" not in text
+
+
+def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
+    """Node a of the seed is silent, and etcd has three pods."""
+    pod = raw_pod(tolerations=[{"operator": "Exists"}])
+    file = tmp_path / "etcd.yaml"
+    workload = raw_workload("StatefulSet", "etcd", "default", pod_spec=pod["spec"], replicas=3)
+    file.write_text(yaml.safe_dump(workload))
+    source = ("place", "--snapshot", str(CASES / "seeds/s3a.json"), "-f", str(file))
+    ran = run(*source, "--exclude-node", "b", "--exclude-node", "c")
+    text = " ".join(ran.out.split())
+    assert ran.code == 7
+    assert "3 pods go to a, which does not answer: nothing starts there before it does." in text
+    text = " ".join(run(*source, "--exclude-node", "a").out.split())
+    assert "already, besides which 3 more are placed. All 3 pods fit." in text
+
+
 @pytest.mark.parametrize(
     ("node", "code", "words"),
     [

@@ -189,3 +189,12 @@ def test_a_way_that_does_all_of_a_cheaper_one_is_none() -> None:
         outcome=Outcome.UNSCHEDULABLE, scheduler_name="", reason="", verified=True, rejected=(dearer, cheap)
     )
     assert cheapest_ways(placement) == ["stop pod shop/web-0 on a"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [(4352 * MI, "4.3Gi"), (4096 * MI, "4Gi"), (1, "1"), (1025, "1.1Ki"), (200 * MI + 1, "201Mi"), (220 * MI, "220Mi")],
+)
+def test_what_has_to_be_freed_is_not_rounded_to_too_little(missing: int, words: str) -> None:
+    change = Change(ChangeKind.FREE, node="a", amounts={"memory": missing})
+    assert remedy_words(Remedy((change,), "a", 1, 1), ()) == f"free {words} memory on a"
