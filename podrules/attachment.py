@@ -134,7 +134,7 @@ def detached_after(reach: Reach) -> timedelta | None:
     Args:
         reach: Whether the pod's node answers.
     """
-    if reach in {Reach.OUT_OF_SERVICE, Reach.BACK}:
+    if reach.declared:
         return timedelta()
     return FORCE_DETACH_AFTER if reach.quiet else None
 
@@ -203,7 +203,7 @@ def _detach(facts: VolumeFacts, node: str, held: VolumeAttachment | None, by_nod
     reach = by_node.get(node, Reach.UNKNOWN)
     # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
     # gone has mounted.
-    if reach in {Reach.OUT_OF_SERVICE, Reach.BACK} or (node not in facts.mounted_on and reach is not Reach.GONE):
+    if reach.declared or (node not in facts.mounted_on and reach is not Reach.GONE):
         return _position(facts, MoveStep.DETACH, does, node)
     return _position(facts, MoveStep.DETACH, WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET, node)
 

@@ -24,6 +24,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.ending import pod_ending
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.storage import VolumeAttachment
@@ -58,6 +59,8 @@ class Left(Struct, frozen=True, rename="camel"):
     """Names of PersistentVolumes."""
     staying: tuple[str, ...]
     """Pods that tolerate the taint, ``namespace/name``."""
+    kept: tuple[str, ...]
+    """Pods that are told to end, and whose finalizers keep the object, ``namespace/name``."""
 
 
 def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> FenceState:
@@ -105,9 +108,10 @@ def left_to_go(node: str, pods: Iterable[Pod], attachments: Iterable[VolumeAttac
         if entry.spec.node_name == node
     }
     return Left(
-        pods=tuple(sorted(_name(pod) for pod in there if goes(pod))),
+        pods=tuple(sorted(_name(pod) for pod in there if goes(pod) and not pod_ending(pod).holders)),
         attachments=tuple(sorted(held.difference(kept))),
         staying=tuple(sorted(_name(pod) for pod in there if not goes(pod))),
+        kept=tuple(sorted(_name(pod) for pod in there if goes(pod) and pod_ending(pod).holders)),
     )
 
 

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from podrules.attachment import has_started, is_pod_terminated, unique_volume_name
 from podrules.disruption import budgets_of
-from podrules.ending import deleted_at
+from podrules.ending import deleted_at, pod_ending
 from podrules.lost_node import (
     UNREACHABLE,
     ZoneHealth,
@@ -130,6 +130,8 @@ class PodDown(Struct, frozen=True, rename="camel"):
     priority: int
     deleted: datetime | None
     """When it was told to end; None: it was not yet."""
+    finalizers: tuple[str, ...]
+    """What keeps its object, whatever becomes of its node."""
     eviction: Eviction
     volumes: tuple[WriterGuard, ...]
     blocks: tuple[Block, ...]
@@ -168,7 +170,7 @@ class NodeDown(Struct, frozen=True, rename="camel"):
     renewed: datetime | None
     """Its last heartbeat."""
     unknown_at: datetime | None
-    """When Ready became Unknown, or will."""
+    """When Ready became Unknown, or will; None: nothing tells, or it answers."""
     tainted_at: datetime | None
     """When it got the unreachable taint; None: it has none."""
     out_of_service_at: datetime | None
@@ -209,7 +211,7 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
 def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: datetime) -> tuple[NodeReach, ...]:
     """The nodes that do not answer, that are coming back, or that were declared out of service."""
     reaches = (node_reach(node.metadata.name, node, renewed=renewed.get(node.metadata.name), now=now) for node in nodes)
-    return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach in {Reach.BACK, Reach.RETURNING})
+    return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach.back or reach.reach is Reach.RETURNING)
 
 
 def nodes_gone(nodes: Iterable[Node], pods: Iterable[Pod], renewed: Mapping[str, datetime]) -> tuple[NodeReach, ...]:
@@ -250,7 +252,9 @@ def _worst(entry: NodeDown) -> int:
 def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
     name = node.metadata.name
     renewed = facts.renewed.get(name)
-    unknown = unknown_at(node, renewed)
+    # Of one that answers the heartbeat is not the last, and Ready does not become Unknown.
+    lost = reach.reach.quiet or (node.ready is not None and node.ready.status == "Unknown")
+    unknown = unknown_at(node, renewed) if lost else None
     pods = [pod for pod in facts.pods if pod.spec.node_name == name and hangs_on_its_node(pod)]
     down = (
         _pod_down(pod, eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod)), facts) for pod in pods
@@ -314,6 +318,7 @@ def _pod_down(pod: Pod, to_go: Eviction, facts: PartitionFacts) -> PodDown:
         owner=owner,
         priority=pod.spec.priority or 0,
         deleted=deleted_at(pod),
+        finalizers=pod_ending(pod).holders,
         eviction=to_go,
         volumes=guards,
         blocks=blocks,

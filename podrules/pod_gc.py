@@ -38,4 +38,4 @@ def collected_within(reach: Reach | None, *, deleted: bool) -> int | None:
     """
     if reach is Reach.GONE:
         return ORPHANS_GONE_WITHIN
-    return GC_CHECK_PERIOD if reach is Reach.OUT_OF_SERVICE and deleted else None
+    return GC_CHECK_PERIOD if reach in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} and deleted else None

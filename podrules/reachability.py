@@ -2,7 +2,8 @@
 
     no Node object                      its pods' processes may run on a machine that nobody asks any more
     taint node.kubernetes.io/           somebody vouched that the machine is off; once the node is Ready again, with
-      out-of-service                    the taint still there, it is back, and answers
+      out-of-service                    the taint still there, it is back, and answers; one that sends heartbeats and is
+                                        not Ready answers too, and garbage collection goes on there
     Ready Unknown                       the node lifecycle controller missed heartbeats for 50 s
                                         (--node-monitor-grace-period, 40 s before 1.32)
       and a Lease renewed since         it is coming back: each renewal is a heartbeat to that controller
@@ -51,9 +52,11 @@ class Reach(Enum):
     MISSED_HEARTBEATS = "MissedHeartbeats"
     """The Lease has run out, the condition has not changed yet."""
     OUT_OF_SERVICE = "OutOfService"
-    """It has the out-of-service taint, and is not Ready or sends no heartbeats."""
+    """It has the out-of-service taint, and sends no heartbeats."""
     BACK = "Back"
     """It has that taint still, and is Ready again."""
+    BACK_NOT_READY = "BackNotReady"
+    """It has that taint still and answers, but is not Ready: pod garbage collection still removes what is deleted."""
     GONE = "Gone"
     UNKNOWN = "Unknown"
 
@@ -62,8 +65,20 @@ class Reach(Enum):
         """Whether nobody there stops processes, or could tell that they have ended."""
         return self in _QUIET
 
+    @property
+    def declared(self) -> bool:
+        """Whether it has the out-of-service taint: volumes are detached from it without waiting."""
+        return self in _DECLARED
+
+    @property
+    def back(self) -> bool:
+        """Whether it answers in spite of that taint."""
+        return self.declared and not self.quiet
+
 
 _QUIET: Final = frozenset({Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE, Reach.GONE})
+
+_DECLARED: Final = frozenset({Reach.OUT_OF_SERVICE, Reach.BACK, Reach.BACK_NOT_READY})
 
 
 class NodeReach(Struct, frozen=True, rename="camel"):
@@ -115,13 +130,18 @@ def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | Non
 def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: datetime) -> NodeReach:
     ready = node.ready
     missed = renewed is not None and now - renewed > _LEASE_DURATION
+    since = None
+    if ready is not None and ready.status == "Unknown" and ready.last_transition_time:
+        since = datetime.fromisoformat(ready.last_transition_time)
+    # A heartbeat of a time to come, or from before the condition became Unknown, is proof of nothing.
+    near = renewed is not None and abs(now - renewed) <= _LEASE_DURATION and (since is None or renewed > since)
     for index, taint in enumerate(node.spec.taints):
         if taint.key == OUT_OF_SERVICE:
-            back = ready is not None and ready.status == "True" and not missed
-            return NodeReach(name, Reach.BACK if back else Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
+            is_ready = ready is not None and ready.status == "True"
+            back = Reach.BACK if is_ready and not missed else Reach.BACK_NOT_READY if near and not is_ready else None
+            return NodeReach(name, back or Reach.OUT_OF_SERVICE, f"spec.taints[{index}]")
     if ready is not None and ready.status == "Unknown":
-        since = datetime.fromisoformat(ready.last_transition_time) if ready.last_transition_time else None
-        if renewed is not None and abs(now - renewed) <= _LEASE_DURATION and (since is None or renewed > since):
+        if near:
             return NodeReach(name, Reach.RETURNING, "Lease spec.renewTime", since)
         return NodeReach(name, Reach.SILENT, "status.conditions[type=Ready]", since)
     if missed:

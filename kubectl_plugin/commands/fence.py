@@ -75,7 +75,10 @@ class _Fence(NodeChange):
         possible = self.looked.state is FenceState.POSSIBLE
         proven = self._options.powered_off or (self._options.confirm and self._options.fence_command.strip())
         outcome = Outcome.UNDER_WAY
-        if not possible:
+        if self.looked.state is FenceState.FENCED:
+            left = self.looked.left
+            outcome = Outcome.UNDER_WAY if left.pods or left.attachments else Outcome.DONE
+        elif not possible:
             outcome = Outcome.NOT_POSSIBLE
         elif self._denied:
             outcome = Outcome.FAILED

@@ -157,6 +157,8 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     pod, place = f"pod/{report.name}", report.namespace
     if stakes.node.reach is Reach.GONE:
         yield qos("partitions", comment="safer: find out whether its machine is off")
+    elif stakes.node.reach is Reach.OUT_OF_SERVICE:
+        yield qos("partitions", comment="safer: pod garbage collection removes what is deleted there")
     elif stakes.node.reach.quiet:
         yield qos("fence", f"node/{stakes.node.name}", comment="safer: once the machine is off")
     elif stakes.deleted is None:

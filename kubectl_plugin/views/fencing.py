@@ -56,12 +56,13 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
             yield "Not fenced: it answers. What runs there would be asked to leave, and not waited for."
         case FenceState.TOO_EARLY, _:
             due = report.node.unknown_at if report.node is not None else None
-            when = f", by {clock(due, now)}" if due is not None else ""
+            to_come = due is not None and (now is None or due > now)
+            when = f", by {clock(due, now)}" if due is not None and to_come else ""
             yield f"Not fenced yet: it sends no heartbeats, but is not taken for lost{when}. It may still come back."
         case FenceState.BACK, _:
             yield "Not fenced: it is declared out of service already, and answers again."
         case FenceState.FENCED, _:
-            yield "It is declared out of service."
+            yield _fenced(report)
         case _, Outcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, Outcome.NOT_CONFIRMED:
@@ -74,6 +75,14 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
             yield "Fencing it, as you confirmed."
 
 
+def _fenced(report: FenceReport) -> str:
+    left = report.left
+    if not left.pods and not left.attachments:
+        return "It is declared out of service, and nothing is left to go."
+    what = f"{counted(len(left.pods), 'pod')} and {counted(len(left.attachments), 'volume')}"
+    return f"It is declared out of service: {what} still have to go, and go without further help."
+
+
 def _goes(report: FenceReport) -> Iterator[str]:
     left = report.left
     yield f"taint {TAINT_TEXT}"
@@ -81,6 +90,8 @@ def _goes(report: FenceReport) -> Iterator[str]:
     yield f"{counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "no pods"
     yield f"{counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "no volumes"
     yield from _unfenced(report)
+    if left.kept:
+        yield f"told to end, but kept by finalizers: {listed(left.kept, most=_MOST_NAMED)}"
     if left.staying:
         yield f"staying, for they tolerate the taint: {listed(left.staying, most=_MOST_NAMED)}"
 
@@ -92,7 +103,7 @@ def _unfenced(report: FenceReport) -> Iterator[str]:
         f"{guard.volume} of {pod.namespace}/{pod.name} ({guarded(guard)})"
         for pod in pods
         for guard in pod.volumes
-        if unfenced_from(guard, Reach.OUT_OF_SERVICE)
+        if unfenced_from(guard, Reach.OUT_OF_SERVICE) and f"{pod.namespace}/{pod.name}" not in report.left.staying
     ]
     if named:
         yield f"nothing then keeps a second writer off: {listed(named, most=3)}"
@@ -114,8 +125,10 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
             yield kubectl("drain", report.name, options=("--ignore-daemonsets",), changes=True, comment="to empty it")
         case FenceState.BACK:
             yield qos("unfence", node, options=("--confirm",), changes=True)
-        case FenceState.TOO_EARLY | FenceState.FENCED:
+        case FenceState.TOO_EARLY:
             yield qos("fence", node, comment="again, in a minute")
+        case FenceState.FENCED:
+            yield qos("unfence", node, comment="once the machine is back")
         case _ if report.outcome is Outcome.NOT_CONFIRMED:
             if fence_command:
                 yield _with_fence_command(node, fence_command)

@@ -90,6 +90,9 @@ def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str
         known = reach_words(report.reach, None, now)
         sentences.append(f"{known}: its pods may or may not run, and nothing of them ends by any time.")
         severity = Severity.TROUBLE
+    elif report.reach is not None and report.reach.reach.back:
+        sentences.append(f"{reach_words(report.reach, None, now)}: its pods are kept away (kubectl qos unfence).")
+        severity = Severity.TROUBLE
     elif report.reach is not None and report.reach.reach is Reach.RETURNING:
         sentences.append(f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here before.")
         severity = Severity.NOTICE

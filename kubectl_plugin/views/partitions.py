@@ -13,6 +13,7 @@ from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guarded, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
+from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
 from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
@@ -69,12 +70,12 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
     if node.zone.cluster_down:
         yield "No node of the cluster is Ready: it may be the control plane that is cut off, and not they."
     match node.reach.reach:
-        case Reach.BACK:
+        case Reach.BACK | Reach.BACK_NOT_READY:
             yield "It answers again: take it back, or its pods are kept away."
         case Reach.RETURNING:
             yield "It answers again: its machine is on. Do not fence it: its kubelet stops what was told to end."
         case Reach.OUT_OF_SERVICE if lost:
-            yield "They are removed, and its volumes detached, without waiting for the machine."
+            yield _removed(lost)
             yield "Nobody has confirmed that their processes ended: that the machine is off is what the taint says."
         case Reach.GONE:
             yield "Pod garbage collection removes them, and nobody has confirmed that their processes ended."
@@ -87,9 +88,22 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
 
 
+def _removed(lost: Sequence[PodDown]) -> str:
+    """What becomes of the pods of a node that is declared out of service; those that tolerate its taints stay."""
+    staying = sum(pod.deleted is None and pod.eviction.at is None for pod in lost)
+    kept = f"{counted(staying, 'pod')} {'stays' if staying == 1 else 'stay'}: the taint is tolerated."
+    if staying == len(lost):
+        return f"{kept} Volumes that nobody uses are detached without waiting."
+    if not staying:
+        return "They are removed, and its volumes detached, without waiting for the machine."
+    going = len(lost) - staying
+    verb = "is" if going == 1 else "are"
+    return f"{going} of them {verb} removed, and the volumes detached, without waiting for the machine. {kept}"
+
+
 def _state(node: NodeDown, now: datetime) -> str:
     match node.reach.reach:
-        case Reach.OUT_OF_SERVICE | Reach.BACK:
+        case Reach.OUT_OF_SERVICE | Reach.BACK | Reach.BACK_NOT_READY:
             since = f" since {clock(node.out_of_service_at, now)}" if node.out_of_service_at else ""
             return f"Declared out of service{since}"
         case Reach.MISSED_HEARTBEATS:
@@ -121,25 +135,22 @@ def _zone(zone: ZoneHealth) -> Iterator[str]:
 
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     """What Kubernetes did and will do without anybody's help, and when."""
-    unknown = node.unknown_at
-    if unknown is not None:
-        yield Row((clock(unknown, now), _became_unknown(node, unknown)))
-    if node.tainted_at is not None:
-        yield Row((clock(node.tainted_at, now), f"it got the taint {UNREACHABLE}:NoExecute"))
-    elif unknown is not None and node.zone.rate:
-        yield Row((clock(unknown, now), f"it gets the taint {UNREACHABLE}:NoExecute"))
+    yield from (Row((clock(when, now), text)) for when, text in sorted((*_of_node(node, now), *_told(node, now))))
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     if node.reach.reach is Reach.GONE:
-        count, within = counted(len(node.pods), "pod"), collected_within(Reach.GONE, deleted=True)
+        kept = sum(bool(pod.finalizers) for pod in node.pods)
+        count, within = counted(len(node.pods) - kept, "pod"), collected_within(Reach.GONE, deleted=True)
         yield Row((f"{within} s", f"{count} removed by pod garbage collection, at the latest; their processes are not"))
+        if kept:
+            yield Row(("then", f"{counted(kept, 'pod')} told to end and not removed: finalizers keep the object"))
     else:
-        yield from _evictions(node, now)
+        yield from _not_told(node)
     if lost and collected_within(node.reach.reach, deleted=True) is None:
         yield Row(("then", _THEN[not node.reach.reach.quiet]))
     if node.attachments:
         minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
         count = counted(len(node.attachments), "volume")
-        if node.reach.reach in {Reach.OUT_OF_SERVICE, Reach.BACK}:
+        if node.reach.reach.declared:
             text = f"{count} detached without waiting, once the pod objects are gone"
         elif not node.reach.reach.quiet:
             text = f"{count} detached once its kubelet has unmounted {'it' if len(node.attachments) == 1 else 'them'}"
@@ -148,26 +159,52 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         yield Row(("volumes", text))
 
 
-def _became_unknown(node: NodeDown, unknown: datetime) -> str:
-    after = unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE
-    seconds = int(after.total_seconds())
+_LATE = "; it is due: look at kube-controller-manager"
+
+
+def _of_node(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+    """What befell the Node itself, and when; what is due and has not come is no matter of time."""
+    unknown = node.unknown_at
+    late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
+    if unknown is not None:
+        yield unknown, _became_unknown(node, unknown, late)
+    if node.tainted_at is not None:
+        yield node.tainted_at, f"it got the taint {UNREACHABLE}:NoExecute"
+    elif unknown is not None and node.zone.rate and node.reach.reach.quiet:
+        yield unknown, f"it {'should have got' if late else 'gets'} the taint {UNREACHABLE}:NoExecute{late}"
+
+
+def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
+    seconds = int((unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE).total_seconds())
+    after = f", {seconds} s after the last heartbeat" if node.renewed is not None and seconds > 0 else ""
     if node.ready == "Unknown":
-        before = node.renewed is not None and seconds > 0
-        return f"Ready became Unknown, {seconds} s after the last heartbeat" if before else "Ready became Unknown"
-    return f"Ready becomes Unknown, {seconds} s after the last heartbeat (--node-monitor-grace-period)"
+        return f"Ready became Unknown{after}"
+    verb = "should have become" if late else "becomes"
+    return f"Ready {verb} Unknown{after} (--node-monitor-grace-period){late}"
 
 
-def _evictions(node: NodeDown, now: datetime) -> Iterator[Row]:
+def _told(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+    """When pods were told to end, and when others will be."""
     deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
-    for when, group in groupby(deleted, key=lambda moment: clock(moment, now)):
-        yield Row((when, f"{counted(len(list(group)), 'pod')} told to end"))
+    for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
+        moments = list(group)
+        yield moments[0], f"{counted(len(moments), 'pod')} told to end"
+    if node.reach.reach is Reach.RETURNING:
+        return
+    coming = sorted(pod.eviction.at for pod in node.pods if pod.deleted is None and pod.eviction.at is not None)
+    for _, group in groupby(coming, key=lambda moment: clock(moment, now)):
+        moments = list(group)
+        late = _LATE if now - moments[0] > PATIENCE else ""
+        verb = "should have been" if late else "will be"
+        yield moments[0], f"{counted(len(moments), 'pod')} {verb} told to end: the toleration is over{late}"
+
+
+def _not_told(node: NodeDown) -> Iterator[Row]:
+    """The pods that are told to end by no time."""
     waiting = [pod for pod in node.pods if pod.deleted is None]
     if node.reach.reach is Reach.RETURNING:
         yield Row(("soon", "Ready is written anew, and the taint goes: pods that were not told to end by then stay"))
         return
-    coming = sorted(pod.eviction.at for pod in waiting if pod.eviction.at is not None)
-    for when, group in groupby(coming, key=lambda moment: clock(moment, now)):
-        yield Row((when, f"{counted(len(list(group)), 'pod')} will be told to end: the toleration is over"))
     held = sum(pod.eviction.held_back for pod in waiting)
     if held:
         yield Row(("not now", f"{counted(held, 'pod')} would be told to end, were nodes of this zone tainted"))
@@ -258,8 +295,8 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
         return  # A hostile snapshot must not put words into a command that people paste.
     match node.reach.reach:
         case Reach.OUT_OF_SERVICE if node.pods:
-            yield qos("fence", f"node/{name}", comment="goes on where it was")
-        case Reach.OUT_OF_SERVICE | Reach.BACK:
+            yield qos("fence", f"node/{name}", comment="what is left to go")
+        case Reach.OUT_OF_SERVICE | Reach.BACK | Reach.BACK_NOT_READY:
             yield qos("unfence", f"node/{name}", comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")

@@ -53,6 +53,7 @@ _REACHES: Final = {
     Reach.MISSED_HEARTBEATS: "{name} sends no heartbeats{since}",
     Reach.OUT_OF_SERVICE: "{name} is declared out of service",
     Reach.BACK: "{name} answers again, and is still declared out of service",
+    Reach.BACK_NOT_READY: "{name} answers again, is not Ready, and is still declared out of service",
     Reach.GONE: "{name} has no Node object any more",
     Reach.UNKNOWN: "whether {name} answers is unknown",
 }

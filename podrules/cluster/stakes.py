@@ -46,10 +46,8 @@ def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
 
 
 def read_reach(name: str, node: ReachableNode | None, source: Source, now: datetime) -> NodeReach:
-    """The same of a node that was read, and by its Lease: also one whose Ready is Unknown may be coming back."""
+    """The same of a node that was read, and by its Lease: also one that was lost may be coming back."""
     known = node_reach(name, node, renewed=None, now=now)
-    if known.reach is Reach.OUT_OF_SERVICE:
-        return known
     try:
         return node_reach(name, node, renewed=read_renewed(name, source), now=now)
     except ClusterError:

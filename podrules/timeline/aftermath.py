@@ -152,7 +152,7 @@ def forced_detach(after: Aftermath, reach: Reach) -> Span:
         reach: The node's.
     """
     gone = next((event.span for event in after.events if event.what is What.OBJECT_GONE), NEVER)
-    return gone if reach is Reach.OUT_OF_SERVICE else gone.later(FORCE_DETACH_SECONDS)
+    return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS)
 
 
 def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | None = None) -> Iterator[Event]:

@@ -124,6 +124,97 @@ def test_F6_a_fenced_node(tmp_path: Path) -> None:
     assert (refused.code, refused.err.splitlines()[0][:7]) == (2, "error: ")
 
 
+_OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+
+
+def _one_stays(entry: dict[str, Any]) -> None:
+    _fenced(entry)
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-1":
+        del entry["metadata"]["deletionTimestamp"]
+        entry["spec"]["tolerations"] = [{"operator": "Exists"}]
+
+
+def test_F6_of_a_fenced_node_it_is_told_what_goes_and_what_stays(tmp_path: Path) -> None:
+    target = ("--snapshot", str(_demo_file(tmp_path, _one_stays)))
+    listed = " ".join(run("partitions", *target).out.split())
+    assert "5 pods hang on it. 4 of them are removed, and the volumes detached" in listed
+    assert "1 pod stays: the taint is tolerated." in listed
+    asked = run("fence", "node/node-c3", *target)
+    assert asked.code == 10
+    said = " ".join(asked.out.split())
+    assert "It is declared out of service: 4 pods and 1 volume still have to go" in said
+    assert "monitoring/log-agent-fwj7l and shop/db-1 Budgets" in said
+    assert "second writer off: data of shop/db-1" not in said
+    assert "in a minute" not in said
+    forced = " ".join(run("delete", "pod/broker-2", "-n", "data", "--grace-period=0", *target).out.split())
+    assert "kubectl qos fence" not in forced
+
+
+def _answering(ready: str) -> Any:
+    def change(entry: dict[str, Any]) -> None:
+        if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-b1":
+            entry["spec"]["taints"] = [_OUT_OF_SERVICE | {"timeAdded": "2026-10-17T03:10:00Z"}]
+            for condition in entry["status"]["conditions"]:
+                if condition["type"] == "Ready":
+                    condition["status"] = ready
+
+    return change
+
+
+@pytest.mark.parametrize("ready", ["True", "False"])
+def test_F6_of_a_node_out_of_service_that_answers_nothing_is_foretold_that_silence_brings(
+    ready: str, tmp_path: Path
+) -> None:
+    target = ("--snapshot", str(_demo_file(tmp_path, _answering(ready))))
+    pages = run("partitions", *target).out.split("node/node-")
+    page = " ".join(next(page for page in pages if page.startswith("b1")).split())
+    assert "It answers again: take it back" in page
+    assert "Unknown" not in page
+    assert "unreachable" not in page
+    fenced = " ".join(run("fence", "node/node-b1", *target).out.split())
+    assert "and answers again." in fenced
+    assert "becomes Unknown" not in fenced
+    assert "declared out of service" in run("explain", "node/node-b1", *target).out
+
+
+def _finalized(entry: dict[str, Any]) -> None:
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-1":
+        entry["metadata"]["finalizers"] = ["example.com/copy"]
+
+
+def _gone_finalized(entry: dict[str, Any]) -> None:
+    _finalized(entry)
+    if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-c3":
+        entry["metadata"]["name"] = "node-c9"
+
+
+def test_F6_what_finalizers_keep_does_not_go(tmp_path: Path) -> None:
+    said = " ".join(run("fence", "node/node-c3", "--snapshot", str(_demo_file(tmp_path, _finalized))).out.split())
+    assert "told to end, but kept by finalizers: shop/db-1" in said
+    assert "4 pods:" in said
+    file = str(_demo_file(tmp_path, _gone_finalized))
+    listed = " ".join(run("partitions", "--snapshot", file).out.split())
+    assert "8 pods removed by pod garbage collection" in listed
+    assert "1 pod told to end and not removed: finalizers keep the object" in listed
+
+
+def _overdue(entry: dict[str, Any]) -> None:
+    if entry["kind"] == "Lease" and entry["metadata"]["name"] == "node-b1":
+        entry["spec"]["renewTime"] = "2026-10-17T03:08:00.000000Z"
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-1":
+        del entry["metadata"]["deletionTimestamp"]
+
+
+def test_F5_what_is_due_and_has_not_come_is_not_told_as_to_come(tmp_path: Path) -> None:
+    target = ("--snapshot", str(_demo_file(tmp_path, _overdue)))
+    listed = " ".join(run("partitions", *target).out.split())
+    assert "03:08:50 UTC Ready should have become Unknown" in listed
+    assert "1 pod should have been told to end: the toleration is over; it is due" in listed
+    assert "Not fenced yet: it sends no heartbeats, but is not taken for lost. It may" in " ".join(
+        run("fence", "node/node-b1", *target).out.split()
+    )
+
+
 def _returning(entry: dict[str, Any]) -> None:
     if entry["kind"] == "Lease" and entry["metadata"]["name"] == "node-c3":
         entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"

@@ -16,6 +16,7 @@ from podrules.reachability import Reach
         pytest.param(Reach.OUT_OF_SERVICE, True, 20, id="declared out of service: what is being deleted"),
         pytest.param(Reach.OUT_OF_SERVICE, False, None, id="declared out of service: nothing else"),
         pytest.param(Reach.BACK, True, None, id="back in service: the taint alone removes nothing"),
+        pytest.param(Reach.BACK_NOT_READY, True, 20, id="it answers, has the taint and is not Ready"),
         pytest.param(Reach.SILENT, True, None, id="silent"),
         pytest.param(Reach.MISSED_HEARTBEATS, True, None, id="no heartbeats"),
         pytest.param(Reach.ANSWERS, True, None, id="it answers"),
@@ -28,4 +29,5 @@ def test_T5_what_garbage_collection_removes(reach: Reach | None, deleted: bool, 
 
 @pytest.mark.parametrize("reach", Reach)
 def test_T5_only_a_node_that_answers_or_is_not_known_stops_processes(reach: Reach) -> None:
-    assert reach.quiet is (reach not in {Reach.ANSWERS, Reach.BACK, Reach.UNKNOWN})
+    answers = {Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY}
+    assert reach.quiet is (reach not in {*answers, Reach.UNKNOWN})

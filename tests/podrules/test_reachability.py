@@ -126,8 +126,20 @@ BY_CONDITION = "status.conditions[type=Ready]"
         pytest.param(
             make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
             FRESH,
-            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+            NodeReach("n", Reach.BACK_NOT_READY, "spec.taints[0]"),
             id="declared out of service, not Ready though it answers: garbage collection acts",
+        ),
+        pytest.param(
+            make_node(conditions=[UNKNOWN], taints=[UNREACHABLE, OUT_OF_SERVICE]),
+            FRESH,
+            NodeReach("n", Reach.BACK_NOT_READY, "spec.taints[1]"),
+            id="declared out of service, and coming back",
+        ),
+        pytest.param(
+            make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),
+            None,
+            NodeReach("n", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+            id="declared out of service, not Ready, no Lease: nothing shows that it answers",
         ),
         pytest.param(
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE]),

@@ -120,7 +120,7 @@ def _instead(pod: Pod, stakes: Stakes) -> str:
     if collected_within(node.reach, deleted=deleted) is not None:
         return "pod garbage collection removes it by itself"
     match node.reach:
-        case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
+        case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.BACK_NOT_READY | Reach.OUT_OF_SERVICE if not deleted:
             return f"delete it with grace: kubectl delete pod {pod.metadata.name} -n {pod.metadata.namespace}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"

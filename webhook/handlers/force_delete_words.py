@@ -36,6 +36,7 @@ _NODES: Final = {
     Reach.MISSED_HEARTBEATS: "{node}, without a heartbeat{since}",
     Reach.OUT_OF_SERVICE: "{node}, declared out of service",
     Reach.BACK: "{node}, back in service but for its taint",
+    Reach.BACK_NOT_READY: "{node}, which answers again and is still declared out of service",
     Reach.GONE: "{node}, which has no Node object",
     Reach.UNKNOWN: "{node}, state unknown",
 }

@@ -145,7 +145,7 @@ def _listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
 
 def _first(loss: _Loss) -> str:
     """What there is to do before."""
-    if loss.reach.reach in {Reach.ANSWERS, Reach.RETURNING, Reach.BACK}:
+    if loss.reach.reach in {Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY}:
         return f"drain it first: kubectl drain {loss.node.metadata.name} --ignore-daemonsets"
     if loss.reach.reach is Reach.OUT_OF_SERVICE:
         return "wait until pod garbage collection has ended them"
