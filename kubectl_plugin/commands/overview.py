@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.reports.cluster import ClusterFacts, PodKey, pod_key
-from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
 from podrules.cluster.errors import UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind, find_kind
@@ -164,5 +164,6 @@ def _partitions(
         at=at,
         nodes_total=len(nodes),
         nodes=tuple(node for node in down if listed is None or node.reach.name in listed),
+        not_ready=tuple(name for name in not_ready(nodes, down) if listed is None or name in listed),
         unread=gatherer.unread,
     )

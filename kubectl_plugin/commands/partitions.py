@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubectl_plugin.commands.changing import present
 from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES
 from podrules.cluster.safety_facts import partition_facts
@@ -52,11 +52,13 @@ def _report(source: Source) -> PartitionsReport:
     # A live cluster may have too many pods to read them all while somebody waits.
     at_hand = () if source.side_by_side else gatherer.all_pods() or ()
     facts = partition_facts(gatherer, nodes, now, at_hand)
+    down = partitions(facts, now)
     return PartitionsReport(
         source=source.description,
         server_version=source.git_version,
         at=now,
         nodes_total=len(nodes),
-        nodes=partitions(facts, now),
+        nodes=down,
+        not_ready=not_ready(nodes, down),
         unread=gatherer.unread,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -10,9 +11,10 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
+from podrules.model.node import Node
 from podrules.partitions import NodeDown
 
-__all__ = ["PartitionsReport"]
+__all__ = ["PartitionsReport", "not_ready"]
 
 
 class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Partitions"):
@@ -26,4 +28,13 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
     """When it was so."""
     nodes_total: int
     nodes: tuple[NodeDown, ...]
+    not_ready: tuple[str, ...]
+    """Nodes that answer, and say that they are not Ready: no partition, and their taints delete pods too."""
     unread: tuple[Unread, ...]
+
+
+def not_ready(nodes: Iterable[Node], down: Sequence[NodeDown]) -> tuple[str, ...]:
+    """Names of nodes that say that they are not Ready, and are not among those that do not answer."""
+    known = {entry.reach.name for entry in down}
+    unready = (node.metadata.name for node in nodes if node.ready is not None and node.ready.status == "False")
+    return tuple(name for name in unready if name not in known)

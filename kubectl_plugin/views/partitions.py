@@ -36,7 +36,12 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
     if not report.nodes:
         title = f"{report.nodes_total} nodes"
         parts = (unread_section(report.unread),) if report.unread else ()
-        return (Page(title, ("All nodes answer.",), Severity.FINE, parts),)
+        if not report.not_ready:
+            return (Page(title, ("All nodes answer.",), Severity.FINE, parts),)
+        verb = "is" if len(report.not_ready) == 1 else "are"
+        unready = f"{listed(report.not_ready, most=3)} {verb} not Ready: {'its' if verb == 'is' else 'their'} taints"
+        commands = tuple(qos("node", name) for name in report.not_ready[:3] if is_plain_name(name))
+        return (Page(title, ("All nodes answer.", f"{unready} may delete pods."), Severity.NOTICE, parts, commands),)
     pages = [_page(node, report, wide=wide) for node in report.nodes]
     if report.unread:
         last = pages[-1]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.node_facts import NodeFacts
+from kubectl_plugin.reports.pod import PodStatusReport
 from kubectl_plugin.views.words import clock, counted, instant, listed
 from podrules.ending import PATIENCE
 from podrules.taint_eviction import Eviction
@@ -14,10 +14,15 @@ from podrules.taint_eviction import Eviction
 __all__ = ["count_words", "node_sentences"]
 
 
-def node_sentences(node: NodeFacts, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
     """What is wrong with the node of a pod that nobody has told to end, and what that does to it; none: nothing."""
     sentences: list[str] = []
     severity = Severity.FINE
+    node = status.node if status is not None else None
+    if status is None or node is None or status.deletion_timestamp or status.phase in {"Failed", "Succeeded"}:
+        return (), severity
+    if node.reach is not None and node.reach.reach.quiet:
+        return (), severity
     if node.ready == "False":
         since = instant(node.since)
         sentences.append(f"Its node {node.name} is not Ready{f' since {clock(since, now)}' if since else ''}.")

@@ -11,6 +11,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.platform_words import PROVIDER
+from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import clock, is_plain_name, quoted
@@ -75,6 +76,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         else:
             shown.append(entry)
             parts += _way_parts(entry, entry.began, now)
+    about_node, urgency = node_sentences(report.status, now)
     ruled_out = [entry for entry in told.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
@@ -90,8 +92,8 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts.append(Section("Unread", tuple(map(unread_words, report.unread))))
     return Page(
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
-        verdict=_verdict(told, now),
-        severity=Severity.TROUBLE if told.silent else Severity.FINE,
+        verdict=(*about_node, *_verdict(told, now)),
+        severity=Severity.TROUBLE if told.silent else urgency,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, told)),
     )

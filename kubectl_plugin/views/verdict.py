@@ -47,7 +47,7 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
         return running_sentences(report, quiet, now), Severity.TROUBLE
     waits = status.phase == "Pending" and report.moving
     told = (
-        node_sentences(status.node, now),
+        node_sentences(status, now),
         pressed_sentences(status.node, report.pressure),
         (_waiting_for_volumes if waits else _running)(report, status, now),
     )

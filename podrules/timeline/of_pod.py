@@ -2,6 +2,7 @@
 
 its node does not answer            node-lost
 being deleted                       delete, whoever did it
+a taint of its node deletes it      delete
 its node has pressure               evict-hard
 its node is cordoned                drain
 else                                delete
@@ -26,6 +27,7 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.platform import Platform, pod_platform
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
+from podrules.taint_eviction import pod_eviction
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.api_deletion import delete, drain, preempt
 from podrules.timeline.events import Event, PodTimeline, Span, Standing, Way, WayTimeline
@@ -164,6 +166,8 @@ def _first(facts: TimelineFacts, *, silent: bool) -> Way:
     if silent and not pod.finished:
         return Way.NODE_LOST
     if pod.metadata.deletion_timestamp is not None or node is None:
+        return Way.DELETE
+    if pod_eviction(pod, node.spec.taints) is not None:
         return Way.DELETE
     if pressures_of(node.status.conditions):
         return Way.EVICT_HARD

@@ -29,7 +29,7 @@ def _tolerates(key: str, seconds: int | None) -> Mapping[str, Any]:
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
 
 
-def _cluster(directory: Path, taint: Mapping[str, str], ready: str, *own: Mapping[str, Any]) -> str:
+def _cluster(directory: Path, taint: Mapping[str, str], ready: str, *own: Mapping[str, Any], **spec: Any) -> str:
     condition = raw_condition("Ready", ready, lastHeartbeatTime=NOW, lastTransitionTime=NOT_READY["timeAdded"])
     running = {"name": "app", "ready": True, "state": {"running": {"startedAt": BEFORE}}}
     status = {
@@ -40,7 +40,7 @@ def _cluster(directory: Path, taint: Mapping[str, str], ready: str, *own: Mappin
     limits = {"cpu": "1", "memory": "1Gi"}
     pod = raw_pod("web", nodeName="n1", requests=limits, limits=limits, tolerations=list(own), status=status)
     file = directory / "cluster.json"
-    items = [raw_node("n1", conditions=[condition], taints=[taint]), pod]
+    items = [raw_node("n1", conditions=[condition], taints=[taint], **spec), pod]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return str(file)
 
@@ -90,6 +90,8 @@ def test_T5_explain_node_and_report_tell_of_an_eviction_by_taints(
     told = _told("explain", "pod/web", "--snapshot", file)
     assert explained in told
     assert told.index(explained) < told.index("Guaranteed")
+    drawn = _told("explain", "pod/web", "--timeline", "--snapshot", file)
+    assert drawn.index(explained) < drawn.index("Deleted now: SIGTERM")
     for words in (("node", "n1"), ("explain", "node/n1")):
         assert f"Its NoExecute taints {node}" in _told(*words, "--snapshot", file), words
     page = tmp_path / "page.html"
@@ -102,8 +104,20 @@ def test_T5_pod_that_tolerates_the_taints_of_a_node_that_is_not_ready_stays(tmp_
     told = _told("explain", "pod/web", "--snapshot", file)
     assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in told
     assert "NoExecute taints delete" not in _told("node", "n1", "--snapshot", file)
+    partitions = _told("partitions", "--snapshot", file)
+    assert "All nodes answer. n1 is not Ready: its taints may delete pods." in partitions
+    assert "kubectl qos node n1" in partitions
 
 
 def test_T5_pod_that_tolerates_a_taint_of_a_ready_node_is_well(tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", None))
     assert "on n1 Guaranteed:" in _told("explain", "pod/web", "--snapshot", file)
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])
+def test_T5_deletion_by_a_taint_comes_before_the_drain_of_a_cordoned_node(
+    seconds: int | None, first: str, tmp_path: Path
+) -> None:
+    file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", seconds), unschedulable=True)
+    told = json.loads(run("explain", "pod/web", "--timeline", "--snapshot", file, "-o", "json").out)
+    assert told["timeline"]["ways"][0]["way"] == first
