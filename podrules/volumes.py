@@ -10,6 +10,7 @@
       NFS, hostPath, local,         nobody
       CSI without attachment
       iSCSI, FC in the pod itself   nobody: only a PersistentVolume has the access mode that keeps two nodes apart
+      NFS, Azure File in the pod    nobody, unless the pod mounts it read only
       RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
                                     1.26. What an older kubelet's plugin does, this source does not tell
 
@@ -27,7 +28,7 @@ CHANGELOG-1.26.md, CHANGELOG-1.31.md; kubernetes.io/docs "Access Modes".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
@@ -43,6 +44,7 @@ __all__ = [
     "WriterLock",
     "attachment_name",
     "claimed_volumes",
+    "inline_disks",
     "inline_guards",
     "is_multi_attach_allowed",
     "writer_guard",
@@ -65,6 +67,8 @@ _OPEN: Final = {
     "nfs": "NFS",
 }
 """In-tree sources that let any node write."""
+_SHARES: Final = {field: _OPEN[field] for field in ("azure_file", "nfs")}
+"""Those that are the same from every node."""
 _CONTROLLED: Final = {"fc": "FC", "iscsi": "iSCSI"}
 """In-tree sources that the attach/detach controller attaches."""
 _REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RBD"}
@@ -126,12 +130,25 @@ def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
 
 
 def inline_guards(pod: Pod) -> Iterator[WriterGuard]:
-    """Who keeps a second writer out of the disks that stand in the pod itself: iSCSI and FC may multi-attach."""
+    """Who keeps a second writer out of the volumes that stand in the pod itself and outlive it on another node."""
+    yield from inline_disks(pod)
+    yield from _inline(pod, _SHARES, WriterLock.NONE)
+
+
+def inline_disks(pod: Pod) -> Iterator[WriterGuard]:
+    """The same of its disks, which are made for one writer; iSCSI and FC may multi-attach."""
+    yield from _inline(pod, _CONTROLLED, WriterLock.NONE)
+    yield from _inline(pod, _EXCLUSIVE, WriterLock.BACKEND)
+
+
+def _inline(pod: Pod, sources: Mapping[str, str], lock: WriterLock) -> Iterator[WriterGuard]:
     for volume in pod.spec.volumes:
-        for source, name in ((volume.iscsi, "iSCSI"), (volume.fc, "FC")):
+        for field, name in sources.items():
+            source = getattr(volume, field)
             if source is not None:
-                lock = WriterLock.NOT_NEEDED if source.read_only else WriterLock.NONE
-                yield WriterGuard(volume.name, lock, f"{name} in the pod itself")
+                only_read = getattr(source, "read_only", False)
+                kept = WriterLock.NOT_NEEDED if only_read else lock
+                yield WriterGuard(volume.name, kept, f"{name} in the pod itself")
 
 
 def attachment_name(source: CSIVolumeSource, node: str) -> str:

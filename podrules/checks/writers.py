@@ -8,6 +8,7 @@
 Recreate waits until the old pods have ended. ReadWriteOncePod is kept by the scheduler, a PersistentVolume of iSCSI, FC
 or attached CSI by the attach/detach controller, a StatefulSet makes no second pod of a name. What is behind a claim is
 known when its PersistentVolume comes in the same files, by spec.volumeName or its claimRef: of others nothing is said.
+NFS and Azure File in the pod itself have no access mode that says that they are for one writer.
 
 Source: pkg/controller/deployment/{rolling.go,util/deployment_util.go} (NewRSNewReplicas) at v1.36.3, and
 `podrules.volumes`.
@@ -22,7 +23,7 @@ from podrules.checks.finding import Finding
 from podrules.checks.objects import Objects, PodCase
 from podrules.model.storage import READ_WRITE_ONCE_POD, PersistentVolume, PersistentVolumeClaim
 from podrules.model.workload import Workload
-from podrules.volumes import WriterGuard, WriterLock, claimed_volumes, inline_guards, writer_guard
+from podrules.volumes import WriterGuard, WriterLock, claimed_volumes, inline_disks, writer_guard
 
 __all__ = ["check_writers"]
 
@@ -36,7 +37,7 @@ def check_writers(case: PodCase, objects: Objects) -> Iterator[Finding]:
         return
     why = "Surge" if surge_of(content.spec.strategy, case.replicas or 1) else "Stopping"
     places = {volume.name: index for index, volume in enumerate(case.pod.spec.volumes)}
-    for guard in (*_guards(case, objects), *inline_guards(case.pod)):
+    for guard in (*_guards(case, objects), *inline_disks(case.pod)):
         if guard.lock is WriterLock.NONE:
             what = ", ".join(filter(None, (guard.backend, *guard.access_modes)))
             field = f"spec.volumes[{places[guard.volume]}]"

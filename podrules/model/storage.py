@@ -18,6 +18,7 @@ __all__ = [
     "READ_WRITE_ONCE_POD",
     "AWSElasticBlockStoreVolumeSource",
     "AzureDiskVolumeSource",
+    "AzureFileVolumeSource",
     "CSIDriver",
     "CSIStorageCapacity",
     "CSIVolumeSource",
@@ -28,6 +29,7 @@ __all__ = [
     "FCVolumeSource",
     "GCEPersistentDiskVolumeSource",
     "ISCSIVolumeSource",
+    "NFSVolumeSource",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "PersistentVolumeClaimSpec",
@@ -87,6 +89,18 @@ class FCVolumeSource(Model, frozen=True):
     target_wwns: tuple[str, ...] = field(default=(), name="targetWWNs")
     lun: int | None = None
     wwids: tuple[str, ...] = ()
+    read_only: bool = False
+
+
+class NFSVolumeSource(Model, frozen=True):
+    """``nfs``."""
+
+    read_only: bool = False
+
+
+class AzureFileVolumeSource(Model, frozen=True):
+    """``azureFile``."""
+
     read_only: bool = False
 
 
@@ -171,12 +185,13 @@ class Volume(Model, frozen=True):
     """A claim of the pod's own, named ``<pod>-<volume>``."""
     gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
+    nfs: NFSVolumeSource | None = None
     iscsi: ISCSIVolumeSource | None = None
     fc: FCVolumeSource | None = None
     rbd: RBDVolumeSource | None = None
     image: ImageVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
-    azure_file: Empty | None = None
+    azure_file: AzureFileVolumeSource | None = None
     cinder: CinderVolumeSource | None = None
     portworx_volume: PortworxVolumeSource | None = None
     vsphere_volume: Empty | None = None

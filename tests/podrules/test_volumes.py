@@ -115,10 +115,18 @@ def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
         pytest.param({"iscsi": {"targetPortal": "p", "iqn": "q", "lun": 0}}, WriterLock.NONE, id="iSCSI"),
         pytest.param({"fc": {"wwids": ["w"]}}, WriterLock.NONE, id="FC"),
         pytest.param({"fc": {"wwids": ["w"], "readOnly": True}}, WriterLock.NOT_NEEDED, id="only read"),
+        pytest.param({"nfs": {"server": "s", "path": "/"}}, WriterLock.NONE, id="NFS"),
+        pytest.param(
+            {"nfs": {"server": "s", "path": "/", "readOnly": True}}, WriterLock.NOT_NEEDED, id="NFS, only read"
+        ),
+        pytest.param({"azureFile": {"secretName": "s", "shareName": "x"}}, WriterLock.NONE, id="Azure File"),
+        pytest.param({"awsElasticBlockStore": {"volumeID": "v"}}, WriterLock.BACKEND, id="AWS EBS"),
+        pytest.param({"azureDisk": {"diskName": "v", "diskURI": "u"}}, WriterLock.BACKEND, id="Azure Disk"),
+        pytest.param({"hostPath": {"path": "/"}}, None, id="another one on each node"),
         pytest.param({"emptyDir": {}}, None, id="of the pod alone"),
     ],
 )
-def test_F4_disks_in_the_pod_itself_may_multi_attach(source: Mapping[str, Any], lock: WriterLock | None) -> None:
+def test_F4_volumes_in_the_pod_itself_are_told_of_too(source: Mapping[str, Any], lock: WriterLock | None) -> None:
     found = [guard.lock for guard in inline_guards(make_pod(volumes=[{"name": "disk", **source}]))]
     assert found == ([lock] if lock is not None else [])
 

@@ -173,7 +173,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "kind": (6, "*string"),
     },
     "core/v1.AzureFilePersistentVolumeSource": {},
-    "core/v1.AzureFileVolumeSource": {},
+    "core/v1.AzureFileVolumeSource": {
+        "readOnly": (3, "bool"),
+    },
     "core/v1.CSIPersistentVolumeSource": {
         "driver": (1, "string"),
         "volumeHandle": (2, "string"),
@@ -323,7 +325,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "limits": (1, "[]core/v1.LimitRangeItem"),
     },
     "core/v1.LocalVolumeSource": {},
-    "core/v1.NFSVolumeSource": {},
+    "core/v1.NFSVolumeSource": {
+        "readOnly": (3, "bool"),
+    },
     "core/v1.Namespace": {
         "metadata": (1, "meta/v1.ObjectMeta"),
     },
@@ -629,6 +633,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "gcePersistentDisk": (3, "*core/v1.GCEPersistentDiskVolumeSource"),
         "awsElasticBlockStore": (4, "*core/v1.AWSElasticBlockStoreVolumeSource"),
         "gitRepo": (5, "*core/v1.GitRepoVolumeSource"),
+        "nfs": (7, "*core/v1.NFSVolumeSource"),
         "iscsi": (8, "*core/v1.ISCSIVolumeSource"),
         "persistentVolumeClaim": (10, "*core/v1.PersistentVolumeClaimVolumeSource"),
         "rbd": (11, "*core/v1.RBDVolumeSource"),
