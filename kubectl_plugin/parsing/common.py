@@ -196,15 +196,24 @@ def add_timeout(parser: argparse.ArgumentParser, default: float | None, what: st
     parser.add_argument("--timeout", type=seconds, default=default, metavar="TIME", help=what)
 
 
-def add_common(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Flags of every command; returns the group of those that say where objects come from."""
+_SNAPSHOT: Final = "what `kubectl qos snapshot` wrote"
+_OR_A_LIST: Final = "or a List as `kubectl get nodes,pods,… -A -o json|yaml` prints"
+
+
+def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argparse._MutuallyExclusiveGroup:
+    """Flags of every command; returns the group of those that say where objects come from.
+
+    Args:
+        parser: Of one command.
+        lists: Whether a List will do that does not tell what is missing in it.
+    """
     parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
     sources = parser.add_argument_group("where objects come from").add_mutually_exclusive_group()
     sources.add_argument("--demo", action="store_true", help="the built-in demo cluster; needs no cluster")
     sources.add_argument(
         "--snapshot",
         metavar="FILE",
-        help="what `kubectl qos snapshot` wrote; or a List as `kubectl get nodes,pods,… -A -o json|yaml` prints",
+        help=f"{_SNAPSHOT}; {_OR_A_LIST}" if lists else _SNAPSHOT,
     )
     group = parser.add_argument_group("as in kubectl")
     group.add_argument("-n", "--namespace", metavar="NAME")

@@ -49,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="capture configmap/NAMESPACE/NAME too; other ConfigMaps never are",
     )
-    add_common(parser)
+    add_common(parser, lists=False)
 
 
 def options(args: argparse.Namespace) -> SnapshotOptions:
