@@ -13,7 +13,7 @@ from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.taint_words import count_words
-from kubectl_plugin.views.words import amount, clock, instant, is_plain_name, listed
+from kubectl_plugin.views.words import amount, clock, counted, instant, is_plain_name, listed
 from podrules.reachability import Reach
 
 __all__ = ["full_section", "full_words", "node_page", "promise_parts", "state_sentences"]
@@ -50,7 +50,7 @@ def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
 
 def full_section(report: NodeReport) -> Section:
     """What the node has no room for; without lines where it has."""
-    lines = [f"{report.pods} of {report.max_pods} pods: no other fits"] if report.pods_full else []
+    lines = [f"{report.pods} of {counted(report.max_pods, 'pod')}: no other fits"] if report.pods_full else []
     if names := _full(report):
         lines.append(full_words(names))
     return Section("No room", tuple(lines))
@@ -115,7 +115,9 @@ def _commitment(report: NodeReport) -> tuple[str, ...]:
     """What there is no room for, and how far limits go beyond what there is."""
     offered = _offered(report)
     full = [f"{entry.name} {entry.requested_percent}%" for entry in offered if entry.full]
-    first = [f"It has {report.pods} of {report.max_pods} pods: no other fits here."] if report.pods_full else []
+    first = (
+        [f"It has {report.pods} of {counted(report.max_pods, 'pod')}: no other fits here."] if report.pods_full else []
+    )
     if full:
         first.append(f"Requests add up to {listed(full)} of allocatable: {full_words(_full(report))}.")
     over = [f"{entry.name} {entry.limited_percent}%" for entry in offered if entry.limited_percent > 100]
@@ -123,7 +125,9 @@ def _commitment(report: NodeReport) -> tuple[str, ...]:
     if over:
         first.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
     if unlimited:
-        first.append(f"{unlimited} of {report.pods} pods have no memory limit: they may take all there is.")
+        may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
+        pods = "pod" if report.pods == 1 else "pods"
+        first.append(f"{unlimited} of {report.pods} {pods} {may} take all there is.")
     return tuple(first) or ("Every pod's memory is limited, and limits stay within allocatable.",)
 
 
@@ -137,7 +141,7 @@ def _table(report: NodeReport) -> Table:
             amount(entry.name, entry.free),
             amount(entry.name, entry.limited),
             f"{entry.limited_percent}%",
-            f"{entry.without_limit} pods",
+            counted(entry.without_limit, "pod"),
         )
         for entry in _offered(report)
     ]

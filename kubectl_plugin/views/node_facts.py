@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_plugin.views.words import listed, resource_amount
+from kubectl_plugin.views.words import counted, listed, resource_amount
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import (
     ClaimMismatch,
@@ -69,7 +69,7 @@ def _pod(pod: PodReference) -> str:
 
 def _resource(fact: InsufficientResource) -> str:
     if fact.resource == "pods":
-        return f"has {fact.used} of {fact.allocatable} pods"
+        return f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
     free = resource_amount(fact.resource, max(fact.allocatable - fact.used, 0), named=False)
     asked = resource_amount(fact.resource, fact.requested, named=False)
     whole = resource_amount(fact.resource, fact.allocatable, named=False)

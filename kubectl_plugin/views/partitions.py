@@ -34,7 +34,7 @@ _THEN = {
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
     """A page for each node, or one that says that all answer."""
     if not report.nodes:
-        title = f"{report.nodes_total} nodes"
+        title = counted(report.nodes_total, "node")
         parts = (unread_section(report.unread),) if report.unread else ()
         if not report.not_ready:
             return (Page(title, ("All nodes answer.",), Severity.FINE, parts),)

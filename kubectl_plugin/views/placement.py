@@ -20,7 +20,7 @@ from kubectl_plugin.views.preemption import (
 )
 from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import (
     CurrentNode,
     NamedFate,
@@ -56,7 +56,7 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
         phrases.append(f"{rest} {'fails' if rest == 1 else 'fail'} otherwise")
     sentences = list(claim_sentences(placement.claims)) if placement.claims else []
     if phrases:
-        sentences.append(f"Of {placement.nodes} nodes, {listed(phrases)}.")
+        sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
     ways = cheapest_ways(placement)
     if ways:
         sentences.append(f"Cheapest way out: {', or '.join(ways)}.")
@@ -180,7 +180,7 @@ def _told(placement: Placement, told: ToldBefore) -> Iterator[str]:
 
 
 def _scores_table(placement: Placement) -> Table:
-    title = f"{placement.feasible} of {placement.nodes} nodes fit"
+    title = f"{placement.feasible} of {counted(placement.nodes, 'node')} {'fits' if placement.feasible == 1 else 'fit'}"
     rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in placement.scores)
     return Table(title, ("score", "node", "of which"), rows, right=frozenset({0}))
 
@@ -198,7 +198,8 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
             rows.append(("", "", f"would fit: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
             rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
-    title = f"{count} of {placement.nodes} nodes do not fit" if placement.feasible else "Why no node fits"
+    some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
+    title = some if placement.feasible else "Why no node fits"
     return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
 
 

@@ -45,7 +45,7 @@ def plan_page(report: PlanReport, *, wide: bool) -> Page:
 
 def _title(report: PlanReport) -> str:
     changes = listed(list(_changes(report.what_if)))
-    return f"on {report.nodes} nodes{f', {changes}' if changes else ''}"
+    return f"on {counted(report.nodes, 'node')}{f', {changes}' if changes else ''}"
 
 
 def _changes(what_if: WhatIf) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     for spec in report.specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
-            yield f"{spec.placed} replicas of {spec.name} fit.{then}"
+            yield f"{counted(spec.placed, 'replica')} of {spec.name} {'fits' if spec.placed == 1 else 'fit'}.{then}"
     if report.specs and not short and all(spec.wanted is not None for spec in report.specs):
         total = sum(spec.placed for spec in report.specs)
         if not total:
@@ -137,7 +137,9 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
 def _short(spec: PlannedSpec) -> str:
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
-    lead = f"{missing} of {spec.wanted} replicas of {spec.name} {'do not run' if named else 'stay pending'}."
+    one = missing == 1
+    what = ("does not run" if one else "do not run") if named else "stays pending" if one else "stay pending"
+    lead = f"{missing} of {spec.wanted} replicas of {spec.name} {what}."
     if spec.wanted == 1:
         lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
     return " ".join((lead, *(why_no_node(spec.stopped) if spec.stopped is not None else ())))

@@ -25,7 +25,7 @@ from kubectl_plugin.views.pressure import (
     over_words,
 )
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import listed, memory, ordinal
+from kubectl_plugin.views.words import counted, listed, memory, ordinal
 from podrules.eviction.signals import Signal
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
@@ -79,7 +79,7 @@ def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
     what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
     known = "" if place.rss is not None else " (by oom_score_adj alone, for usage is not known)"
     text = (
-        f"{ordinal(place.rank)} of {standing.of} containers that the kernel kills if {what}{known}: "
+        f"{ordinal(place.rank)} of {counted(standing.of, 'container')} that the kernel kills if {what}{known}: "
         f"{place.container}, {oom_terms(place)}"
     )
     if standing.before is not None:
@@ -109,7 +109,7 @@ def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
 def _eviction(standing: EvictionStandingReport) -> str:
     place, signal = standing.place, standing.signal
     text = (
-        f"{ordinal(place.rank)} of {standing.of} pods that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
+        f"{ordinal(place.rank)} of {counted(standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
         f"{over_words(place, signal)}, priority {place.priority}"
     )
     if standing.before is not None:

@@ -120,7 +120,7 @@ def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
 def _refusal(told: WayTimeline) -> str:
     """What has to be so for a way to be open; empty when it is."""
     if told.standing is Standing.HELD:
-        return f"refused now: {told.reason}"
+        return f"refused now: {told.reason.removesuffix('.')}"
     if told.standing is Standing.NEEDS_FORCE:
         return "only with --force, for it has no controller"
     return ""

@@ -15,7 +15,7 @@ from kubectl_plugin.views.preemption import awaited_words, preempted_words, room
 from kubectl_plugin.views.pressure_words import pressed_sentences
 from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences
-from kubectl_plugin.views.words import ago, listed, quoted
+from kubectl_plugin.views.words import ago, counted, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
@@ -94,7 +94,8 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
         return (f"{waiting}: its placement is not modelled, because {placement.reason}.", *said), Severity.NOTICE
     if placement is not None and placement.outcome is Outcome.FITS:
-        fit = f"{placement.feasible} of {placement.nodes} nodes {'fits' if placement.feasible == 1 else 'fit'} now"
+        verb = "fits" if placement.feasible == 1 else "fit"
+        fit = f"{placement.feasible} of {counted(placement.nodes, 'node')} {verb} now"
         return (f"{waiting}, not yet bound: {fit}.",), Severity.NOTICE
     if status.unschedulable:
         return (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}"), Severity.TROUBLE

@@ -66,11 +66,13 @@ def amount(resource: str, text: str) -> str:
 
 
 def resource_amount(resource: str, value: int, *, named: bool = True, enough: bool = False) -> str:
-    """What the scheduler counts, cpu in thousandths, in words: ``220Mi memory``, ``100m cpu``, ``1 pods``."""
+    """What the scheduler counts, cpu in thousandths, in words: ``220Mi memory``, ``100m cpu``, ``1 pod``."""
     if resource == "cpu":
         text = cpu(value)
     elif resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
         text = memory(value, enough=enough)
+    elif resource == "pods" and named:
+        return counted(value, "pod")
     else:
         text = str(value)
     return f"{text} {resource}" if named else text

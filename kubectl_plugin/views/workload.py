@@ -10,7 +10,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.pod import pod_page, unread_section
 from kubectl_plugin.views.skew_words import domain_words, skew_words
-from kubectl_plugin.views.words import is_plain_name
+from kubectl_plugin.views.words import counted, is_plain_name
 from podrules.skew import ConstraintSkew
 
 __all__ = ["workload_page", "workload_title"]
@@ -34,7 +34,7 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
             )
             for pod in report.pods
         )
-        parts.append(Table(f"{len(report.pods)} pods now", _HEADINGS, rows, right=frozenset({3})))
+        parts.append(Table(f"{counted(len(report.pods), 'pod')} now", _HEADINGS, rows, right=frozenset({3})))
     elif report.pods is not None:
         parts.append(Section("Pods", ("none now",)))
     if report.unread:
@@ -68,5 +68,5 @@ def _next_commands(report: WorkloadReport) -> Iterator[Command]:
 def workload_title(report: WorkloadReport) -> str:
     """``deployment/web in namespace shop, 3 replicas wanted: its next pod``."""
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
-    wanted = "" if report.replicas is None else f", {report.replicas} replicas wanted"
+    wanted = "" if report.replicas is None else f", {counted(report.replicas, 'replica')} wanted"
     return f"{report.workload_kind.lower()}/{report.name}{namespace}{wanted}: its next pod"

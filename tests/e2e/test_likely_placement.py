@@ -224,7 +224,7 @@ def test_disabled_plugin_of_the_configuration_in_the_cluster_does_not_count(
     where = f"configmap/{namespace}/scheduler"
     text = qos.text("pod/web", "-n", namespace, "--scheduler-config", where)
 
-    assert "not yet bound: 1 of 1 nodes fits now." in text
+    assert "not yet bound: 1 of 1 node fits now." in text
     assert qos("pod/web", "-n", namespace, "--scheduler-config", f"configmap/{namespace}/none").code == 3
 
 

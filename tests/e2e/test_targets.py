@@ -177,9 +177,9 @@ def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_nod
     answer = qos.json(f"node/{node}")
 
     assert "Overcommitted: limits add up to cpu 150% of allocatable." in text
-    assert "1 of 2 pods have no memory limit: they may take all there is." in text
-    assert "cpu 2 1 50% 1 3 150% 1 pods" in text
-    assert "memory 4Gi 2Gi 50% 2Gi 1Gi 25% 1 pods" in text
+    assert "1 of 2 pods has no memory limit: it may take all there is." in text
+    assert "cpu 2 1 50% 1 3 150% 1 pod" in text
+    assert "memory 4Gi 2Gi 50% 2Gi 1Gi 25% 1 pod" in text
     assert "Pods 2 of 110:" in text
     assert "kept for the system" not in text
     assert "requested by Guaranteed Burstable BestEffort kept for the system cpu 0 1 0 2 of 4" in wide

@@ -124,7 +124,7 @@ def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) 
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     page = run("report", "-A", "-o", "-", "--snapshot", str(file)).out
     assert "2 pods: no place." in page
-    assert "1 of 1 nodes fits now" in run("explain", "pod/fits-by-now", "--snapshot", str(file)).out
+    assert "1 of 1 node fits now" in run("explain", "pod/fits-by-now", "--snapshot", str(file)).out
 
 
 @pytest.mark.parametrize(
@@ -157,3 +157,43 @@ def test_F1_forcing_frees_no_name_that_a_finalizer_keeps(tmp_path: Path, finaliz
     assert forcing in " ".join(run("explain", "pod/going", "--snapshot", str(file)).out.split())
     told = " ".join(run("delete", "pod/going", "--grace-period=0", "--snapshot", str(file)).out.split())
     assert forcing.replace("forcing", "deleting it again") in told
+
+
+def test_one_is_one(tmp_path: Path) -> None:
+    """A cluster of one node with room for one pod, and another pod that waits."""
+    amounts = {"cpu": "4", "memory": "4Gi", "pods": "1"}
+    node = raw_node("n1", capacity=amounts, allocatable=amounts, conditions=[raw_condition("Ready")])
+    there = raw_pod("there", "default", uid="there", nodeName="n1", status={"phase": "Running"})
+    waits = raw_pod("waits", "default", uid="waits", status={"phase": "Pending"})
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, there, waits]}))
+
+    def said(*words: str) -> str:
+        return " ".join(run(*words, "--snapshot", str(file)).out.split())
+
+    told = said("explain", "pod/waits")
+    assert "Of 1 node, 1 has as many pods as it may." in told
+    assert "free 1 pod on n1" in told
+    assert "has 1 of 1 pod" in told
+    told = said("explain", "node/n1")
+    assert "It has 1 of 1 pod: no other fits here." in told
+    assert "1 of 1 pod has no memory limit: it may take all there is." in told
+    assert said("partitions").startswith("1 node ")
+
+
+def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_path: Path) -> None:
+    own = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
+    budgets = [
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "default"}}
+        | {"spec": own}
+        for name in ("a", "b")
+    ]
+    ready = {"phase": "Running", "conditions": [raw_condition("Ready")]}
+    pod = raw_pod("web", "default", uid="web", labels={"app": "web"}, nodeName="n1", status=ready)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("n1"), pod, *budgets]}))
+    told = " ".join(run("explain", "pod/web", "--timeline=drain", "--snapshot", str(file)).out.split())
+    assert "eviction subresource does not support." in told
+    assert "support.." not in told
