@@ -15,6 +15,7 @@ from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import clock, is_plain_name, quoted
+from podrules.ending import PATIENCE
 from podrules.timeline.events import (
     Event,
     Note,
@@ -184,6 +185,9 @@ _SHORT: Final = {
     What.RESTARTED: "restarted",
 }
 
+_OUTSTANDING: Final = {What.DELETED: "deletion", What.OBJECT_GONE: "object's end"}
+"""What has not come where a pod can still be read."""
+
 
 def _decisive(told: WayTimeline, what: What, began: datetime | None, now: datetime | None) -> str:
     """``SIGKILL at 30 s``: the last of its kind."""
@@ -200,7 +204,11 @@ def _decisive(told: WayTimeline, what: What, began: datetime | None, now: dateti
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"
     if began is not None:
-        return f"{name} {word} {clock(began + timedelta(seconds=event.latest), now)}"
+        due = began + timedelta(seconds=event.latest)
+        # The pod is there: what would have deleted or removed it has not come, however long it is due.
+        if what in _OUTSTANDING and event.rule is not Rule.DELETED_BEFORE and now is not None and now - due > PATIENCE:
+            return f"{_OUTSTANDING[what]} due since {clock(due, now)}"
+        return f"{name} {word} {clock(due, now)}"
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
 
 
