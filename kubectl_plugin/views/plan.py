@@ -93,6 +93,8 @@ def _standing(spec: PlannedSpec) -> Iterator[str]:
     """What a spec's controller does of it for now."""
     if spec.wanted == 0:
         yield f"{spec.name} asks for no pods."
+    elif spec.there and spec.name.startswith("pod/"):
+        yield f"{spec.name} is there already, besides which one more is placed."
     elif spec.there:
         yield f"{spec.name} has {counted(spec.there, 'pod')} already, besides which {_asked(spec)} placed."
     if spec.suspended:

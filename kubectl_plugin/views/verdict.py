@@ -67,6 +67,8 @@ def _to_come(report: PodReport) -> Verdict:
         return sentences, Severity.NOTICE
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
         return (*why_no_node(placement), _standing(report)), Severity.TROUBLE
+    if placement is not None and placement.outcome is Outcome.HELD:
+        return (*why_no_node(placement), _standing(report)), Severity.NOTICE
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
         return (_standing(report), f"Its placement is not modelled: {placement.reason}."), Severity.NOTICE
     return (_standing(report),), Severity.FINE

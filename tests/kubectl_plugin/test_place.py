@@ -210,6 +210,15 @@ def test_what_keeps_pods_from_being_made_or_placed_is_said(document: str, code: 
     assert "All 0 pods" not in text
 
 
+def test_explain_and_place_say_alike_what_the_api_server_refuses() -> None:
+    document = yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD]))
+    refused = "the API server refuses spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:"
+    for command in ("place", "explain"):
+        text = " ".join(run(command, "--demo", "-f", "-", stdin=document).out.split())
+        assert refused in text
+        assert "way out" not in text
+
+
 def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
     """Node a of the seed is silent, and etcd has three pods."""
     pod = raw_pod(tolerations=[{"operator": "Exists"}])
