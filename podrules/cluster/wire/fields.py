@@ -32,6 +32,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "podReplacementPolicy": None,
         "replicas": None,
         "strategy": None,
+        "suspend": None,
         "volumeClaimTemplates": None,
     },
     "apps/v1.DaemonSetUpdateStrategy": {
@@ -54,6 +55,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "podFailurePolicy": None,
         "podManagementPolicy": None,
         "podReplacementPolicy": None,
+        "suspend": None,
         "updateStrategy": None,
         "volumeClaimTemplates": None,
     },
@@ -77,6 +79,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "podManagementPolicy": None,
         "podReplacementPolicy": None,
         "strategy": None,
+        "suspend": None,
         "updateStrategy": None,
         "volumeClaimTemplates": None,
     },
@@ -113,6 +116,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "podFailurePolicy": None,
         "podReplacementPolicy": None,
         "strategy": None,
+        "suspend": None,
     },
     "apps/v1.StatefulSetUpdateStrategy": {
         "type": (1, "string"),
@@ -123,6 +127,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "spec": (2, "batch/v1.CronJobSpec"),
     },
     "batch/v1.CronJobSpec": {
+        "suspend": (4, "*bool"),
         "jobTemplate": (5, "batch/v1.JobTemplateSpec"),
     },
     "batch/v1.Job": {
@@ -135,6 +140,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "selector": (4, "*meta/v1.LabelSelector"),
         "template": (6, "core/v1.PodTemplateSpec"),
         "completionMode": (9, "*string"),
+        "suspend": (10, "*bool"),
         "podFailurePolicy": (11, "*batch/v1.PodFailurePolicy"),
         "podReplacementPolicy": (14, "*string"),
         "ordinals": None,
