@@ -133,8 +133,10 @@ def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: dat
     since = None
     if ready is not None and ready.status == "Unknown" and ready.last_transition_time:
         since = datetime.fromisoformat(ready.last_transition_time)
-    # A heartbeat of a time to come, or from before the condition became Unknown, is proof of nothing.
-    near = renewed is not None and abs(now - renewed) <= _LEASE_DURATION and (since is None or renewed > since)
+    # A heartbeat of a time to come, or from before the condition became Unknown, is proof of nothing. The condition's
+    # time has whole seconds: within the same second nobody can tell which came first.
+    after = renewed is not None and (since is None or renewed.replace(microsecond=0) > since)
+    near = renewed is not None and abs(now - renewed) <= _LEASE_DURATION and after
     for index, taint in enumerate(node.spec.taints):
         if taint.key == OUT_OF_SERVICE:
             is_ready = ready is not None and ready.status == "True"

@@ -52,6 +52,12 @@ BY_CONDITION = "status.conditions[type=Ready]"
             id="Unknown, the Lease renewed a moment ago: the condition follows soon",
         ),
         pytest.param(
+            make_node(conditions=[UNKNOWN | {"lastTransitionTime": FRESH.isoformat()}]),
+            FRESH + timedelta(milliseconds=700),
+            NodeReach("n", Reach.SILENT, BY_CONDITION, FRESH),
+            id="Unknown within the second of the last renewal: nobody can tell which came first",
+        ),
+        pytest.param(
             make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
             FRESH,
             NodeReach("n", Reach.RETURNING, "Lease spec.renewTime"),
