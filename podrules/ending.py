@@ -26,7 +26,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.pod_gc import collected_by
 from podrules.processes import has_process
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.termination import (
@@ -90,6 +92,8 @@ class Ending(Struct, frozen=True, rename="camel"):
     """When its last process gets SIGKILL at the latest; None: nothing of it ends, or by no known time."""
     finalizers: tuple[str, ...]
     """What keeps the object after its processes."""
+    collected_by: datetime | None = None
+    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
 
     def is_late(self, at: datetime | None) -> bool:
         """Whether its processes should have ended a minute ago: until then a kubelet may still be telling of it."""
@@ -139,12 +143,13 @@ def grace_of(pod: Pod) -> Grace:
     return Grace(max(asked, 1), _OBJECT, given=asked, first=spec if asked < spec else None)
 
 
-def pod_ending(pod: Pod, *, quiet: bool = False) -> Ending:
+def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> Ending:
     """How a pod ends.
 
     Args:
         pod: As it is stored.
         quiet: Whether its node does not answer: what its containers' statuses say is then old.
+        node: Its node, where that tells by when its object should be gone.
     """
     told, grace, static = deleted_at(pod), grace_of(pod), _is_static(pod)
     processes = _may_have_processes(pod, quiet=quiet)
@@ -160,6 +165,7 @@ def pod_ending(pod: Pod, *, quiet: bool = False) -> Ending:
         told_before=told is not None and grace.first is not None and grace.seconds == 1,
         ends_by=ends_by,
         finalizers=pod.metadata.finalizers,
+        collected_by=None if pod.metadata.finalizers else collected_by(told, node),
     )
 
 

@@ -15,11 +15,14 @@ markFailedAndDeletePod) at v1.36.3.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Final
 
-from podrules.reachability import Reach
+from podrules.lost_node import taint_added
+from podrules.model.node import Node
+from podrules.reachability import OUT_OF_SERVICE, Reach
 
-__all__ = ["GC_CHECK_PERIOD", "ORPHANS_GONE_WITHIN", "collected_within"]
+__all__ = ["GC_CHECK_PERIOD", "ORPHANS_GONE_WITHIN", "collected_by", "collected_within"]
 
 GC_CHECK_PERIOD: Final = 20
 """Seconds (gcCheckPeriod)."""
@@ -39,3 +42,20 @@ def collected_within(reach: Reach | None, *, deleted: bool) -> int | None:
     if reach is Reach.GONE:
         return ORPHANS_GONE_WITHIN
     return GC_CHECK_PERIOD if reach in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} and deleted else None
+
+
+def collected_by(told: datetime | None, node: Node | None) -> datetime | None:
+    """When the object of a pod should be gone from a node that is out of service.
+
+    Args:
+        told: When the pod was told to end, if it was.
+        node: Its node.
+
+    Returns:
+        None: garbage collection does not remove it, or nobody noted since when it may.
+    """
+    ready = node.ready if node is not None else None
+    added = taint_added(node, OUT_OF_SERVICE) if node is not None else None
+    if told is None or added is None or ready is None or ready.status == "True" or not ready.last_transition_time:
+        return None
+    return max(told, added, datetime.fromisoformat(ready.last_transition_time)) + timedelta(seconds=GC_CHECK_PERIOD)

@@ -302,7 +302,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         cgroup=_cgroup(facts, granted) if platform is Platform.LINUX else None,
         priority=replace(priority, preemption_disabled=facts.preemption_disabled),
         termination=stop_plan(ends, quiet=quiet),
-        ending=pod_ending(ends, quiet=quiet),
+        ending=pod_ending(ends, quiet=quiet, node=facts.node),
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,

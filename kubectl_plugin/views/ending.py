@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.render.page import Row
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.platform_words import NOT_KNOWN
-from kubectl_plugin.views.quiet import quiet_node, quiet_stop_lines
+from kubectl_plugin.views.quiet import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.safety_words import holder_words
 from kubectl_plugin.views.words import clock
 from podrules.ending import Ending
@@ -68,7 +68,7 @@ def stop_lines(report: PodReport, now: datetime | None) -> Iterator[str | Row]:
         yield from _held(ending)
         return
     if not plan.processes:
-        yield from _nothing_runs(report)
+        yield from _nothing_runs(report, now)
         return
     if (quiet := quiet_node(report)) is not None:
         yield from quiet_stop_lines(report, quiet, now)
@@ -101,7 +101,7 @@ def _held(ending: Ending) -> Iterator[str]:
         yield f"then {holder_words(ending.holders)} (metadata.finalizers)"
 
 
-def _nothing_runs(report: PodReport) -> Iterator[str]:
+def _nothing_runs(report: PodReport, now: datetime | None) -> Iterator[str]:
     """Of a pod that has finished, or has stopped."""
     finished = report.termination.grace.source is GraceSource.FINISHED
     fact = f"nothing of it runs any more ({'status.phase' if finished else 'status.containerStatuses'})"
@@ -109,6 +109,8 @@ def _nothing_runs(report: PodReport) -> Iterator[str]:
     if report.ending.finalizers:
         after = "" if going else "after a delete "
         yield f"{fact}; {after}{holder_words(report.ending.finalizers)} (metadata.finalizers)"
+    elif going and (quiet := quiet_node(report)) is not None:
+        yield f"{fact}; {ended_line(report, quiet, now)}"
     elif going:
         yield f"{fact}; its kubelet removes the object once it has cleaned up"
     else:

@@ -14,7 +14,16 @@ from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
 
-__all__ = ["force_lines", "quiet_node", "quiet_stop_lines", "quiet_words", "running_sentences", "stuck_sentences"]
+__all__ = [
+    "ended_line",
+    "ended_sentences",
+    "force_lines",
+    "quiet_node",
+    "quiet_stop_lines",
+    "quiet_words",
+    "running_sentences",
+    "stuck_sentences",
+]
 
 _STATES: Final = {
     Reach.SILENT: "is silent{since}",
@@ -43,7 +52,11 @@ def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) 
     phase = report.status.phase if report.status else ""
     known = f"Its node {quiet_words(node, now)}{',' if _reach(node) is Reach.GONE else ':'}"
     last = f"{'and ' if _reach(node) is Reach.GONE else ''}{phase} is the last that was heard of it."
-    return f"{known} {last}{_since_when(report, node, now)}", _unconfirmed(report, node), *_replacement(report, node)
+    return (
+        f"{known} {last}{_since_when(report, node, now)}",
+        _unconfirmed(report, node, now),
+        *_replacement(report, node),
+    )
 
 
 def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
@@ -57,14 +70,36 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     """
     if collected_within(_reach(node), deleted=True) is not None:
         state = f"Its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
-        return f"{lead}. {state}", _unconfirmed(report, node), *_replacement(report, node)
-    stays = (
-        f"It stays Terminating until {node.name} answers again, its Node is deleted, or it is declared out of service."
-    )
+        return f"{lead}. {state}", _unconfirmed(report, node, now), *_replacement(report, node)
+    stays = _stays("It stays Terminating", node)
     if report.owner.guarantee is Guarantee.AT_MOST_ONE:
         stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
     then = (f"Then {holder_words(report.ending.holders)}.",) if report.ending.holders else ()
     return f"{lead}: stuck, because {quiet_words(node, now)}.", stays, *then
+
+
+def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
+    """The verdict on one that is being deleted and has ended: nobody there removes its object.
+
+    Args:
+        report: The pod's.
+        node: Its node.
+        lead: Since when it is being deleted, and with what grace.
+        now: The present.
+    """
+    state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
+    if collected_within(_reach(node), deleted=True) is not None:
+        return state, f"{_collected(report, node, now)}."
+    then = (f"Then {holder_words(report.ending.holders)}.",) if report.ending.holders else ()
+    return state, _stays("Its object stays", node), *then
+
+
+def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """Who removes the object of a pod that has ended."""
+    if collected_within(_reach(node), deleted=True) is not None:
+        words = _collected(report, node, now)
+        return f"{words[:1].lower()}{words[1:]}"
+    return f"only its kubelet removes the object, and {quiet_words(node, now)}"
 
 
 def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
@@ -93,7 +128,9 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)
-    if within is not None and not report.ending.holders:
+    due = report.ending.collected_by
+    late = due is not None and now is not None and now > due
+    if within is not None and not report.ending.holders and not late:
         yield f"pod garbage collection does the same by itself within {within} s"
     if deleted:
         yield (
@@ -112,7 +149,23 @@ def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str
     )
 
 
-def _unconfirmed(report: PodReport, node: NodeFacts) -> str:
+def _stays(what: str, node: NodeFacts) -> str:
+    return f"{what} until {node.name} answers again, its Node is deleted, or it is declared out of service."
+
+
+def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """Within what time pod garbage collection removes an object, or by when it should have."""
+    due = report.ending.collected_by
+    if due is not None and now is not None and now > due:
+        by = clock(due, now)
+        return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
+    within = collected_within(_reach(node), deleted=True)
+    holders = listed([quoted(name) for name in report.ending.finalizers])
+    kept = f" once finalizer {holders} is done" if holders else ""
+    return f"Pod garbage collection removes its object within {within} s{kept}"
+
+
+def _unconfirmed(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
     """What nobody knows, and what becomes of the object all the same."""
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
@@ -123,12 +176,8 @@ def _unconfirmed(report: PodReport, node: NodeFacts) -> str:
         )
     if within is None:
         return "Nobody can tell from here whether its processes still run."
-    holders = listed([quoted(name) for name in status.finalizers]) if status is not None else ""
-    kept = f" once finalizer {holders} is done" if holders else ""
-    return (
-        f"Pod garbage collection removes its object within {within} s{kept}; nobody has confirmed that its processes "
-        "ended: they may run on."
-    )
+    told = _collected(report, node, now)
+    return f"{told}; nobody has confirmed that its processes ended: they may run on."
 
 
 def _replacement(report: PodReport, node: NodeFacts) -> Iterator[str]:

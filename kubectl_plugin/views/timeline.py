@@ -200,9 +200,13 @@ def _decisive(told: WayTimeline, what: What, began: datetime | None, now: dateti
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
     if event.rule is Rule.FINALIZERS:
         return f"{name} once finalizer {quoted(event.subject)} is removed"
+    if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:
+        return f"{name} within {event.seconds} s from now"
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"
+    if began is not None and _overdue(event, began, now):
+        return f"object overdue since {clock(began + timedelta(seconds=event.latest), now)}"
     if began is not None:
         due = began + timedelta(seconds=event.latest)
         # The pod is there: what would have deleted or removed it has not come, however long it is due.
@@ -218,7 +222,10 @@ def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) 
         plain = tuple((_seconds(event), *_words(event)) for event in told.events)
         yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
     else:
-        rows = [(_seconds(event), _time(event, began, now), *_words(event)) for event in told.events]
+        rows = [
+            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, began, now)))
+            for event in told.events
+        ]
         passed = sum(1 for event in told.events if _passed(event, began, now))
         if now is not None:
             rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
@@ -232,8 +239,9 @@ def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) 
         yield Section("Mind", tuple(notes))
 
 
-def _words(event: Event) -> tuple[str, str]:
-    return _WHAT[event.what](event), _WHY[event.rule](event)
+def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
+    why = _WHY[event.rule](event)
+    return _WHAT[event.what](event), f"overdue, it is still there: {why}" if overdue else why
 
 
 def _seconds(event: Event) -> str:
@@ -254,6 +262,11 @@ def _time(event: Event, began: datetime, now: datetime | None) -> str:
 
 def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
     return now is not None and event.latest is not None and began + timedelta(seconds=event.latest) <= now
+
+
+def _overdue(event: Event, began: datetime, now: datetime | None) -> bool:
+    """Whether the object should be gone, which it is not, for it was read."""
+    return event.what is What.OBJECT_GONE and _passed(event, began, now)
 
 
 def _path(field: str) -> str:

@@ -13,7 +13,7 @@ from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.pressure_words import pressed_sentences
-from kubectl_plugin.views.quiet import quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.quiet import ended_sentences, quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.words import ago, counted, listed, quoted
 from podrules.attachment import MoveStep
@@ -109,11 +109,11 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
     why = (f"Why: {status.disruption}",) if status.disruption else ()
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)
-    if report.ending.processes:
-        if (quiet := quiet_node(report)) is not None:
-            return stuck_sentences(report, quiet, lead, now), Severity.TROUBLE
-        if report.platform is Platform.VIRTUAL_KUBELET:
-            return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
+    if (quiet := quiet_node(report)) is not None:
+        told = stuck_sentences if report.ending.processes else ended_sentences
+        return told(report, quiet, lead, now), Severity.TROUBLE
+    if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
+        return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
     sentences, late = ending_sentences(report, lead, now)
     return (*sentences, *why), Severity.TROUBLE if late else Severity.NOTICE
 

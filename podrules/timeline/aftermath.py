@@ -107,6 +107,7 @@ def after_deletion(
     silent: bool = False,
     collected: int | None = None,
     unready: Span | None = None,
+    swept_from: Span = AT_ONCE,
 ) -> Aftermath:
     """The object and its replacement after a DELETE.
 
@@ -119,8 +120,10 @@ def after_deletion(
         silent: Whether its kubelet does not answer.
         collected: Seconds within which pod garbage collection then removes the object; None: it does not.
         unready: When the pod's Ready condition becomes False, where that is before the deletion.
+        swept_from: From when garbage collection would remove it.
     """
-    gone = _object_gone(pod, owner, deleted, ended, grace_seconds, silent=silent, collected=collected)
+    swept = None if collected is None else deleted.or_later(swept_from).later(0, collected)
+    gone = _object_gone(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
     notes = [Note(Reminder.JOB_COUNTS_SUCCESS)] if owner.guarantee.guarantee is Guarantee.RUNS_TO_COMPLETION else []
     failed = _failed_at(pod, deleted, unready)
     replaced = _replaced(owner, deleted, failed, NEVER if silent else ended, gone.span)
@@ -185,9 +188,16 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | N
 
 
 def _object_gone(
-    pod: Pod, owner: Ownership, deleted: Span, ended: Span, grace: int, *, silent: bool, collected: int | None
+    pod: Pod,
+    owner: Ownership,
+    deleted: Span,
+    ended: Span,
+    grace: int,
+    *,
+    silent: bool,
+    swept: Span | None,
+    collected: int | None,
 ) -> Event:
-    swept = None if collected is None else deleted.later(0, collected)
     others = holders(pod.metadata.finalizers)
     if others:
         reached = deleted if grace == 0 else swept or (NEVER if silent else ended)

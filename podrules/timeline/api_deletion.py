@@ -42,11 +42,21 @@ def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
     return stop_of(pod, grace)
 
 
-def delete(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach) -> WayTimeline:
-    """A DELETE now; of a pod that is being deleted, the stop that is under way."""
+def delete(
+    pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach, fenced: Span = AT_ONCE
+) -> WayTimeline:
+    """A DELETE now; of a pod that is being deleted, the stop that is under way.
+
+    Args:
+        pod: The pod.
+        owner: Its controller.
+        guards: Of its volumes.
+        reach: Whether its node answers.
+        fenced: From when garbage collection removes objects there, in seconds from the DELETE.
+    """
     going = pod.metadata.deletion_timestamp is not None
     standing = Standing.UNDER_WAY if going else Standing.APPLIES
-    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach)
+    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced)
 
 
 def drain(
@@ -110,12 +120,12 @@ def _deleted(
     *,
     reach: Reach,
     reason: str = "",
+    fenced: Span = AT_ONCE,
 ) -> WayTimeline:
     source = check_graceful_delete(pod, None).source
     if source in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}:
-        return WayTimeline(
-            way=way, standing=standing, grace_seconds=0, events=tuple(_nothing_runs(pod, owner, source)), reason=reason
-        )
+        events = tuple(_nothing_runs(pod, owner, source, reach, fenced))
+        return WayTimeline(way=way, standing=standing, grace_seconds=0, events=events, reason=reason)
     grace = grace_of(pod)
     given = grace.seconds if grace.given is None else grace.given
     stop = stopped_by_deletion(pod, grace, owner)
@@ -123,7 +133,14 @@ def _deleted(
     silent = reach.quiet
     collected = collected_within(reach, deleted=True)
     after = after_deletion(
-        pod, owner, deleted=AT_ONCE, ended=stop.ended, grace_seconds=given, silent=silent, collected=collected
+        pod,
+        owner,
+        deleted=AT_ONCE,
+        ended=stop.ended,
+        grace_seconds=given,
+        silent=silent,
+        collected=collected,
+        swept_from=fenced,
     )
     if silent:
         told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT),)
@@ -143,9 +160,22 @@ def _deleted(
     )
 
 
-def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource) -> Iterator[Event]:
-    """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement."""
-    after = after_deletion(pod, owner, deleted=AT_ONCE, ended=AT_ONCE, grace_seconds=0)
+def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span) -> Iterator[Event]:
+    """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement.
+
+    One that was told to end while it ran, and has ended since, waits for its kubelet all the same.
+    """
+    waits = source is GraceSource.FINISHED and bool(pod.metadata.deletion_grace_period_seconds)
+    after = after_deletion(
+        pod,
+        owner,
+        deleted=AT_ONCE,
+        ended=Span(0, None) if waits else AT_ONCE,
+        grace_seconds=(pod.metadata.deletion_grace_period_seconds or 0) if waits else 0,
+        silent=reach.quiet,
+        collected=collected_within(reach, deleted=True),
+        swept_from=fenced,
+    )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:
         if event.what is What.OBJECT_GONE and event.rule is Rule.GRACE_ZERO:

@@ -106,8 +106,18 @@ def node_lost(
     held = next(iter(holders(pod.metadata.finalizers)), "")
     deleted = deletion.span
     if pod.finished:
-        after = after_deletion(pod, owner, deleted=deleted, ended=AT_ONCE, grace_seconds=0)
-        events.append(replace(after.events[0], field=GraceSource.FINISHED.value))
+        going = deleted_after is not None
+        after = after_deletion(
+            pod,
+            owner,
+            deleted=deleted,
+            ended=AT_ONCE,
+            grace_seconds=given if going else 0,
+            silent=True,
+            collected=collected_within(reach, deleted=True),
+            swept_from=AT_ONCE if fenced is None else fenced,
+        )
+        events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
         events.append(Event.of(What.OBJECT_GONE, NEVER, Rule.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))

@@ -30,7 +30,7 @@ from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.taint_eviction import pod_eviction
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.api_deletion import delete, drain, preempt
-from podrules.timeline.events import Event, PodTimeline, Span, Standing, Way, WayTimeline
+from podrules.timeline.events import AT_ONCE, Event, PodTimeline, Span, Standing, Way, WayTimeline
 from podrules.timeline.kubelet_kill import evict, probe_failure, shutdown
 from podrules.timeline.lost import node_gone, node_lost
 from podrules.volumes import WriterGuard
@@ -88,7 +88,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     reach = facts.reach.reach if facts.reach is not None else Reach.UNKNOWN
     match way:
         case Way.DELETE:
-            return delete(pod, owner, guards, reach=reach)
+            return delete(pod, owner, guards, reach=reach, fenced=_collected_from(facts, reach))
         case Way.DRAIN:
             return drain(pod, owner, guards, facts.budgets or (), reach=reach)
         case Way.PREEMPT:
@@ -158,6 +158,20 @@ def _fenced(facts: TimelineFacts) -> Span:
     if heartbeat is None or added is None:
         return Span(0, None)
     seconds = ceil((added - heartbeat).total_seconds())
+    return Span(seconds, seconds)
+
+
+def _collected_from(facts: TimelineFacts, reach: Reach) -> Span:
+    """From when garbage collection removes its object, in seconds from the DELETE; nothing tells when a Node went."""
+    told = deleted_at(facts.pod)
+    if reach is Reach.GONE and told is not None:
+        return Span(0, None)
+    if reach not in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} or told is None:
+        return AT_ONCE
+    added = taint_added(facts.node, OUT_OF_SERVICE) if facts.node is not None else None
+    if added is None:
+        return Span(0, None)
+    seconds = ceil((added - told).total_seconds())
     return Span(seconds, seconds)
 
 

@@ -95,3 +95,40 @@ def test_F1_a_deletion_without_processes_puts_nothing_at_stake(more: Any, why: s
     told = said(tmp_path, node(), pod(**more), ask=FORCED)
     assert "Nothing is at stake: " in told
     assert why in told
+
+
+OUT: Final = {
+    "key": "node.kubernetes.io/out-of-service",
+    "value": "nodeshutdown",
+    "effect": "NoExecute",
+    "timeAdded": "2026-11-22T09:57:00Z",
+}
+
+
+def test_T5_object_of_a_pod_that_ended_waits_for_a_kubelet_that_does_not_answer(tmp_path: Path) -> None:
+    silent, ended = node("Unknown"), pod("Succeeded", metadata=TOLD)
+    told = said(tmp_path, silent, ended, ask="explain")
+    assert "its processes have ended. Its node lost is silent since 09:50:50 UTC. Its object stays until lost" in told
+    assert "only its kubelet removes the object, and lost is silent" in told
+    for way in ("delete", "node-lost"):
+        assert "object gone never by itself" in said(tmp_path, silent, ended, ask=f"explain --timeline={way}")
+
+
+def test_T5_object_of_a_pod_that_ended_is_not_gone_while_it_is_there(tmp_path: Path) -> None:
+    drawn = said(tmp_path, node(), pod("Succeeded", metadata=TOLD), ask="explain --timeline=delete")
+    assert "object gone after 0 s or more" in drawn
+    assert "object gone at" not in drawn
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_T5_garbage_collection_that_is_late_is_looked_into(phase: str, tmp_path: Path) -> None:
+    objects = node("Unknown", taints=[OUT]), pod(phase, metadata=TOLD)
+    told = said(tmp_path, *objects, ask="explain")
+    assert "should have removed its object by 09:57:20 UTC: look at kube-controller-manager" in told
+    assert "within 20 s" not in told
+    assert "object overdue since 09:57:20 UTC" in said(tmp_path, *objects, ask="explain --timeline=delete")
+
+
+def test_T5_timeline_calls_an_object_overdue_that_its_kubelet_should_have_removed(tmp_path: Path) -> None:
+    drawn = said(tmp_path, node(), pod(metadata=TOLD), ask="explain --timeline=delete")
+    assert "object overdue since 09:56:22 UTC" in drawn
