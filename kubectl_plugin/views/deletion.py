@@ -41,7 +41,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
     sections = (
-        Section("Owner", (owner_risk(stakes.owner, report.name),)),
+        Section("Owner", (owner_risk(stakes.owner, report.name, idle=_is_idle(report, stakes)),)),
         Section("Members", _member_lines(stakes.members)),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
@@ -73,6 +73,13 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
         parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)),),
         next_commands=tuple(_explain_command(report)),
     )
+
+
+def _is_idle(report: DeletionReport, stakes: Stakes) -> bool:
+    """Whether its kubelet tells that no container of it runs."""
+    node = stakes.node
+    told = not (node.reach.quiet or node.reach is Reach.UNKNOWN or node.provider or report.plan.static)
+    return told and not report.plan.containers
 
 
 def _explain_command(report: DeletionReport) -> Iterator[Command]:

@@ -182,8 +182,10 @@ def _force_section(report: PodReport, now: datetime | None) -> Section:
         return Section(label, ())
     if not report.termination.processes:
         return Section(label, ("nothing to lose: no process of it runs",))
-    lines = [owner_risk(owner, report.name)]
-    if (quiet := quiet_node(report)) is not None:
+    quiet = quiet_node(report)
+    told = quiet is None and report.platform is not Platform.VIRTUAL_KUBELET and not report.ending.static
+    lines = [owner_risk(owner, report.name, idle=told and not report.termination.containers)]
+    if quiet is not None:
         return Section(label, (*lines, *force_lines(report, quiet, now)))
     if report.ending.deleted_at is not None and report.platform is Platform.VIRTUAL_KUBELET:
         lines.append(f"already being deleted: {forcing_words(report.ending.holders)}; {PROVIDER}")

@@ -101,8 +101,17 @@ def until_words(ends_by: datetime | None, now: datetime | None) -> str:
     return f"may live until {by}"
 
 
-def owner_risk(owner: OwnerGuarantee, name: str) -> str:
-    """What the owner does when the object is gone while processes run."""
+def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False) -> str:
+    """What the owner does when the object is gone while processes run.
+
+    Args:
+        owner: The pod's.
+        name: The pod's.
+        idle: Whether its kubelet tells that no container of it runs.
+    """
+    if idle:
+        named = f"{owner.kind} {owner.name}".strip()
+        return f"no container of it runs now; {f'{named} decides about another' if named else 'nobody replaces it'}"
     return _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=name)
 
 

@@ -132,3 +132,13 @@ def test_T5_garbage_collection_that_is_late_is_looked_into(phase: str, tmp_path:
 def test_T5_timeline_calls_an_object_overdue_that_its_kubelet_should_have_removed(tmp_path: Path) -> None:
     drawn = said(tmp_path, node(), pod(metadata=TOLD), ask="explain --timeline=delete")
     assert "object overdue since 09:56:22 UTC" in drawn
+
+
+@pytest.mark.parametrize("ask", ["explain", FORCED])
+def test_F1_nothing_is_said_to_run_on_of_a_pod_whose_containers_wait(ask: str, tmp_path: Path) -> None:
+    waits = [{"name": "app", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
+    waiting = pod("Pending", status={"containerStatuses": waits})
+    assert "no container of it runs now; nobody replaces it" in said(tmp_path, node(), waiting, ask=ask)
+    assert "may run on" not in said(tmp_path, node(), waiting, ask=ask)
+    assert "its processes may run on" in said(tmp_path, node("Unknown"), waiting, ask=ask)
+    assert "its processes may run on" in said(tmp_path, node(), pod(), ask=ask)
