@@ -111,7 +111,7 @@ def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False) -> str:
     """
     if idle:
         named = f"{owner.kind} {owner.name}".strip()
-        return f"no container of it runs now; {f'{named} decides about another' if named else 'nobody replaces it'}"
+        return f"no container of it runs now; {f'{named} may make another' if named else 'nobody replaces it'}"
     return _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=name)
 
 

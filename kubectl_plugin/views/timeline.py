@@ -205,12 +205,9 @@ def _decisive(told: WayTimeline, what: What, began: datetime | None, now: dateti
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"
-    if began is not None and _overdue(event, began, now):
-        return f"object overdue since {clock(began + timedelta(seconds=event.latest), now)}"
     if began is not None:
         due = began + timedelta(seconds=event.latest)
-        # The pod is there: what would have deleted or removed it has not come, however long it is due.
-        if what in _OUTSTANDING and event.rule is not Rule.DELETED_BEFORE and now is not None and now - due > PATIENCE:
+        if _overdue(event, began, now):
             return f"{_OUTSTANDING[what]} due since {clock(due, now)}"
         return f"{name} {word} {clock(due, now)}"
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
@@ -241,7 +238,7 @@ def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) 
 
 def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
     why = _WHY[event.rule](event)
-    return _WHAT[event.what](event), f"overdue, it is still there: {why}" if overdue else why
+    return _WHAT[event.what](event), f"due, and has not come: {why}" if overdue else why
 
 
 def _seconds(event: Event) -> str:
@@ -265,8 +262,11 @@ def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
 
 
 def _overdue(event: Event, began: datetime, now: datetime | None) -> bool:
-    """Whether the object should be gone, which it is not, for it was read."""
-    return event.what is What.OBJECT_GONE and _passed(event, began, now)
+    """Whether what would have deleted or removed the pod has not come: the pod was read."""
+    if now is None or event.latest is None or event.what not in _OUTSTANDING:
+        return False
+    told = event.rule in {Rule.DELETED_BEFORE, Rule.START}
+    return not told and now - (began + timedelta(seconds=event.latest)) > PATIENCE
 
 
 def _path(field: str) -> str:

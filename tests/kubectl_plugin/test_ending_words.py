@@ -126,12 +126,12 @@ def test_T5_garbage_collection_that_is_late_is_looked_into(phase: str, tmp_path:
     told = said(tmp_path, *objects, ask="explain")
     assert "should have removed its object by 09:57:20 UTC: look at kube-controller-manager" in told
     assert "within 20 s" not in told
-    assert "object overdue since 09:57:20 UTC" in said(tmp_path, *objects, ask="explain --timeline=delete")
+    assert "object's end due since 09:57:20 UTC" in said(tmp_path, *objects, ask="explain --timeline=delete")
 
 
 def test_T5_timeline_calls_an_object_overdue_that_its_kubelet_should_have_removed(tmp_path: Path) -> None:
     drawn = said(tmp_path, node(), pod(metadata=TOLD), ask="explain --timeline=delete")
-    assert "object overdue since 09:56:22 UTC" in drawn
+    assert "object's end due since 09:56:22 UTC" in drawn
 
 
 @pytest.mark.parametrize("ask", ["explain", FORCED])
