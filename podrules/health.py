@@ -74,6 +74,9 @@ class Health(Struct, frozen=True, rename="camel"):
     """Its sandbox and network are not there (PodReadyToStartContainers)."""
     started: str | None = None
     """When its kubelet took it on."""
+    initializing: str = ""
+    """The init container that runs now, before the app containers may; empty: none."""
+    initializing_since: str | None = None
 
     def of_kind(self, kind: TroubleKind) -> tuple[Trouble, ...]:
         """The containers with that trouble."""
@@ -93,13 +96,25 @@ def health(pod: Pod) -> Health:
     troubles = sorted(_troubles(pod), key=lambda trouble: (order.index(trouble.kind), not trouble.init))
     ready, sandbox = pod.status.condition("Ready"), pod.status.condition("PodReadyToStartContainers")
     told = ready if ready is not None and ready.status != "True" else None
+    initializing, since = _initializing(pod)
     return Health(
         troubles=tuple(troubles),
         ready=readiness(pod),
         unready=": ".join(filter(None, (told.reason, told.message))) if told is not None else "",
         no_sandbox=sandbox is not None and sandbox.status == "False",
         started=pod.status.start_time,
+        initializing=initializing,
+        initializing_since=since,
     )
+
+
+def _initializing(pod: Pod) -> tuple[str, str | None]:
+    """The init container that runs now and since when; a sidecar runs beside the others and holds nobody up."""
+    for ref in pod.containers():
+        status = status_of(pod, ref.container.name) if ref.is_init and not ref.is_sidecar else None
+        if status is not None and status.state.running is not None:
+            return ref.container.name, status.state.running.started_at
+    return "", None
 
 
 def readiness(pod: Pod) -> bool | None:

@@ -74,6 +74,11 @@ def _exit(code: int | None, reason: str) -> str:
 
 def _starting(status: PodStatusReport, now: datetime | None) -> tuple[str, Severity]:
     health = status.health
+    if health.initializing:
+        begun = instant(health.initializing_since)
+        lasting = f" for {duration(now - begun)}" if now is not None and begun is not None else ""
+        who = quoted(health.initializing)
+        return f"Its init container {who} runs{lasting}: the containers after it wait for its end.", Severity.NOTICE
     starting = health.of_kind(TroubleKind.STARTING)
     reasons = list(dict.fromkeys(trouble.reason for trouble in starting if trouble.reason))
     if health.no_sandbox:

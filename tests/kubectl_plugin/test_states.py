@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 CASES = Path(__file__).resolve().parents[1] / "testdata/cases"
 STATES = str(CASES / "cli/states.json")
@@ -97,6 +97,20 @@ def test_what_does_not_run_as_it_should_leads(name: str, first: str) -> None:
     told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES).out.split())
     assert first in told
     assert told.index(first) < told.index("Guaranteed")
+
+
+def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
+    begun = {"name": "mig", "state": {"running": {"startedAt": "2026-10-01T00:00:00Z"}}}
+    waits = {"name": "app", "state": {"waiting": {"reason": "PodInitializing"}}}
+    status = {"phase": "Pending", "initContainerStatuses": [begun], "containerStatuses": [waits]}
+    pod = raw_pod("web", "default", nodeName="n1", initContainers=[raw_container("mig")], status=status)
+    heartbeat = raw_condition("Ready", "True", lastHeartbeatTime="2026-10-01T00:48:00Z")
+    file = tmp_path / "list.json"
+    node = raw_node("n1", conditions=[heartbeat])
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    told = _told("explain", "pod/web", "--snapshot", str(file))
+    assert 'Its init container "mig" runs for 48m: the containers after it wait for its end.' in told
+    assert "has not started" not in told
 
 
 def test_failed_pod_names_the_container_and_its_exit_code() -> None:

@@ -139,3 +139,13 @@ def test_conditions_tell_why() -> None:
         True,
         "2026-10-01T00:00:00Z",
     )
+
+
+def test_the_init_container_that_runs_holds_the_others_up() -> None:
+    told = health(make(waiting("PodInitializing"), init=RUNNING, sidecar=RUNNING, phase="Pending"))
+    assert (told.initializing, told.initializing_since) == ("init", "2026-10-01T00:00:00Z")
+
+
+def test_a_sidecar_that_runs_holds_nobody_up() -> None:
+    told = health(make(waiting("PodInitializing"), init=DONE, sidecar=RUNNING, phase="Pending"))
+    assert (told.initializing, told.initializing_since) == ("", None)
