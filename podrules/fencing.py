@@ -60,7 +60,7 @@ class Left(Struct, frozen=True, rename="camel"):
     staying: tuple[str, ...]
     """Pods that tolerate the taint, ``namespace/name``."""
     kept: tuple[str, ...]
-    """Pods that are told to end, and whose finalizers keep the object, ``namespace/name``."""
+    """Those of `pods` whose objects finalizers keep after they ended."""
 
 
 def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> FenceState:
@@ -108,7 +108,7 @@ def left_to_go(node: str, pods: Iterable[Pod], attachments: Iterable[VolumeAttac
         if entry.spec.node_name == node
     }
     return Left(
-        pods=tuple(sorted(_name(pod) for pod in there if goes(pod) and not pod_ending(pod).holders)),
+        pods=tuple(sorted(_name(pod) for pod in there if goes(pod))),
         attachments=tuple(sorted(held.difference(kept))),
         staying=tuple(sorted(_name(pod) for pod in there if not goes(pod))),
         kept=tuple(sorted(_name(pod) for pod in there if goes(pod) and pod_ending(pod).holders)),

@@ -80,13 +80,16 @@ def _fenced(report: FenceReport) -> str:
     if not left.pods and not left.attachments:
         return "It is declared out of service, and nothing is left to go."
     what = f"{counted(len(left.pods), 'pod')} and {counted(len(left.attachments), 'volume')}"
-    return f"It is declared out of service: {what} still have to go, and go without further help."
+    still = f"It is declared out of service: {what} still have to go"
+    if left.kept:
+        return f"{still}. Finalizers keep {listed(left.kept, most=_MOST_NAMED)} until somebody removes them."
+    return f"{still}, and go without further help."
 
 
 def _goes(report: FenceReport) -> Iterator[str]:
     left = report.left
     yield f"taint {TAINT_TEXT}"
-    pods, volumes = left.pods, left.attachments
+    pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
     yield f"{counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "no pods"
     yield f"{counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "no volumes"
     yield from _unfenced(report)

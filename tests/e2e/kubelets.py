@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ __all__ = ["DRIVER", "UNREACHABLE", "Kubelet", "claimed_volume", "give_up", "is_
 DRIVER = "block.csi.example.com"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 _PERIOD_SECONDS = 0.2
+_GRACE_PERIOD = timedelta(seconds=50)
 _LEASES = "kube-node-lease"
 
 
@@ -85,7 +86,8 @@ class Kubelet:
         """From here on nothing is heard of it."""
         self._silent.set()
         with self._round:  # The round under way is the last.
-            pass
+            # As old as at the end of a grace period, for which nobody waits here.
+            self._renew(before=_GRACE_PERIOD)
 
     def answer_again(self) -> None:
         """It is back, and says so."""
@@ -123,9 +125,9 @@ class Kubelet:
             self._report({"volumesInUse": mounted})
             self._mounted = mounted
 
-    def _renew(self) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": now}
+    def _renew(self, before: timedelta = timedelta()) -> None:
+        renewed = (datetime.now(UTC) - before).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": renewed}
         metadata = {"name": self.name, "namespace": _LEASES}
         self._api.apply([{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}])
 
