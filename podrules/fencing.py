@@ -62,6 +62,11 @@ class Left(Struct, frozen=True, rename="camel"):
     kept: tuple[str, ...]
     """Those of `pods` whose objects finalizers keep after they ended."""
 
+    @property
+    def nothing(self) -> bool:
+        """Whether neither a pod nor a volume has still to go."""
+        return not (self.pods or self.attachments)
+
 
 def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> FenceState:
     """Whether a node may be declared out of service.

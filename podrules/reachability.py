@@ -92,6 +92,11 @@ class NodeReach(Struct, frozen=True, rename="camel"):
     provider: bool = False
     """It is a virtual kubelet: what answers is a provider, and when a pod ends there is not known."""
 
+    @property
+    def ends_unknown(self) -> bool:
+        """Whether nothing there ends by a known time: no kubelet answers, or a provider decides."""
+        return self.reach.quiet or self.provider
+
 
 class _Spec(Protocol):
     @property

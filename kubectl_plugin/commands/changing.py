@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from msgspec import Struct
 
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
-from kubectl_plugin.options import ClusterOptions, Output, Streams, connect_for_changes
+from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.views.words import is_plain_name
@@ -27,7 +27,7 @@ from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.base import KubeObject
 
 if TYPE_CHECKING:
-    from kubectl_plugin.render.command import Prose, Target
+    from kubectl_plugin.render.command import Prose
     from kubectl_plugin.render.page import Page
 
 __all__ = [
@@ -90,22 +90,18 @@ class Teller:
 class Change(ABC):
     """One change of one object: run to its end, or told where it stands."""
 
-    def __init__(
-        self, named: str, output: Output, streams: Streams, *, colour: bool, target: Target, source: Source
-    ) -> None:
+    def __init__(self, named: str, options: DeletionOptions | FenceOptions, source: Source, streams: Streams) -> None:
         """Nothing is done yet.
 
         Args:
             named: The object, as ``-o name`` prints it.
-            output: How it is told.
-            streams: Where to.
-            colour: Whether in colour.
-            target: Where the object is, for the commands that are suggested.
+            options: How it is told, and where the object is, for the commands that are suggested.
             source: The same, as what is read.
+            streams: Where it is told.
         """
         self.outcome = Outcome.FAILED
-        self.named, self._streams, self._target = named, streams, target
-        self._printer = Printer(output, streams, colour=colour, target=target, source=source)
+        self.named, self._streams, self._target = named, streams, options.cluster.target()
+        self._printer = Printer(options.output, streams, colour=options.colour, target=self._target, source=source)
         self.tell = Teller(self._printer)
 
     def run(self) -> int:

@@ -49,14 +49,7 @@ class _Deletion(Change):
 
     def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
         """Look at what is at stake."""
-        super().__init__(
-            f"pod/{pod.metadata.name}",
-            options.output,
-            streams,
-            colour=options.colour,
-            target=options.cluster.target(),
-            source=source,
-        )
+        super().__init__(f"pod/{pod.metadata.name}", options, source, streams)
         self._pod, self._options, self._source = pod, options, source
         # Read now: a report is made also when the connection has gone with an interruption.
         self._server_version = source.git_version
@@ -180,7 +173,7 @@ class _Deletion(Change):
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
-        ending = pod_ending(pod, quiet=node.reach.quiet or node.provider)
+        ending = pod_ending(pod, quiet=node.ends_unknown)
         return Stakes(
             owner=owner_guarantee(pod),
             members=self._members(),

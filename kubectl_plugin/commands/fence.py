@@ -76,8 +76,7 @@ class _Fence(NodeChange):
         proven = self._options.powered_off or (self._options.confirm and self._options.fence_command.strip())
         outcome = Outcome.UNDER_WAY
         if self.looked.state is FenceState.FENCED:
-            left = self.looked.left
-            outcome = Outcome.UNDER_WAY if left.pods or left.attachments else Outcome.DONE
+            outcome = Outcome.DONE if self.looked.left.nothing else Outcome.UNDER_WAY
         elif not possible:
             outcome = Outcome.NOT_POSSIBLE
         elif self._denied:
@@ -164,14 +163,14 @@ class _Fence(NodeChange):
         deadline, left = Deadline(self._options.timeout), self.looked.left
         if left.staying:
             self.tell(StepKind.STAYING, self.named, ", ".join(left.staying))
-        if left.pods or left.attachments:
+        if not left.nothing:
             self.tell(StepKind.WAITING, self.named, ", ".join(left.pods), len(left.attachments))
         silent = False
         while True:
             unanswered = None
             try:
                 left, silent = self._tell_what_went(left), False
-                if not left.pods and not left.attachments:
+                if left.nothing:
                     self.tell(StepKind.ALL_GONE, self.named)
                     return Outcome.DONE
                 if self.look_again() is FenceState.BACK:

@@ -79,7 +79,7 @@ class _Seen:
         node, now = pod.spec.node_name, present(source)
         found = read_node_reach(node, source, now) if node else None
         reach = found.reach if found is not None else Reach.UNKNOWN
-        ending = pod_ending(pod, quiet=found is not None and (reach.quiet or found.provider))
+        ending = pod_ending(pod, quiet=found is not None and found.ends_unknown)
         if ending.finalizers and not ending.processes:
             self._once(StepKind.KEPT_BY_FINALIZERS, ", ".join(ending.finalizers))
             return

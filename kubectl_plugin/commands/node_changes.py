@@ -46,14 +46,7 @@ class NodeChange(Change):
 
     def __init__(self, node: Node, options: FenceOptions, source: Source, streams: Streams) -> None:
         """Look at the node and at what hangs on it."""
-        super().__init__(
-            f"node/{node.metadata.name}",
-            options.output,
-            streams,
-            colour=options.colour,
-            target=options.cluster.target(),
-            source=source,
-        )
+        super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
         # Read now: a report is made also when the connection has gone with an interruption.
         self._server_version = source.git_version

@@ -78,7 +78,7 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
 def _is_idle(report: DeletionReport, stakes: Stakes) -> bool:
     """Whether its kubelet tells that no container of it runs."""
     node = stakes.node
-    told = not (node.reach.quiet or node.reach is Reach.UNKNOWN or node.provider or report.plan.static)
+    told = not (node.ends_unknown or node.reach is Reach.UNKNOWN or report.plan.static)
     return told and not report.plan.containers
 
 

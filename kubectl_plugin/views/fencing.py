@@ -77,7 +77,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
 
 def _fenced(report: FenceReport) -> str:
     left = report.left
-    if not left.pods and not left.attachments:
+    if left.nothing:
         return "It is declared out of service, and nothing is left to go."
     what = f"{counted(len(left.pods), 'pod')} and {counted(len(left.attachments), 'volume')}"
     still = f"It is declared out of service: {what} still have to go"

@@ -7,7 +7,7 @@ from msgspec import Struct
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import Placement, SpreadDomain
 
-__all__ = ["AchievedSpread", "DrainFlag", "Plan", "PlannedSpec", "PlannedVictim", "Unmoved"]
+__all__ = ["AchievedSpread", "DrainFlag", "PlannedSpec", "PlannedVictim", "Unmoved"]
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
@@ -81,15 +81,3 @@ class DrainFlag(Struct, frozen=True, rename="camel"):
     flag: str
     pods: int
     """Of the node that take it."""
-
-
-class Plan(Struct, frozen=True, rename="camel", kw_only=True):
-    """Where several pods would go, one after the other."""
-
-    specs: tuple[PlannedSpec, ...]
-    """In the order in which the scheduler would take them."""
-    drained: str
-    """The node that was drained first; empty: none was."""
-    unmoved: tuple[Unmoved, ...]
-    nodes: int
-    """After what was excluded and added."""

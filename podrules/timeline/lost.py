@@ -81,26 +81,11 @@ def node_lost(
         deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
         fenced: Of a node that is declared out of service: since when, in the same seconds.
     """
-    monitor = int(NODE_MONITOR_GRACE.total_seconds())
-    unknown = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
-    tainted = unknown.later(0, _TAINTED_WITHIN)
-    deletion = _deletion(tolerations, tainted)
-    told = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
-    if deleted_after is not None:
-        at = Span(deleted_after, deleted_after)
-        deletion = Event.of(What.DELETED, at, Rule.DELETED_BEFORE, field="metadata.deletionTimestamp")
-        if deleted_after <= 0:
-            told = Event.of(What.SIGTERM, Span(deleted_after, None), Rule.TOLD_BEFORE)
+    heartbeat, unknown, tainted = _falls_silent()
+    deletion, told = _told_to_end(tolerations, tainted.span, deleted_after)
     grace = grace_of(pod)
     given = grace.seconds if grace.given is None else grace.given
-    events = [
-        Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime"),
-        Event.of(
-            What.NODE_UNKNOWN, unknown, Rule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
-        ),
-        Event.of(What.TAINTED, tainted, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
-        deletion,
-    ]
+    events = [heartbeat, unknown, tainted, deletion]
     reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
     notes = [Note(Reminder.NODE_RETURNS)]
     held = next(iter(holders(pod.metadata.finalizers)), "")
@@ -130,7 +115,7 @@ def node_lost(
             grace_seconds=given,
             silent=True,
             collected=collected_within(reach, deleted=True),
-            unready=_unready(unknown, deleted),
+            unready=_unready(unknown.span, deleted),
         )
         events.append(told)
         events += [*after.events, *free_volumes(guards, NEVER, forced=forced_detach(after, reach))]
@@ -143,6 +128,32 @@ def node_lost(
     return WayTimeline(
         way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
     )
+
+
+def _falls_silent() -> tuple[Event, Event, Event]:
+    """The last heartbeat, the condition that tells of none since, and the taint that follows."""
+    monitor = int(NODE_MONITOR_GRACE.total_seconds())
+    unknown = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
+    tainted = unknown.later(0, _TAINTED_WITHIN)
+    return (
+        Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime"),
+        Event.of(
+            What.NODE_UNKNOWN, unknown, Rule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+        ),
+        Event.of(What.TAINTED, tainted, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+    )
+
+
+def _told_to_end(tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None) -> tuple[Event, Event]:
+    """The deletion, and whether the kubelet can still have told its processes."""
+    silent = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
+    if deleted_after is None:
+        return _deletion(tolerations, tainted), silent
+    at = Span(deleted_after, deleted_after)
+    deletion = Event.of(What.DELETED, at, Rule.DELETED_BEFORE, field="metadata.deletionTimestamp")
+    if deleted_after > 0:
+        return deletion, silent
+    return deletion, Event.of(What.SIGTERM, Span(deleted_after, None), Rule.TOLD_BEFORE)
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:
