@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +14,6 @@ from kubectl_plugin.commands.controllers import Controllers
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import PODS, Kind
 from podrules.cluster.source import Source, Unread
-from podrules.cluster.stakes import read_reach
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Outcome, Placement
 from podrules.platform import NotModelled, not_modelled, scheduling_group
@@ -37,10 +35,6 @@ class Maker(Struct, frozen=True):
     entry: Any
     written: Mapping[str, Any] | None = None
     """Its manifest; None: it is in the cluster."""
-
-
-_LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
-"""Where it is not known when the objects were so, a Lease tells nothing, and the Node does."""
 
 
 class Placed(Struct, frozen=True):
@@ -239,8 +233,7 @@ class Placer:
         nominated = placement.nominated
         if nominated is None or nominated.reach is None:
             return placement
-        node = self._gatherer.node(nominated.node)
-        reach = read_reach(nominated.node, node, self._source, self._source.now or _LONG_AGO)
+        reach = self._gatherer.reach(nominated.node)
         # A Lease that cannot be read takes nothing from what the Node says.
         if reach.reach is Reach.UNKNOWN:
             return placement

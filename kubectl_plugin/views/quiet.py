@@ -8,8 +8,8 @@ from typing import Final
 
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.views.safety_words import forcing_words, holder_words
-from kubectl_plugin.views.words import clock, instant, listed, quoted
+from kubectl_plugin.views.safety_words import finalizer_words, forcing_words, holder_words
+from kubectl_plugin.views.words import clock, instant
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
@@ -74,8 +74,7 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     stays = _stays("It stays Terminating", node)
     if report.owner.guarantee is Guarantee.AT_MOST_ONE:
         stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
-    then = (f"Then {holder_words(report.ending.holders)}.",) if report.ending.holders else ()
-    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays, *then
+    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays, *_then(report)
 
 
 def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
@@ -90,8 +89,7 @@ def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
     if collected_within(_reach(node), deleted=True) is not None:
         return state, f"{_collected(report, node, now)}."
-    then = (f"Then {holder_words(report.ending.holders)}.",) if report.ending.holders else ()
-    return state, _stays("Its object stays", node), *then
+    return state, _stays("Its object stays", node), *_then(report)
 
 
 def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
@@ -149,6 +147,12 @@ def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str
     )
 
 
+def _then(report: PodReport) -> Iterator[str]:
+    """What keeps the object even after that."""
+    if report.ending.holders:
+        yield f"Then {holder_words(report.ending.holders)}."
+
+
 def _stays(what: str, node: NodeFacts) -> str:
     return f"{what} until {node.name} answers again, its Node is deleted, or it is declared out of service."
 
@@ -160,8 +164,8 @@ def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
         by = clock(due, now)
         return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
     within = collected_within(_reach(node), deleted=True)
-    holders = listed([quoted(name) for name in report.ending.finalizers])
-    kept = f" once finalizer {holders} is done" if holders else ""
+    held = report.ending.finalizers
+    kept = f" once {finalizer_words(held, 'is', 'are')} done" if held else ""
     return f"Pod garbage collection removes its object within {within} s{kept}"
 
 

@@ -66,11 +66,9 @@ _REMOVERS: Final = {
 
 def holder_words(finalizers: Sequence[str]) -> str:
     """``finalizer "example.com/copy" keeps the object until the controller of example.com removes it``."""
-    names = listed([quoted(name) for name in finalizers])
     removers = listed(list(dict.fromkeys(map(_remover, finalizers))))
-    if len(finalizers) == 1:
-        return f"finalizer {names} keeps the object until {removers} removes it"
-    return f"finalizers {names} keep the object until {removers} remove them"
+    removal = "removes it" if len(finalizers) == 1 else "remove them"
+    return f"{finalizer_words(finalizers, 'keeps', 'keep')} the object until {removers} {removal}"
 
 
 def _remover(finalizer: str) -> str:
