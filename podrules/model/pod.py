@@ -231,6 +231,9 @@ class ContainerStateTerminated(Model, frozen=True):
     reason: str = ""
     message: str = ""
     exit_code: int = 0
+    signal: int = 0
+    """That ended it; 0: not told. The kubelet tells of none: it has exit codes alone, 128 + n for signal n."""
+    started_at: str | None = None
     finished_at: str | None = None
 
 
@@ -260,6 +263,8 @@ class ContainerStatus(Model, frozen=True):
 
     name: str = ""
     ready: bool = False
+    started: bool | None = None
+    """Whether its startup probe has succeeded and its postStart hook returned; None: not told."""
     restart_count: int = 0
     state: ContainerState = field(default_factory=ContainerState)
     last_state: ContainerState = field(default_factory=ContainerState)
