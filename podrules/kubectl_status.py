@@ -1,4 +1,4 @@
-"""The word that `kubectl get pods` prints under STATUS: ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Terminating``.
+"""The word that `kubectl get pods` prints under STATUS: ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Completed``.
 
 The later of these wins over the earlier, as far as it says anything:
 
