@@ -6,14 +6,14 @@ which Go reads as absent: so one odd object costs a second look, and not its use
 
 from __future__ import annotations
 
-import re
+import json
 import threading
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 
-from podrules.model.quantity import Quantity, QuantityError
+from podrules.model.misfit import misfit, not_json
+from podrules.model.quantity import Quantity
 
 __all__ = ["DecodeError", "dec_hook", "from_json", "from_object"]
 
@@ -25,7 +25,7 @@ _FIRST = threading.Lock()
 
 
 class DecodeError(ValueError):
-    """An object does not have the shape of its kind. The message ends with the path of the field."""
+    """An object does not have the shape of its kind. The message begins with the path of the field."""
 
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
@@ -40,7 +40,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     except msgspec.ValidationError:
         return from_object(_plain(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"not valid JSON: {error}") from error
+        raise DecodeError(not_json(error)) from error
 
 
 def from_object(value: Any, kind: type[T]) -> T:
@@ -53,8 +53,10 @@ def from_object(value: Any, kind: type[T]) -> T:
     try:
         value = _without_nulls(value)
         return msgspec.convert(value, type=kind, dec_hook=dec_hook)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise DecodeError(_worded(error, value)) from error
+    except msgspec.ValidationError as error:
+        raise DecodeError(misfit(error, value)) from error
+    except RecursionError as error:
+        raise DecodeError("nested too deeply") from error
 
 
 def _meet(kind: Any) -> None:
@@ -69,7 +71,7 @@ def _plain(data: bytes | str) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"not valid JSON: {error}") from error
+        raise DecodeError(not_json(error)) from error
 
 
 def dec_hook(kind: type[Any], value: Any) -> Any:
@@ -86,43 +88,12 @@ def dec_hook(kind: type[Any], value: Any) -> Any:
 def _without_nulls(value: Any) -> Any:
     """The same object without null fields: Go reads null as absent."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        return {_key(key): _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value
 
 
-def _worded(error: Exception, value: Any) -> str:
-    """``Expected `int`, got `str` - at `$.spec.priority``` as ``spec.priority: expected int, got str``."""
-    problem, _, path = str(error).partition(" - at `")
-    fits = _is_quantity if isinstance(error.__cause__, QuantityError) else _is_text
-    place = _with_keys(path.rstrip("`").removeprefix("$"), value, fits).lstrip(".")
-    problem = problem.replace("`", "")
-    problem = problem[:1].lower() + problem[1:] if problem.startswith("Expected") else problem
-    return f"{place}: {problem}" if place else problem
-
-
-def _with_keys(path: str, value: Any, fits: Callable[[Any], bool]) -> str:
-    """The path with the key that msgspec leaves out of it: ``limits[...]`` becomes ``limits.cpu``."""
-    shown = ""
-    for step, index, anything in re.findall(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])", path):
-        key: Any = int(index) if index else step.removeprefix(".")
-        if anything:
-            key = next((name for name, entry in value.items() if not fits(entry)), None)
-        if key is None:
-            return shown + path[len(shown) :]
-        shown += f"[{key}]" if index else f".{key}"
-        value = value[key]
-    return shown
-
-
-def _is_text(entry: Any) -> bool:
-    return isinstance(entry, str)
-
-
-def _is_quantity(entry: Any) -> bool:
-    try:
-        Quantity.from_json(entry)
-    except QuantityError:
-        return False
-    return True
+def _key(key: Any) -> str:
+    """As kubectl writes it: a key of YAML that is a number or a boolean becomes a string (sigs.k8s.io/yaml)."""
+    return key if isinstance(key, str) else json.dumps(key, default=str)

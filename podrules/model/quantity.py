@@ -13,6 +13,7 @@ Source: k8s.io/apimachinery/pkg/api/resource/{quantity,amount,math,suffix,scale_
 
 from __future__ import annotations
 
+import json
 import re
 from enum import Enum
 from functools import lru_cache, total_ordering
@@ -104,7 +105,7 @@ class Quantity:
             case float():
                 return _parse(_go_float(value))
             case _:
-                raise QuantityError(repr(value), "a number or a string is needed")
+                raise QuantityError(json.dumps(value, default=str), "a number or a string is needed")
 
     @property
     def is_zero(self) -> bool:

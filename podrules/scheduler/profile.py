@@ -227,4 +227,4 @@ def _below(path: str, problem: str) -> str:
     field, colon, _ = problem.partition(": ")
     if not path:
         return problem
-    return f"{path}.{problem}" if colon and " " not in field else f"{path}: {problem}"
+    return f"{path}.{problem}" if colon and not set(field) & set(' "') else f"{path}: {problem}"

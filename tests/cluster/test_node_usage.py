@@ -171,7 +171,7 @@ def test_path_of_a_kubelet() -> None:
         pytest.param(
             404, b"404 page not found", KubeletUnavailable, "answers 404: 404 page not found", id="not served"
         ),
-        pytest.param(200, b"[]", BadObject, "configz of node-1: expected object", id="another shape"),
+        pytest.param(200, b"[]", BadObject, "configz of node-1: this is a list; write a mapping", id="another shape"),
         pytest.param(200, b"<html>", BadObject, "configz of node-1: not valid JSON", id="no JSON"),
         pytest.param(200, b" " * (MAX_BYTES + 1), KubeletUnavailable, "with more than 32 MiB", id="too large"),
     ],

@@ -199,7 +199,11 @@ def test_without_right_to_list_pods_nothing_is_ranked(control_plane: ControlPlan
     [
         pytest.param("<html>", "stats/summary of {name}: not valid JSON", id="rubbish"),
         pytest.param(None, "the kubelet of {name} answers 404", id="not served"),
-        pytest.param({"node": {"memory": {"rssBytes": "many"}}}, "node.memory.rssBytes: expected int", id="shape"),
+        pytest.param(
+            {"node": {"memory": {"rssBytes": "many"}}},
+            'node.memory.rssBytes: "many" is a string; write a whole number',
+            id="shape",
+        ),
     ],
 )
 def test_kubelet_that_answers_something_else(

@@ -233,7 +233,7 @@ def test_manifest_from_standard_input() -> None:
             "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
             "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
         ),
-        ("apiVersion: v1\nkind: Pod\nspec: {containers: 3}", "spec.containers: expected array"),
+        ("apiVersion: v1\nkind: Pod\nspec: {containers: 3}", "spec.containers: 3 is a number; write a list"),
     ],
 )
 def test_bad_manifests_name_the_field(tmp_path: Path, text: str, message: str) -> None:
@@ -251,7 +251,7 @@ def test_second_document_is_named(tmp_path: Path) -> None:
     manifest.write_text(f"{good}\n---\n{good.replace('name: a', 'name: 7')}\n")
     ran = run("explain", "--offline", "-f", str(manifest), "-o", "name")
     assert (ran.code, ran.out) == (6, "pod/good\n")
-    assert f"{manifest}, document 2: spec.containers[0].name: expected str" in ran.err
+    assert f'{manifest}, document 2: spec.containers[0].name: 7 is a number; write a string ("7")' in ran.err
 
 
 def test_missing_file() -> None:

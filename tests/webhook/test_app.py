@@ -77,10 +77,10 @@ def test_healthz(client: FlaskClient) -> None:
     ("body", "words"),
     [
         (b"", "not valid JSON"),
-        (b"[]", "expected object, got array"),
+        (b"[]", "this is a list; write a mapping"),
         (b"{" * 100_000, "not valid JSON"),
         (b'{"a":' * 100_000, "not valid JSON"),
-        (b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}', "missing required field request"),
+        (b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}', "the field request is missing"),
         (json.dumps(OLD_VERSION).encode(), "admission.k8s.io/v1beta1 AdmissionReview is not supported"),
         (b'{"kind": NaN}', "not valid JSON"),
         (b'{"kind": "\xff"}', "not valid JSON"),

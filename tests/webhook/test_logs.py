@@ -61,7 +61,7 @@ def test_review_as_text(written: Written) -> None:
 
 @as_json
 def test_review_as_json(written: Written) -> None:
-    refuse(reason="request.object of pods: spec: expected object, got int")
+    refuse(reason="request.object of pods: spec: 5 is a number; write a mapping")
     line = json.loads(written.lines[0])
     assert re.fullmatch(TIME, line.pop("time"))
     assert line == {
@@ -73,7 +73,7 @@ def test_review_as_json(written: Written) -> None:
         "path": "/validate",
         "uid": "705ab4f5",
         "object": "pods/shop/web",
-        "reason": "request.object of pods: spec: expected object, got int",
+        "reason": "request.object of pods: spec: 5 is a number; write a mapping",
     }
 
 

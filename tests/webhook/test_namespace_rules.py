@@ -89,7 +89,7 @@ def test_S4_constraints_are_read_as_kube_scheduler_would() -> None:
     ("value", "problem"),
     [
         pytest.param("rack", "not valid JSON", id="no JSON"),
-        pytest.param("{}", "expected array", id="no list"),
+        pytest.param("{}", "this is a mapping; write a list", id="no list"),
         pytest.param([{**RACK, "maxSkew": 0}], "defaultConstraints[0].maxSkew: Invalid value: 0", id="no skew"),
         pytest.param([{**RACK, "maxSkew": 2**31}], "maxSkew", id="more than an int32"),
         pytest.param([{**RACK, "topologyKye": "x"}], "topologyKye", id="an unknown field"),

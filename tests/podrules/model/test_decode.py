@@ -83,14 +83,16 @@ def test_null_is_absent() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        pytest.param({"spec": {"priority": "high"}}, "spec.priority: expected int | null, got str", id="wrong type"),
+        pytest.param(
+            {"spec": {"priority": "high"}}, 'spec.priority: "high" is a string; write a whole number', id="wrong type"
+        ),
         pytest.param(
             {"spec": {"containers": [{"name": "a"}, {"name": 5}]}},
-            "spec.containers[1].name: expected str, got int",
+            'spec.containers[1].name: 5 is a number; write a string ("5")',
             id="in a list",
         ),
-        pytest.param([], "expected object, got array", id="not an object"),
-        pytest.param("pod", "expected object, got str", id="a string"),
+        pytest.param([], "this is a list; write a mapping", id="not an object"),
+        pytest.param("pod", '"pod" is a string; write a mapping', id="a string"),
     ],
 )
 def test_refusal_names_the_field_first(value: Any, message: str) -> None:

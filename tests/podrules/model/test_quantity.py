@@ -187,8 +187,8 @@ def test_from_json(value: object, text: str) -> None:
     [
         pytest.param(True, "'true'", id="true"),
         pytest.param(False, "'false'", id="false"),
-        pytest.param(None, "'None'", id="null"),
-        pytest.param(["1"], "\"['1']\"", id="list"),
+        pytest.param(None, "'null'", id="null"),
+        pytest.param(["1"], "'[\"1\"]'", id="list"),
         pytest.param({}, "'{}'", id="object"),
         pytest.param(float("nan"), "'nan'", id="NaN"),
         pytest.param(float("inf"), "'inf'", id="infinity"),

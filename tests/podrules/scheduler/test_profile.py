@@ -130,13 +130,15 @@ PLACE = "profiles[0].pluginConfig[0].args"
             id="another kind",
         ),
         pytest.param({}, ["apiVersion and kind: nothing: write kubescheduler.config.k8s.io/v1"], id="neither of them"),
-        pytest.param(["a"], ["expected object, got array"], id="a list"),
-        pytest.param("profiles: []", ["expected object, got str"], id="a text"),
-        pytest.param(None, ["expected object, got null"], id="nothing at all"),
-        pytest.param(KIND | {"profiles": {"a": 1}}, ["profiles: expected array, got object"], id="profiles, a mapping"),
+        pytest.param(["a"], ["this is a list; write a mapping"], id="a list"),
+        pytest.param("profiles: []", ['"profiles: []" is a string; write a mapping'], id="a text"),
+        pytest.param(None, ["nothing stands here; write a mapping"], id="nothing at all"),
+        pytest.param(
+            KIND | {"profiles": {"a": 1}}, ["profiles: this is a mapping; write a list"], id="profiles, a mapping"
+        ),
         pytest.param(
             make_configuration(make_profile(args={"defaultConstraints": [{**ZONE, "maxSkew": "1"}]})),
-            [f"{PLACE}.defaultConstraints[0].maxSkew: expected int, got str"],
+            [f'{PLACE}.defaultConstraints[0].maxSkew: "1" is a string; write a whole number (1)'],
             id="a number in quotes",
         ),
         pytest.param(
@@ -180,12 +182,12 @@ PLACE = "profiles[0].pluginConfig[0].args"
         ),
         pytest.param(
             make_configuration(make_profile(args={"defaultingType": "List", "defaultConstraint": [ZONE]})),
-            [f"{PLACE}: Object contains unknown field defaultConstraint"],
+            [f'{PLACE}: unknown field "defaultConstraint"'],
             id="a typo in args",
         ),
         pytest.param(
             make_configuration(make_profile(args=make_list({**ZONE, "maxSkew": 3_000_000_000}))),
-            [f"{PLACE}.defaultConstraints[0].maxSkew: expected int"],
+            [f"{PLACE}.defaultConstraints[0].maxSkew: 3000000000 is out of range; write a whole number of at most"],
             id="maxSkew beyond int32",
         ),
         pytest.param(
@@ -203,22 +205,24 @@ PLACE = "profiles[0].pluginConfig[0].args"
         ),
         pytest.param(
             make_configuration({"percentageOfNodesToScore": "50"}),
-            ["profiles[0].percentageOfNodesToScore: expected int"],
+            ['profiles[0].percentageOfNodesToScore: "50" is a string; write a whole number (50)'],
             id="a percentage in quotes",
         ),
         pytest.param(
             make_configuration({"percentageOfNodesToScores": 50}),
-            ["profiles[0]: Object contains unknown field percentageOfNodesToScores"],
+            ['profiles[0]: unknown field "percentageOfNodesToScores"'],
             id="a typo in a profile",
         ),
         pytest.param(
             make_configuration({"plugins": {"preFilters": {}}}),
-            ["profiles[0].plugins: Object contains unknown field preFilters"],
+            ['profiles[0].plugins: unknown field "preFilters"'],
             id="a point that does not exist",
         ),
         pytest.param(
             make_configuration({"plugins": {"score": {"enabled": [{"name": "ImageLocality", "weight": 2**31}]}}}),
-            ["profiles[0].plugins.score.enabled[0].weight: expected int"],
+            [
+                "profiles[0].plugins.score.enabled[0].weight: 2147483648 is out of range; write a whole number of at most"
+            ],
             id="a weight beyond int32",
         ),
         pytest.param(

@@ -1,0 +1,140 @@
+"""A value that does not fit its field, in the words of those who write manifests.
+
+The decoder knows types of its own and leaves keys of maps out of its paths. Here both become what stands in the
+manifest: the field's path, the value, and what to write instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from podrules.model.quantity import Quantity, QuantityError
+
+__all__ = ["misfit", "not_json"]
+
+_MOST: Final = 40
+"""Characters that are shown of a value."""
+_STEP: Final = re.compile(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])")
+_EXPECTED: Final = re.compile(r"Expected `([^`]*)`")
+_ABOUT_FIELD: Final = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`")
+_NUMERAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})", re.ASCII)
+_WRITE: Final = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+_BOUND: Final = re.compile(r"(>=|<=) (-?[0-9]+)")
+_SIDES: Final = {">=": "at least", "<=": "at most"}
+
+
+def misfit(error: Exception, value: Any) -> str:
+    """``spec.containers[0].image: 5 is a number; write a string ("5")``.
+
+    Args:
+        error: What msgspec says of it.
+        value: The whole object, of plain dicts and lists.
+    """
+    problem, _, path = str(error).partition(" - at `")
+    quantity = isinstance(error.__cause__, QuantityError)
+    place, found = _found(path.rstrip("`").removeprefix("$"), value, _is_quantity if quantity else _is_text)
+    words = problem if quantity else _problem(problem, found)
+    return f"{place}: {words}" if place else words
+
+
+def not_json(error: Exception) -> str:
+    """What keeps a text from being JSON, with the byte where that is known."""
+    if isinstance(error, RecursionError):
+        return "not valid JSON: nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"not valid JSON: not UTF-8 text at byte {error.start}"
+    byte = re.search(r"\(byte ([0-9]+)\)", str(error))
+    if byte:
+        return f"not valid JSON from byte {byte[1]} on"
+    return "not valid JSON: it ends too early" if "truncated" in str(error) else "not valid JSON"
+
+
+def _problem(problem: str, found: Any) -> str:
+    about = _ABOUT_FIELD.match(problem)
+    if about:
+        return f"the field {about[2]} is missing" if about[1].startswith("missing") else f'unknown field "{about[2]}"'
+    expected = _EXPECTED.match(problem)
+    if not expected:
+        return f"{_shown(found)} does not fit this field"
+    wanted = [kind for kind in expected[1].split(" | ") if kind in _WRITE]
+    bound = _BOUND.search(problem)
+    example = f" of {_SIDES[bound[1]]} {bound[2]}" if bound else _example(found, wanted)
+    return f"{_what_it_is(found, wanted)}; write {' or '.join(_WRITE[kind] for kind in wanted)}{example}"
+
+
+def _what_it_is(found: Any, wanted: list[str]) -> str:
+    """``5 is a number``, or only what it is where it would be long."""
+    match found:
+        case None:
+            return "nothing stands here"
+        case dict():
+            return "this is a mapping"
+        case list():
+            return "this is a list"
+        case bool():
+            return f"{_shown(found)} is a boolean"
+        case int() if "int" in wanted:
+            return f"{_shown(found)} is out of range"
+        case float() if "int" in wanted:
+            return f"{_shown(found)} is no whole number"
+        case int() | float():
+            return f"{_shown(found)} is a number"
+    return f"{_shown(found)} is a string"
+
+
+def _example(found: Any, wanted: list[str]) -> str:
+    """The value as it would fit, where that is plain."""
+    if isinstance(found, bool | int | float) and "str" in wanted:
+        return f" ({json.dumps(_shown(found))})"
+    if isinstance(found, str) and "int" in wanted and _NUMERAL.fullmatch(found):
+        return f" ({found.removeprefix('+')})"
+    if isinstance(found, str) and wanted == ["bool"] and found.lower() in {"true", "false"}:
+        return f" without quotation marks ({found.lower()})"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = value if isinstance(value, int) and abs(value) > 1 << 64 else json.dumps(value, ensure_ascii=False)
+        text = str(text)
+    except ValueError:
+        return "a number of thousands of digits"
+    except TypeError:
+        return "this value"
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+
+
+def _found(path: str, value: Any, fits: Callable[[Any], bool]) -> tuple[str, Any]:
+    """The path with the key that msgspec leaves out (``limits[...]`` becomes ``limits.cpu``), and what stands there."""
+    shown = ""
+    for step, index, anything in _STEP.findall(path):
+        key: Any = int(index) if index else step.removeprefix(".")
+        if anything:
+            key = next((name for name, entry in value.items() if not fits(entry)), None)
+        if key is None:
+            return (shown + path[len(shown) :]).lstrip("."), value
+        shown += f"[{key}]" if index else f".{key}"
+        value = value[key]
+    return shown.lstrip("."), value
+
+
+def _is_text(entry: Any) -> bool:
+    return isinstance(entry, str)
+
+
+def _is_quantity(entry: Any) -> bool:
+    try:
+        Quantity.from_json(entry)
+    except QuantityError:
+        return False
+    return True
