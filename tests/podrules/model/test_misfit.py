@@ -108,8 +108,10 @@ def test_no_wrong_value_is_told_in_a_program_s_words(model: type[KubeObject]) ->
     [
         ({"spec": {"containers": [{"image": 5}]}}, 'spec.containers[0].image: 5 is a number; write a string ("5")'),
         ({"spec": {"nodeSelector": {"a": True}}}, 'spec.nodeSelector.a: true is a boolean; write a string ("true")'),
-        ({"spec": {"hostNetwork": "true"}}, 'spec.hostNetwork: "true" is a string; '
-            "write true or false without quotation marks (true)"),
+        (
+            {"spec": {"hostNetwork": "true"}},
+            'spec.hostNetwork: "true" is a string; write true or false without quotation marks (true)',
+        ),
         ({"spec": {"priority": "7"}}, 'spec.priority: "7" is a string; write a whole number (7)'),
         ({"spec": {"priority": 1.5}}, "spec.priority: 1.5 is no whole number; write a whole number"),
         ({"spec": {"containers": {"name": "a"}}}, "spec.containers: this is a mapping; write a list"),
@@ -117,7 +119,7 @@ def test_no_wrong_value_is_told_in_a_program_s_words(model: type[KubeObject]) ->
         ({"spec": []}, "spec: this is a list; write a mapping"),
         ({"spec": {"priority": "x" * 99}}, f'spec.priority: "{"x" * 38}… is a string; write a whole number'),
     ],
-)  # fmt: skip
+)
 def test_the_remedy_is_what_would_fit(value: Any, words: str) -> None:
     with pytest.raises(DecodeError) as raised:
         from_object(value, Pod)
