@@ -24,6 +24,8 @@ MODULES: Final = {
     "k8s.io/kubernetes": f"v{REFERENCE_VERSION}",
     "k8s.io/api": _ON_ITS_OWN,
     "k8s.io/apimachinery": _ON_ITS_OWN,
+    "k8s.io/apiserver": _ON_ITS_OWN,
+    "k8s.io/pod-security-admission": _ON_ITS_OWN,
 }
 """Those of which tests read files, with the version of the control plane that is tested."""
 _TOOLS: Final = Path(__file__).parent / "controlplane" / "tools" / "kubernetes"

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_plugin.glossary import devices, ending, pressure, priority, qos, safety, scheduling, spread, starting
+from kubectl_plugin.glossary import (
+    claims,
+    devices,
+    ending,
+    exits,
+    images,
+    nodes,
+    pressure,
+    priority,
+    qos,
+    refused,
+    safety,
+    scheduling,
+    spread,
+    starting,
+)
 from kubectl_plugin.glossary.entry import Entry, Topic
 
 __all__ = ["CATALOGUE"]
@@ -15,8 +30,11 @@ CATALOGUE: Final[dict[Topic, tuple[Entry, ...]]] = {
     Topic.SCHEDULING: scheduling.ENTRIES,
     Topic.SPREAD: spread.ENTRIES,
     Topic.PRIORITY: priority.ENTRIES,
-    Topic.STARTING: starting.ENTRIES,
-    Topic.ENDING: ending.ENTRIES,
+    Topic.REFUSED: refused.ENTRIES,
+    Topic.STARTING: (*starting.ENTRIES, *images.ENTRIES),
+    Topic.ENDING: (*ending.ENTRIES, *exits.ENTRIES),
+    Topic.VOLUMES: claims.ENTRIES,
+    Topic.NODES: nodes.ENTRIES,
     Topic.SAFETY: safety.ENTRIES,
     Topic.DEVICES: devices.ENTRIES,
 }

@@ -42,6 +42,7 @@ ENTRIES: Final = (
     Entry(
         name="preStop",
         also=("lifecycle.preStop", "preStop hook", "FailedPreStopHook", "PreStopHook"),
+        pattern=r"PreStopHook failed.*",
         means="Runs before SIGTERM, inside the grace period: what it takes is missing afterwards.",
         rule=("A hook that fails or hangs blocks nothing: SIGTERM comes, with at least 2 s.",),
         commands=(_TIMELINE,),
@@ -187,7 +188,8 @@ ENTRIES: Final = (
     Entry(
         name="PodDisruptionBudget",
         also=("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
-        pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*",
+        pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
+        r"|.*This pod has more than one PodDisruptionBudget.*",
         means="How many of some pods may be missing: the eviction API, and so a drain, takes no more than it allows.",
         rule=(
             "Preemption takes other victims where it can, and breaks a budget where nothing else makes room.",
@@ -205,6 +207,7 @@ ENTRIES: Final = (
     Entry(
         name="NodeShutdown",
         also=("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown"),
+        pattern=r"Pod was rejected as the node is shutting down\.?",
         means="The node went down in order: the kubelet ended its pods, critical ones last, in shutdownGracePeriod.",
         rule=("shutdownGracePeriod is 0 by default: then processes are cut off with the machine.",),
         commands=(f"{_TIMELINE}=shutdown",),
@@ -214,6 +217,7 @@ ENTRIES: Final = (
     Entry(
         name="DeadlineExceeded",
         also=("activeDeadlineSeconds",),
+        pattern=r"Pod was active on the node longer than .*|Job was active longer than .*",
         means="The pod, or its Job, ran longer than activeDeadlineSeconds.",
         source=("pkg/kubelet/active_deadline.go", "pkg/controller/job/job_controller.go"),
         see=("terminationGracePeriodSeconds",),

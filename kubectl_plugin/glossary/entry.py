@@ -17,8 +17,11 @@ class Topic(Enum):
     SCHEDULING = "why a pod is pending"
     SPREAD = "topology spread"
     PRIORITY = "priority and preemption"
+    REFUSED = "what the API server refuses"
     STARTING = "how pods start"
     ENDING = "how pods end"
+    VOLUMES = "claims that wait for a volume"
+    NODES = "what a node reports"
     SAFETY = "silent nodes, volumes, force deletion"
     DEVICES = "devices (dynamic resource allocation)"
 

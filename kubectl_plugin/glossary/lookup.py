@@ -26,6 +26,12 @@ _BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
 """Says whose the next sentence is."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _SUGGESTED: Final = 5
+_EVENT: Final = re.compile(
+    r"(?:\S+ (?:\([^)]*\) )?)?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
+    r"(?:[a-z]+/\S+|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
+)
+"""A line of `kubectl get events`, or of the events that `kubectl describe` lists."""
+_WORD: Final = re.compile(r"[^\W_]{4,}")
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 
 
@@ -46,7 +52,10 @@ def find(text: str) -> tuple[Found, ...]:
         text: A term, a reason or a whole message; only its first `MAX_TEXT` characters count.
     """
     text = text[:MAX_TEXT]
-    whole = _entry(text)
+    event = _EVENT.fullmatch(" ".join(text.split()))
+    if event is not None:
+        return find(event["message"]) or find(event["reason"])
+    whole = _entry(text) or _behind_its_subject(text)
     if whole is not None:
         return (Found(whole, text.strip(), None),)
     found: dict[str, Found] = {}
@@ -62,7 +71,14 @@ def similar(text: str) -> tuple[str, ...]:
     wanted = _folded(text[:MAX_TEXT])
     holding = [name for folded, name in _SPELLINGS.items() if wanted and wanted in folded]
     near = [_SPELLINGS[close] for close in difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED)]
-    return tuple(dict.fromkeys([*near, *holding]))[:_SUGGESTED]
+    return tuple(dict.fromkeys([*near, *holding, *_sharing_words(wanted)]))[:_SUGGESTED]
+
+
+def _sharing_words(wanted: str) -> list[str]:
+    """Terms that share words with a text, those with the most first."""
+    words = set(_WORD.findall(wanted))
+    shared = {name: len(words & set(_WORD.findall(folded))) for folded, name in reversed(_SPELLINGS.items())}
+    return sorted((name for name, count in shared.items() if count), key=lambda name: -shared[name])
 
 
 def _entry(text: str) -> Entry | None:
@@ -71,6 +87,14 @@ def _entry(text: str) -> Entry | None:
         return by_name
     plain = " ".join(text.split())
     return next((entry for pattern, entry in _PATTERNS if pattern.fullmatch(plain)), None)
+
+
+def _behind_its_subject(text: str) -> Entry | None:
+    """The entry of what stands behind a prefix such as ``Pod was rejected:``; a scheduler's message is taken apart."""
+    if _COUNTED.search(text):
+        return None
+    _, *behind = text.split(": ")
+    return next(filter(None, (_entry(": ".join(behind[at:])) for at in range(len(behind)))), None)
 
 
 def _by_letters(text: str) -> Entry | None:

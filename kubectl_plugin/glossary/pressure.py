@@ -105,7 +105,14 @@ ENTRIES: Final = (
     ),
     Entry(
         name="MemoryPressure",
-        also=("DiskPressure", "PIDPressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+        also=(
+            *("DiskPressure", "PIDPressure"),
+            *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+            *("kubelet has insufficient memory available", "KubeletHasInsufficientMemory"),
+            *("kubelet has disk pressure", "KubeletHasDiskPressure"),
+            *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),
+        ),
+        pattern=r"Node \S+ status is now: NodeHas(Insufficient|Disk).*",
         means="A condition of the node: an eviction threshold was crossed; it stays 5 minutes after that is over.",
         rule=(
             "The node gets a NoSchedule taint of that name. Under memory pressure only BestEffort pods are kept out.",

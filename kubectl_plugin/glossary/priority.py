@@ -60,6 +60,7 @@ ENTRIES: Final = (
             *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler"),
             *("victim's grace period", "victims' grace", "grace of victims"),
         ),
+        pattern=r"Preempted by .* on node .*",
         means="A pending pod's place is made by deleting pods of lower priority, gracefully.",
         rule=(
             "A node qualifies if the pod fits once all lower pods are gone; then as many as possible are spared.",
@@ -87,7 +88,11 @@ ENTRIES: Final = (
     ),
     Entry(
         name="critical pod",
-        also=("critical", "CriticalPod", "node-critical", "node-critical pod", "cluster-critical"),
+        also=(
+            *("critical", "CriticalPod", "node-critical", "node-critical pod", "cluster-critical"),
+            *("Preempting", "Preempted in order to admit critical pod"),
+            "Pod was preempted by Kubelet to accommodate a critical pod.",
+        ),
         means="A static pod, a mirror pod, or one with a priority of 2000000000 or more: its kubelet never evicts it.",
         rule=(
             "Where it does not fit on arrival, the kubelet ends other pods to make room for it.",

@@ -38,10 +38,15 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node.kubernetes.io/unreachable",
-        also=("unreachable", "NotReady", "node.kubernetes.io/not-ready", "Unknown", "NodeNotReady"),
+        also=(
+            *("unreachable", "NotReady", "Unknown", "NodeNotReady"),
+            *("Kubelet stopped posting node status", "NodeStatusUnknown"),
+        ),
+        pattern=r"Node \S+ status is now: NodeNotReady",
         means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
+            "NotReady is also shown where the kubelet answers and says so itself: Ready is False then.",
             "Pods are deleted when their tolerationSeconds are over, 300 s by default; they then stay Terminating.",
             "When most nodes of a zone go silent, deletions slow down or stop.",
         ),
@@ -127,7 +132,7 @@ ENTRIES: Final = (
     Entry(
         name="tolerationSeconds",
         also=("TaintManagerEviction", "taint eviction"),
-        pattern=r"Marking for deletion Pod .*",
+        pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*",
         means="How long a pod stays on a node with a NoExecute taint before it is deleted.",
         rule=(
             "300 s for not-ready and unreachable is added to each pod at creation; a DaemonSet's pods stay for ever.",

@@ -124,7 +124,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't match Pod's node affinity/selector",
-        also=("nodeSelector", "node affinity", "nodeAffinity"),
+        also=("nodeSelector", "node affinity", "nodeAffinity", "pod affinity terms conflict"),
         means="The node's labels do not fulfil spec.nodeSelector or the required node affinity.",
         rule=(
             "All of nodeSelector must match; of nodeSelectorTerms one is enough, with all its expressions.",

@@ -17,7 +17,7 @@ ENTRIES: Final = (
     Entry(
         name="exceeded quota",
         also=("ResourceQuota", "quota"),
-        pattern=r".*exceeded quota: .*",
+        pattern=r".*(exceeded|failed) quota: .*",
         means="The API server refused the object: with it the namespace would use more than a ResourceQuota allows.",
         rule=(
             "The text ends with what was requested, what is used and what the quota limits.",

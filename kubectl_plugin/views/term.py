@@ -49,8 +49,11 @@ def glossary_page() -> Page:
 def unknown_text(asked: str, near: Sequence[str]) -> str:
     """For standard error, when nothing is known."""
     said = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}..."
-    hint = f"similar: {listed(near)}" if near else "`kubectl qos why` lists what is"
-    return f"error: nothing is known of {escape(quoted(said))}; {hint}\n"
+    nearest = f"nearest terms: {listed(near)}\n" if near else ""
+    return (
+        f"error: this text is not known: {escape(quoted(said))}\n{nearest}"
+        "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME\n"
+    )
 
 
 def _title(explained: ExplainedText) -> str:

@@ -137,6 +137,56 @@ def test_a_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
     assert [found.entry.name for found in find(asked)] == [name]
 
 
+def _kubernetes_texts() -> list[tuple[str, str, str]]:
+    """Entries, source and text, with what is filled in between braces."""
+    lines = (TESTDATA / "why" / "texts.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return [(names, source, text) for names, source, text in rows]
+
+
+def test_texts_of_each_component_are_known() -> None:
+    texts = _kubernetes_texts()
+    assert len(texts) > 100
+    for names, _, text in texts:
+        pasted = re.sub(r"[{}]", "", text)
+        assert (pasted, " + ".join(found.entry.name for found in find(pasted))) == (pasted, names)
+
+
+def test_these_texts_are_written_by_kubernetes() -> None:
+    for _, source, text in _kubernetes_texts():
+        if source == "-":
+            continue
+        module, _, path = source.rpartition(" ")
+        written = (upstream_source(module or "k8s.io/kubernetes") / path).read_text(encoding="utf-8")
+        for literal in re.split(r"\{.*?\}", text):
+            assert literal.strip(" .,:") in written, (source, literal)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("Warning  BackOff  3s (x5 over 61s)  kubelet  Back-off restarting failed container web", "CrashLoopBackOff"),
+        ("61s   Warning   Unhealthy   pod/web-0   Readiness probe failed: timeout", "Unhealthy"),
+        ("Warning  FailedMount  3s  kubelet  a text that nobody knows", "FailedMount"),
+        (
+            "Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1, capacity: 8",
+            "OutOfmemory",
+        ),
+    ],
+)
+def test_the_line_of_an_event_is_read(asked: str, name: str) -> None:
+    assert [found.entry.name for found in find(asked)] == [name]
+
+
+def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
+    ran = run("why", "the flux capacitor of the volume is empty")
+    assert (ran.code, ran.out) == (3, "")
+    first, nearest, where = ran.err.splitlines()
+    assert first == 'error: this text is not known: "the flux capacitor of the volume is empty"'
+    assert re.match(r"nearest terms: .*volume", nearest)
+    assert where == "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME"
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -210,7 +260,7 @@ def test_json_names_each_part() -> None:
 def test_an_unknown_term_tells_what_is_similar() -> None:
     ran = run("why", "maxskw")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err == 'error: nothing is known of "maxskw"; similar: maxSkew and skew\n'
+    assert ran.err.splitlines()[:2] == ['error: this text is not known: "maxskw"', "nearest terms: maxSkew and skew"]
 
 
 @given(st.text(max_size=300))

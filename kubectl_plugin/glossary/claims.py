@@ -1,0 +1,65 @@
+"""Claims that wait for a volume."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_CLAIM: Final = "kubectl describe pvc NAME"
+_CONTROLLER: Final = "pkg/controller/volume/persistentvolume/pv_controller.go"
+
+ENTRIES: Final = (
+    Entry(
+        name="WaitForFirstConsumer",
+        also=("volumeBindingMode", "waiting for first consumer to be created before binding"),
+        pattern=r"waiting for pods? .* to be scheduled",
+        means="Nothing is wrong with the claim: its StorageClass binds it only once a pod that uses it has a node.",
+        do=("If the pod is pending, look at the pod; if there is none, nothing is to be done.",),
+        commands=("kubectl qos explain pod/NAME", _CLAIM),
+        source=(_CONTROLLER,),
+        see=("FailedScheduling", "pod has unbound immediate PersistentVolumeClaims"),
+    ),
+    Entry(
+        name="FailedBinding",
+        also=("no persistent volumes available for this claim and no storage class is set",),
+        means="No PersistentVolume fits the claim, and without a StorageClass none is made for it.",
+        rule=("It waits until a volume of its size, access mode and labels appears.",),
+        do=("Name a StorageClass in the claim, mark one as default, or make a PersistentVolume.",),
+        commands=(_CLAIM, "kubectl get storageclass"),
+        source=(_CONTROLLER,),
+        see=("pod has unbound immediate PersistentVolumeClaims",),
+    ),
+    Entry(
+        name="ExternalProvisioning",
+        also=("Provisioning",),
+        pattern=r"Waiting for a volume to be created either by the external provisioner .*",
+        means="The claim waits for the driver of its StorageClass to make a volume: seconds are usual, minutes not.",
+        do=("See whether the driver's controller runs, and read its log.",),
+        commands=(_CLAIM,),
+        source=(_CONTROLLER,),
+        see=("ProvisioningFailed",),
+    ),
+    Entry(
+        name="ProvisioningFailed",
+        pattern=r"(Failed to provision volume with StorageClass|storageclass\.storage\.k8s\.io) \".*\".*",
+        means="The driver could not make a volume for the claim; it tries again.",
+        rule=("The end of the text is the driver's own: a quota, no room, wrong parameters, a class that is missing.",),
+        commands=(_CLAIM,),
+        source=(_CONTROLLER,),
+        see=("ExternalProvisioning",),
+    ),
+    Entry(
+        name="ClaimLost",
+        also=("Lost",),
+        pattern=r"Bound claim has lost .*",
+        means="The PersistentVolume to which the claim is bound is gone, or was never there.",
+        rule=("The claim stays Lost; it is not bound to another volume.",),
+        do=("Bring the PersistentVolume back if its disk still exists, else make the claim anew.",),
+        commands=(_CLAIM,),
+        source=(_CONTROLLER,),
+        see=("claim without its volume",),
+    ),
+)

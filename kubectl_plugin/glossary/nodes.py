@@ -1,0 +1,101 @@
+"""What a node's kubelet and runtime report."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["ENTRIES"]
+
+_NODE: Final = "kubectl qos node NODE"
+_EVENTS: Final = "kubectl describe node NODE"
+_SETTERS: Final = "pkg/kubelet/nodestatus/setters.go"
+
+ENTRIES: Final = (
+    Entry(
+        name="KubeletNotReady",
+        also=(
+            *("PLEG is not healthy", "container runtime is down", "container runtime not ready"),
+            "node.kubernetes.io/not-ready",
+        ),
+        pattern=r".*(pleg was last seen active|container runtime is down|container runtime network not ready).*",
+        means="The kubelet answers and says itself that it is not ready: Ready is False, not Unknown.",
+        rule=(
+            "The condition's message names what is missing: the runtime, the network, or a list of containers in time.",
+            "The node gets the taint node.kubernetes.io/not-ready, and its pods go after their tolerationSeconds.",
+        ),
+        do=("Look at the container runtime and the load of that machine.",),
+        commands=(_EVENTS, "kubectl qos partitions"),
+        source=(_SETTERS, "pkg/kubelet/runtime.go", "pkg/kubelet/pleg/generic.go"),
+        see=("node.kubernetes.io/unreachable", "NetworkNotReady", "tolerationSeconds"),
+    ),
+    Entry(
+        name="KubeletReady",
+        also=(
+            *("NodeReady", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"),
+            *("KubeletHasSufficientMemory", "KubeletHasNoDiskPressure", "KubeletHasSufficientPID"),
+            *("kubelet has sufficient memory available", "kubelet has no disk pressure"),
+            *("kubelet has sufficient PID available", "kubelet is posting ready status"),
+        ),
+        pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)",
+        means="Nothing is wrong: the node says that it is ready, or that it does not run short.",
+        commands=(_NODE,),
+        source=(_SETTERS,),
+        see=("MemoryPressure",),
+    ),
+    Entry(
+        name="Rebooted",
+        pattern=r"Node \S+ has been rebooted, boot id: .*",
+        means="The node's machine was started anew: all processes that ran on it have ended.",
+        rule=("Its pods keep their objects, and their containers are started again, which counts as a restart.",),
+        commands=(_EVENTS,),
+        source=(_SETTERS,),
+        see=("SandboxChanged", "ContainerStatusUnknown"),
+    ),
+    Entry(
+        name="SystemOOM",
+        pattern=r"System OOM encountered.*",
+        means="The kernel of the node ran out of memory as a whole, and killed a process: no container's own limit.",
+        rule=("The victim is who has most points: usage and oom_score_adj, whatever its QoS class.",),
+        do=("See who stands first there now, and which pods use more than they request.",),
+        commands=(_NODE,),
+        source=("pkg/kubelet/oom/oom_watcher_linux.go",),
+        see=("OOMKilled", "oom_score_adj", "overcommit"),
+    ),
+    Entry(
+        name="EvictionThresholdMet",
+        pattern=r"Attempting to reclaim \S+",
+        means="The node crossed an eviction threshold: its kubelet frees what it can, then evicts pods.",
+        rule=("Short of disk, it first removes dead containers and unused images; short of memory, it evicts.",),
+        commands=(_NODE,),
+        source=("pkg/kubelet/eviction/eviction_manager.go",),
+        see=("Evicted", "eviction threshold", "MemoryPressure"),
+    ),
+    Entry(
+        name="ImageGCFailed",
+        also=("FreeDiskSpaceFailed", "ContainerGCFailed", "InvalidDiskCapacity"),
+        pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*",
+        means="The kubelet could not free as much disk as it wanted by removing images that nobody uses.",
+        rule=("What fills the disk is something else: images in use, logs, writable layers, emptyDir volumes.",),
+        do=("Look at the disk of that node before the kubelet starts to evict.",),
+        commands=(_NODE,),
+        source=("pkg/kubelet/images/image_gc_manager.go",),
+        see=("eviction threshold", "Evicted"),
+    ),
+    Entry(
+        name="exceeded its local ephemeral storage limit",
+        also=("ephemeral storage limit", "emptyDir sizeLimit", "sizeLimit"),
+        pattern=r"Container .* exceeded its local ephemeral storage limit.*"
+        r"|Pod ephemeral local storage usage exceeds the total limit of containers.*"
+        r"|Usage of EmptyDir volume .* exceeds the limit.*",
+        means="The kubelet evicted this pod alone, because it wrote more than its own limit; the node had room.",
+        rule=(
+            "Counted are logs, the writable layer and emptyDir volumes, against limits.ephemeral-storage or sizeLimit.",
+        ),
+        do=("Raise that limit, or write less: to a volume, or with logs that rotate.",),
+        commands=("kubectl qos explain pod/NAME",),
+        source=("pkg/kubelet/eviction/eviction_manager.go", "pkg/kubelet/eviction/helpers.go"),
+        see=("Evicted",),
+    ),
+)
