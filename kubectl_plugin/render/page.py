@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from msgspec import Struct
 
 from kubectl_plugin.render.command import Command, Prose
+from kubectl_plugin.reports.verdict import Severity
 
 __all__ = ["Page", "Row", "Section", "Severity", "Table"]
-
-
-class Severity(Enum):
-    """How urgent a page is; shown as colour, beside the words that say it."""
-
-    FINE = "fine"
-    NOTICE = "notice"
-    TROUBLE = "trouble"
 
 
 class Row(Struct, frozen=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import ContainerEnd, PodStatusReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, duration, instant, listed, quoted
 from podrules.health import Trouble, TroubleKind
 
@@ -19,19 +19,22 @@ _LATELY: Final = timedelta(hours=1)
 _OOM_KILLED: Final = "OOMKilled"
 
 
-def health_words(status: PodStatusReport, now: datetime | None) -> tuple[str, Severity] | None:
+def health_words(status: PodStatusReport, now: datetime | None) -> Verdict | None:
     """What is wrong with a pod whose node answers, the worst in one sentence; None: it runs as it should."""
     health = status.health
     if held_up := health.of_kind(TroubleKind.HELD_UP):
-        return _with_others(held_up, "does not run", "do not run"), Severity.TROUBLE
+        return _said(
+            VerdictCode.CONTAINER_WAITING, Severity.TROUBLE, _with_others(held_up, "does not run", "do not run")
+        )
     if ended := health.of_kind(TroubleKind.ENDED):
-        return _with_others(ended, "has ended", "have ended"), Severity.TROUBLE
+        return _said(VerdictCode.CONTAINER_ENDED, Severity.TROUBLE, _with_others(ended, "has ended", "have ended"))
     if status.phase == "Pending":
         return _starting(status, now)
     if status.phase == "Unknown":
-        return "Its phase is Unknown: its state could not be read.", Severity.NOTICE
+        text = "Its phase is Unknown: its state could not be read."
+        return _said(VerdictCode.PHASE_UNKNOWN, Severity.NOTICE, text)
     if health.ready is False:
-        return _not_ready(status, now), Severity.NOTICE
+        return _said(VerdictCode.NOT_READY, Severity.NOTICE, _not_ready(status, now))
     restarted = [one for one in health.of_kind(TroubleKind.RESTARTED) if one.end_reason != _OOM_KILLED]
     lately = next((one for one in restarted if _is_lately(one, now)), None)
     if lately is None:
@@ -39,7 +42,12 @@ def health_words(status: PodStatusReport, now: datetime | None) -> tuple[str, Se
     when = instant(lately.ended_at)
     at = f" at {clock(when, now)}" if when is not None else ""
     times, last = counted(lately.restarts, "time"), _exit(lately.exit_code, lately.end_reason)
-    return f"Container {quoted(lately.container)} was restarted {times}, last after {last}{at}.", Severity.NOTICE
+    text = f"Container {quoted(lately.container)} was restarted {times}, last after {last}{at}."
+    return _said(VerdictCode.RESTARTED, Severity.NOTICE, text)
+
+
+def _said(code: VerdictCode, severity: Severity, text: str) -> Verdict:
+    return Verdict(code, severity, (text,))
 
 
 def ended_words(ends: tuple[ContainerEnd, ...]) -> str:
@@ -72,13 +80,14 @@ def _exit(code: int | None, reason: str) -> str:
     return f"exit code {code}{f' ({reason})' if reason else ''}"
 
 
-def _starting(status: PodStatusReport, now: datetime | None) -> tuple[str, Severity]:
+def _starting(status: PodStatusReport, now: datetime | None) -> Verdict:
     health = status.health
     if health.initializing:
         begun = instant(health.initializing_since)
         lasting = f" for {duration(now - begun)}" if now is not None and begun is not None else ""
         who = quoted(health.initializing)
-        return f"Its init container {who} runs{lasting}: the containers after it wait for its end.", Severity.NOTICE
+        text = f"Its init container {who} runs{lasting}: the containers after it wait for its end."
+        return _said(VerdictCode.INITIALIZING, Severity.NOTICE, text)
     starting = health.of_kind(TroubleKind.STARTING)
     reasons = list(dict.fromkeys(trouble.reason for trouble in starting if trouble.reason))
     if health.no_sandbox:
@@ -86,8 +95,9 @@ def _starting(status: PodStatusReport, now: datetime | None) -> tuple[str, Sever
     why = f" ({listed(reasons)})" if reasons else ""
     since = instant(health.started)
     if now is not None and since is not None and now - since > _LONG:
-        return f"It has not started for {duration(now - since)}{why}.", Severity.TROUBLE
-    return f"It has not started yet{why}.", Severity.NOTICE
+        text = f"It has not started for {duration(now - since)}{why}."
+        return _said(VerdictCode.STARTING, Severity.TROUBLE, text)
+    return _said(VerdictCode.STARTING, Severity.NOTICE, f"It has not started yet{why}.")
 
 
 def _not_ready(status: PodStatusReport, now: datetime | None) -> str:

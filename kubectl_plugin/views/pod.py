@@ -37,7 +37,7 @@ __all__ = ["pod_page", "unread_section"]
 
 def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     """Everything about one pod; ``wide`` adds every container's cgroup values."""
-    sentences, severity = verdict(report, now)
+    told = verdict(report, now)
     finished = report.termination.grace.source is GraceSource.FINISHED
     running = []
     if not finished:
@@ -67,8 +67,8 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     place = f", on {node.name}" if node else ""
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
-        verdict=sentences,
-        severity=severity,
+        verdict=told.sentences,
+        severity=told.severity,
         parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )

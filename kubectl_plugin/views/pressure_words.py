@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod_pressure import EvictionStandingReport, PodPressureReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import listed
 from podrules.eviction.signals import NodeCondition
 
@@ -21,7 +21,7 @@ def pressure_names(pressures: Sequence[NodeCondition]) -> str:
     return listed([condition.value for condition in pressures])
 
 
-def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> tuple[tuple[str, ...], Severity]:
+def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> tuple[Verdict, ...]:
     """What is said of a pod whose node is under pressure, and when it goes; nothing where the node is not.
 
     Args:
@@ -29,20 +29,24 @@ def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> t
         places: The pod's there; empty: not known.
     """
     if not node.pressures:
-        return (), Severity.FINE
+        return ()
     lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
     if any(place.critical for place in places):
-        return (lead, "This pod is never evicted: it is critical."), Severity.NOTICE
+        return (_pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical."),)
     standing = _standing(node, places)
     if standing is None:
         by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
         order = "Pods over their requests go first, then by priority" if by_request else "They go by priority"
-        return (lead, f"{order}: usage is not known, so its place is not either."), Severity.NOTICE
+        return (_pressed(Severity.NOTICE, lead, f"{order}: usage is not known, so its place is not either."),)
     if standing.before is None:
-        return (lead, f"This pod goes first of {standing.of}."), Severity.TROUBLE
+        return (_pressed(Severity.TROUBLE, lead, f"This pod goes first of {standing.of}."),)
     before = standing.before
     others = f"{standing.place.rank - 1} of {standing.of} go before this pod, the last {before.namespace}/{before.pod}."
-    return (lead, others), Severity.NOTICE
+    return (_pressed(Severity.NOTICE, lead, others),)
+
+
+def _pressed(severity: Severity, *sentences: str) -> Verdict:
+    return Verdict(VerdictCode.NODE_PRESSURE, severity, sentences)
 
 
 def _standing(node: NodeFacts, places: Sequence[PodPressureReport]) -> EvictionStandingReport | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import PodStatusReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, instant, listed
 from podrules.ending import PATIENCE
 from podrules.taint_eviction import Eviction
@@ -14,25 +14,25 @@ from podrules.taint_eviction import Eviction
 __all__ = ["count_words", "node_sentences"]
 
 
-def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:
     """What is wrong with the node of a pod that nobody has told to end, and what that does to it; none: nothing."""
-    sentences: list[str] = []
-    severity = Severity.FINE
+    told: list[Verdict] = []
     node = status.node if status is not None else None
     if status is None or node is None or status.deletion_timestamp or status.phase in {"Failed", "Succeeded"}:
-        return (), severity
+        return ()
     if node.reach is not None and node.reach.reach.quiet:
-        return (), severity
+        return ()
     if node.ready == "False":
         since = instant(node.since)
-        sentences.append(f"Its node {node.name} is not Ready{f' since {clock(since, now)}' if since else ''}.")
-        severity = Severity.NOTICE
+        unready = f"Its node {node.name} is not Ready{f' since {clock(since, now)}' if since else ''}."
+        told.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (unready,)))
     if node.eviction is not None and node.eviction.comes:
-        sentences.append(_eviction(node.eviction, node.name, now))
-        severity = Severity.TROUBLE
-    elif node.eviction is not None and sentences:
-        sentences.append("It stays there: it tolerates the taints of the node without end.")
-    return tuple(sentences), severity
+        evicts = _eviction(node.eviction, node.name, now)
+        told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (evicts,)))
+    elif node.eviction is not None and told:
+        stays = "It stays there: it tolerates the taints of the node without end."
+        told.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (stays,)))
+    return tuple(told)
 
 
 def count_words(evictions: Sequence[Eviction], now: datetime | None) -> str:

@@ -77,7 +77,8 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         else:
             shown.append(entry)
             parts += _way_parts(entry, entry.began, now)
-    about_node, urgency = node_sentences(report.status, now)
+    about_node = node_sentences(report.status, now)
+    urgency = max((part.severity for part in about_node), key=list(Severity).index, default=Severity.FINE)
     ruled_out = [entry for entry in told.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
@@ -93,7 +94,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts.append(Section("Unread", tuple(map(unread_words, report.unread))))
     return Page(
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
-        verdict=(*about_node, *_verdict(told, now)),
+        verdict=(*(sentence for part in about_node for sentence in part.sentences), *_verdict(told, now)),
         severity=Severity.TROUBLE if told.silent else urgency,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, told)),

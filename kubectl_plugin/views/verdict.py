@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.ending import ending_sentences, told_words
 from kubectl_plugin.views.health_words import ended_words, health_words
 from kubectl_plugin.views.moving import waiting_words
@@ -22,17 +24,29 @@ from podrules.oom import OOMRule
 from podrules.placement.outcome import NamedFate, Outcome
 from podrules.platform import Platform
 from podrules.qos import QOSProblem
+from podrules.reachability import Reach
 
 __all__ = ["verdict"]
 
-Verdict = tuple[tuple[str, ...], Severity]
+_QUIET: Final = {
+    Reach.SILENT: VerdictCode.NODE_SILENT,
+    Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,
+    Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
+    Reach.GONE: VerdictCode.NODE_GONE,
+}
+_NAMED: Final = {
+    NamedFate.REFUSED: VerdictCode.NODE_REFUSES,
+    NamedFate.SILENT: VerdictCode.NODE_SILENT,
+    NamedFate.NO_NODE: VerdictCode.NODE_GONE,
+}
 
 
 def verdict(report: PodReport, now: datetime | None) -> Verdict:
-    """One or two sentences and their urgency."""
+    """One or two sentences, their urgency, and what they say as a code."""
     status = report.status
     if report.priority.rejected:
-        return (f"The API server will refuse this pod: {report.priority.rejected}",), Severity.TROUBLE
+        refused = f"The API server will refuse this pod: {report.priority.rejected}"
+        return _trouble(VerdictCode.ADMISSION_REFUSED, refused)
     if status is None:
         return _to_come(report)
     if status.deletion_timestamp:
@@ -40,19 +54,26 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.phase == "Failed" or status.disruption:
         return _ended(report, status, now)
     if status.phase == "Succeeded":
-        return ("Finished: every container ended well. It holds no resources.",), Severity.FINE
+        return _fine(VerdictCode.SUCCEEDED, "Finished: every container ended well. It holds no resources.")
     if status.node is None:
         return _pending(report, status, now)
-    if (quiet := quiet_node(report)) is not None:
-        return running_sentences(report, quiet, now), Severity.TROUBLE
+    if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
+        return _trouble(_QUIET[quiet.reach.reach], *running_sentences(report, quiet, now))
     waits = status.phase == "Pending" and report.moving
-    told = (
-        node_sentences(status, now),
-        pressed_sentences(status.node, report.pressure),
-        (_waiting_for_volumes if waits else _running)(report, status, now),
-    )
-    sentences = tuple(sentence for about, _ in told for sentence in about)
-    return sentences, max((severity for _, severity in told), key=list(Severity).index)
+    own = (_waiting_for_volumes(report, status, now),) if waits else tuple(_running(report, status, now))
+    return joined_verdict((*node_sentences(status, now), *pressed_sentences(status.node, report.pressure), *own))
+
+
+def _fine(code: VerdictCode, *sentences: str) -> Verdict:
+    return Verdict(code, Severity.FINE, sentences)
+
+
+def _notice(code: VerdictCode, *sentences: str) -> Verdict:
+    return Verdict(code, Severity.NOTICE, sentences)
+
+
+def _trouble(code: VerdictCode, *sentences: str) -> Verdict:
+    return Verdict(code, Severity.TROUBLE, sentences)
 
 
 def _to_come(report: PodReport) -> Verdict:
@@ -64,14 +85,15 @@ def _to_come(report: PodReport) -> Verdict:
         nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
         sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
-        return sentences, Severity.NOTICE
+        return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
-        return (*why_no_node(placement), _standing(report)), Severity.TROUBLE
+        return _trouble(_NAMED[placement.named.fate], *why_no_node(placement), _standing(report))
     if placement is not None and placement.outcome is Outcome.HELD:
-        return (*why_no_node(placement), _standing(report)), Severity.NOTICE
+        return _notice(VerdictCode.SCHEDULING_GATED, *why_no_node(placement), _standing(report))
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
-        return (_standing(report), f"Its placement is not modelled: {placement.reason}."), Severity.NOTICE
-    return (_standing(report),), Severity.FINE
+        reason = f"Its placement is not modelled: {placement.reason}."
+        return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, _standing(report), reason)
+    return _fine(VerdictCode.PLANNED, _standing(report))
 
 
 def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
@@ -80,28 +102,31 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if status.gates:
         gates = listed([quoted(gate) for gate in status.gates])
         text = f"{waiting}: the scheduler does not look at it until scheduling gate {gates} is removed"
-        return (f"{text} (spec.schedulingGates).",), Severity.NOTICE
+        return _notice(VerdictCode.SCHEDULING_GATED, f"{text} (spec.schedulingGates).")
     placement = report.placement
     if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            return (f"{waiting}: no node fits.", *why_no_node(placement), *room), Severity.TROUBLE
+            return _trouble(VerdictCode.UNSCHEDULABLE, f"{waiting}: no node fits.", *why_no_node(placement), *room)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
-            return (f"{waiting}: {first}", *more), Severity.NOTICE
-        return (f"{waiting}: {first}", *more, *why_no_node(placement), *room), Severity.TROUBLE
+            return _notice(VerdictCode.AWAITING_PREEMPTION, f"{waiting}: {first}", *more)
+        said = (f"{waiting}: {first}", *more, *why_no_node(placement), *room)
+        return _trouble(VerdictCode.AWAITING_PREEMPTION, *said)
     if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
-        return (f"{waiting}: its placement is not modelled, because {placement.reason}.", *said), Severity.NOTICE
+        reason = f"{waiting}: its placement is not modelled, because {placement.reason}."
+        return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, reason, *said)
     if placement is not None and placement.outcome is Outcome.FITS:
         verb = "fits" if placement.feasible == 1 else "fit"
         fit = f"{placement.feasible} of {counted(placement.nodes, 'node')} {verb} now"
-        return (f"{waiting}, not yet bound: {fit}.",), Severity.NOTICE
+        return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.")
     if status.unschedulable:
-        return (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}"), Severity.TROUBLE
-    return (f"{waiting}: not yet bound to a node.",), Severity.NOTICE
+        said = (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}")
+        return _trouble(VerdictCode.UNSCHEDULABLE, *said)
+    return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}: not yet bound to a node.")
 
 
 def _terminating(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
@@ -111,11 +136,13 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
         why = (preempted_words(report.preempted, now),)
     if (quiet := quiet_node(report)) is not None:
         told = stuck_sentences if report.ending.processes else ended_sentences
-        return told(report, quiet, lead, now), Severity.TROUBLE
+        return _trouble(VerdictCode.TERMINATING_STUCK, *told(report, quiet, lead, now))
     if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
-        return (f"{lead}: when it ends is {NOT_KNOWN}.", *why), Severity.NOTICE
+        return _notice(VerdictCode.TERMINATING, f"{lead}: when it ends is {NOT_KNOWN}.", *why)
     sentences, late = ending_sentences(report, lead, now)
-    return (*sentences, *why), Severity.TROUBLE if late else Severity.NOTICE
+    if late:
+        return _trouble(VerdictCode.TERMINATING_LATE, *sentences, *why)
+    return _notice(VerdictCode.TERMINATING, *sentences, *why)
 
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
@@ -126,42 +153,39 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     lead = f"Pending{f' for {age}' if age else ''}: it waits for volume {quoted(first.volume)}."
     # Attaching and mounting pass by themselves; what another node holds may not.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
-    return (lead, f"{waits[:1].upper()}{waits[1:]}."), Severity.NOTICE if passes else Severity.TROUBLE
+    severity = Severity.NOTICE if passes else Severity.TROUBLE
+    return Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (lead, f"{waits[:1].upper()}{waits[1:]}."))
 
 
 def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     reason = f" ({status.reason})" if status.reason else ""
     if report.preempted is not None:
-        return (f"{status.phase}{reason}: {preempted_words(report.preempted, now)}",), Severity.TROUBLE
+        preempted = f"{status.phase}{reason}: {preempted_words(report.preempted, now)}"
+        return _trouble(VerdictCode.PREEMPTED, preempted)
     text = status.disruption or status.message or ended_words(status.ends)
-    return (f"{status.phase}{reason}: {text}",), Severity.TROUBLE
+    code = VerdictCode.FAILED if status.phase == "Failed" else VerdictCode.DISRUPTED
+    return _trouble(code, f"{status.phase}{reason}: {text}")
 
 
-def _running(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    sentences, severity = [_standing(report)], Severity.FINE
-    if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
-        severity = Severity.NOTICE
-    if lead := health_words(status, now):
-        sentence, severity = lead
-        sentences.insert(0, sentence)
-    killed = [end for end in status.ends if end.reason == "OOMKilled"]
-    if killed:
-        end = killed[0]
-        sentences.insert(
-            0,
-            f"Container {quoted(end.container)} ran out of memory and was killed "
-            f"(OOMKilled, exit code {end.exit_code}); restarts: {end.restarts}.",
+def _running(report: PodReport, status: PodStatusReport, now: datetime | None) -> Iterator[Verdict]:
+    """What is said of a pod on a node that answers, in the order of the sentences."""
+    killed = next((end for end in status.ends if end.reason == "OOMKilled"), None)
+    if killed is not None:
+        ran_out = (
+            f"Container {quoted(killed.container)} ran out of memory and was killed "
+            f"(OOMKilled, exit code {killed.exit_code}); restarts: {killed.restarts}."
         )
-        if end.exit_code == 0:
-            sentences.insert(1, "Only a child was killed: its main process lived on, and ended by itself with 0.")
-        severity = Severity.TROUBLE
+        child = "Only a child was killed: its main process lived on, and ended by itself with 0."
+        yield _trouble(VerdictCode.OOM_KILLED, ran_out, *([child] if killed.exit_code == 0 else ()))
+    if health := health_words(status, now):
+        yield health
+    best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
+    yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
-        sentences.append(f"An in-place resize is not done: {status.resize}.")
-        severity = Severity.NOTICE if severity is Severity.FINE else severity
+        yield _notice(VerdictCode.RESIZE_PENDING, f"An in-place resize is not done: {status.resize}.")
     if report.termination.processes and report.termination.grace.seconds == 0:
-        sentences.append("A plain delete is a force delete here: its grace period is 0.")
-        severity = Severity.NOTICE if severity is Severity.FINE else severity
-    return tuple(sentences), severity
+        force = "A plain delete is a force delete here: its grace period is 0."
+        yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
 
 
 def _standing(report: PodReport) -> str:

@@ -1,0 +1,87 @@
+"""The headline of an answer: its sentences, how urgent they are, and a code of a closed list for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+__all__ = ["Severity", "Verdict", "VerdictCode", "VerdictReport", "joined_verdict"]
+
+
+class Severity(Enum):
+    """How urgent a page is; shown as colour, beside the words that say it."""
+
+    FINE = "fine"
+    NOTICE = "notice"
+    TROUBLE = "trouble"
+
+
+class VerdictCode(Enum):
+    """What a verdict says, for a script to branch on. docs/formats.md tells each one's meaning."""
+
+    # A pod on a node.
+    RUNNING = "Running"
+    STARTING = "Starting"
+    INITIALIZING = "Initializing"
+    WAITING_FOR_VOLUME = "WaitingForVolume"
+    NOT_READY = "NotReady"
+    CONTAINER_WAITING = "ContainerWaiting"
+    CONTAINER_ENDED = "ContainerEnded"
+    OOM_KILLED = "OOMKilled"
+    RESTARTED = "Restarted"
+    PHASE_UNKNOWN = "PhaseUnknown"
+    RESIZE_PENDING = "ResizePending"
+    NO_GRACE_PERIOD = "NoGracePeriod"
+    # Its node.
+    NODE_NOT_READY = "NodeNotReady"
+    NODE_TAINT_EVICTS = "NodeTaintEvicts"
+    NODE_PRESSURE = "NodePressure"
+    NODE_SILENT = "NodeSilent"
+    NODE_OUT_OF_SERVICE = "NodeOutOfService"
+    NODE_GONE = "NodeGone"
+    NODE_REFUSES = "NodeRefuses"
+    # A pod without a node.
+    PLANNED = "Planned"
+    ADMISSION_REFUSED = "AdmissionRefused"
+    SCHEDULING_GATED = "SchedulingGated"
+    UNSCHEDULABLE = "Unschedulable"
+    AWAITING_PREEMPTION = "AwaitingPreemption"
+    NOT_YET_BOUND = "NotYetBound"
+    PLACEMENT_NOT_MODELLED = "PlacementNotModelled"
+    # A pod that ends or has ended.
+    TERMINATING = "Terminating"
+    TERMINATING_LATE = "TerminatingLate"
+    TERMINATING_STUCK = "TerminatingStuck"
+    DISRUPTED = "Disrupted"
+    PREEMPTED = "Preempted"
+    FAILED = "Failed"
+    SUCCEEDED = "Succeeded"
+
+
+class Verdict(Struct, frozen=True):
+    """The decisive fact of an answer, chosen in one place with its words."""
+
+    code: VerdictCode
+    severity: Severity
+    sentences: tuple[str, ...]
+
+
+class VerdictReport(Struct, frozen=True):
+    """A verdict as data."""
+
+    text: str
+    """The page's first sentences, as they are read there, in one line."""
+    severity: Severity
+    code: VerdictCode
+
+
+def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
+    """All sentences in their order, with the code and the severity of the worst; the first of equals.
+
+    Args:
+        parts: At least one.
+    """
+    worst = max(parts, key=lambda part: list(Severity).index(part.severity))
+    return Verdict(worst.code, worst.severity, tuple(sentence for part in parts for sentence in part.sentences))
