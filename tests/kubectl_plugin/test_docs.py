@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,14 @@ from tests.kubectl_plugin.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
-BLOCK = re.compile(r"(<!-- output: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- output(?: \((.+?)\))?: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
+"""The marker, what of the output is shown, the command, the text and the end.
+
+``(verdict, Why no node fits)`` shows parts: the verdict with its title, sections and tables by the words with which
+they begin. ``at most 20 lines`` at the end leaves out the rows of a table that go beyond. Without parentheses all is shown.
+"""
+_REPEATED = 200
+"""Characters of a paragraph that stands on one page only."""
 
 
 def _printed(command: str, patch: pytest.MonkeyPatch) -> str:
@@ -28,6 +36,56 @@ def _printed(command: str, patch: pytest.MonkeyPatch) -> str:
     return ran.out
 
 
+def _part(output: str, name: str) -> str:
+    """A part of an answer; it must be there."""
+    if name == "verdict":
+        return output.split("\n\n", maxsplit=1)[0].rstrip("\n")
+    begin = re.search(rf"^{re.escape(name)}\b", output, re.MULTILINE)
+    assert begin is not None, f"no {name} in\n{output}"
+    text = output[begin.start() :]
+    # The lines of a label go on to the next label, a table to the next blank line.
+    end = re.search(r"\n(?=\S)|\n\n|\Z" if _is_section(text) else r"\n\n|\Z", text)
+    assert end is not None
+    return text[: end.start()].rstrip("\n")
+
+
+def _is_section(part: str) -> bool:
+    """A label with its lines, which stands below another one without a gap."""
+    return re.match(r"(?!Next )\S.{11}  \S", part) is not None
+
+
+def _shown(output: str, wanted: str | None) -> str:
+    """What a marker asks for."""
+    if wanted is None:
+        return output
+    wanted, _, lines = wanted.partition(", at most ")
+    parts = [_part(output, name) for name in wanted.split(", ")]
+    text = parts[0]
+    for before, part in pairwise(parts):
+        text += ("\n" if _is_section(before) and _is_section(part) else "\n\n") + part
+    return _whole_rows(text, int(lines.removesuffix(" lines"))) if lines else f"{text}\n"
+
+
+def _whole_rows(text: str, most: int) -> str:
+    lines = [*text.splitlines(), ""]
+    begins = [at for at, line in enumerate(lines) if not line or re.match(r" {0,8}\S", line)]
+    return "\n".join(lines[: max(at for at in begins if at <= most)]) + "\n"
+
+
+def _paragraphs(page: Path) -> set[str]:
+    """Long paragraphs; without the flags that help pages share, and the answers that README shows."""
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"<!-- output: kubectl qos \w+ --help -->\n```.*?```\n", "", text, flags=re.DOTALL)
+    if page.name == "README.md":
+        text = re.sub(r"```.*?```\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->|```\w*\n(\$ .*\n)?", "", text, flags=re.DOTALL)
+    return {plain for one in re.split(r"\n\s*\n", text) if len(plain := " ".join(one.split())) > _REPEATED}
+
+
+def _without_command(shown: str) -> str:
+    return re.sub(r"\A\$ .*\n", "", shown)
+
+
 def _without_layout(text: str) -> str:
     """A help page in one line; where a flag has a short form, its value stands behind the long one alone."""
     return " ".join(re.sub(r"^(  -\w) \S+, (?=--)", r"\1, ", text, flags=re.MULTILINE).split())
@@ -36,19 +94,19 @@ def _without_layout(text: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def shown(found: re.Match[str]) -> str:
-        printed = _printed(found[2], monkeypatch)
+        printed = _shown(_printed(found[3], monkeypatch), found[2])
         # Each Python lays help out in its own way; the documentation shows that of 3.11.
-        other = found[2].endswith(" --help") and sys.version_info[:2] != (3, 11)
-        if other and _without_layout(printed) == _without_layout(found[3]):
-            printed = found[3]
-        return f"{found[1]}{printed}{found[4]}"
+        other = found[3].endswith(" --help") and sys.version_info[:2] != (3, 11)
+        if other and _without_layout(printed) == _without_layout(_without_command(found[4])):
+            printed = _without_command(found[4])
+        return f"{found[1]}$ kubectl qos {found[3]}\n{printed}{found[5]}"
 
     check(page, BLOCK.sub(shown, page.read_text(encoding="utf-8")))
 
 
 def test_five_demo_pods_are_shown() -> None:
     shown = BLOCK.findall((ROOT / "docs" / "explain.md").read_text(encoding="utf-8"))
-    pods = {command for _, command, text, _ in shown if command.startswith("explain pod/") and text.strip()}
+    pods = {command for _, _, command, text, _ in shown if command.startswith("explain pod/") and text.strip()}
     assert len(pods) >= 5
 
 
@@ -57,6 +115,28 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         made = target.startswith("reference/")  # by `make site`, which holds these links
         assert "://" in target or made or (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_no_page_repeats_a_paragraph_of_another() -> None:
+    stands: dict[str, str] = {}
+    repeated = []
+    for page in PAGES:
+        for paragraph in _paragraphs(page):
+            if paragraph in stands:
+                repeated.append(f"{stands[paragraph]} and {page.name}: {paragraph[:80]}")
+            stands[paragraph] = page.name
+    assert not repeated
+
+
+def test_the_first_screen_has_an_answer_of_each_kind() -> None:
+    screen = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Try it")[0]
+    pending, killed = (text for _, _, command, text, _ in BLOCK.findall(screen) if command.startswith("explain"))
+    assert "Why no node fits" in pending
+    assert pending.count("\n") <= 20
+    assert "OOMKilled" in killed
+    assert killed.count("\n") <= 8
+    assert "Warning: Immediate deletion" in screen
+    assert "not released" in screen
 
 
 def test_generating_is_off_in_ci() -> None:
