@@ -7,7 +7,7 @@
     ended                 an app container or sidecar has ended with an error, or a sidecar at all; an init container
                           with an error. An app container that exits 0 is done, unless it is to be started anew
     not ready             it runs, and its readiness probe has not succeeded
-    started anew          it runs, and ended with an error before
+    started anew          it runs, and ended before
     Ready                 the pod's condition; where its kubelet has not told it, by what it tells of the containers
 
 Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
@@ -22,9 +22,17 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from podrules.model.pod import ContainerRef, ContainerStatus, Pod
-from podrules.processes import status_of
+from podrules.container_state import (
+    OOM_KILLED,
+    ContainerKind,
+    ObservedContainer,
+    StateKind,
+    observed_containers,
+)
+from podrules.kubectl_status import kubectl_status
+from podrules.model.pod import Pod
 
 __all__ = ["Health", "Trouble", "TroubleKind", "health", "readiness"]
 
@@ -41,7 +49,7 @@ class TroubleKind(Enum):
     STARTING = "Starting"
     """It waits, and that passes by itself."""
     RESTARTED = "Restarted"
-    """It runs, and ended with an error before."""
+    """It runs, and ended before."""
 
 
 class Trouble(Struct, frozen=True, rename="camel"):
@@ -55,19 +63,33 @@ class Trouble(Struct, frozen=True, rename="camel"):
     """The kubelet's word for why it waits, or for how it ended; empty: it gives none."""
     message: str = ""
     exit_code: int | None = None
-    """With which it ended last; None: it has not ended."""
+    """With which it ended last; None: it has not ended, or nothing is told of that."""
     end_reason: str = ""
+    signal: int | None = None
+    """Which ended it last, by number; None: none is told."""
     ended_at: str | None = None
     restarts: int = 0
 
 
 class Health(Struct, frozen=True, rename="camel"):
-    """How a pod on a node is."""
+    """How a pod is, by what its kubelet said last."""
 
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    kubectl_status: str = ""
+    """What `kubectl get pods` prints under STATUS."""
+    bound: bool = False
+    """Whether it has a node."""
+    created: str | None = None
+    containers: tuple[ObservedContainer, ...] = ()
+    """All that its kubelet told of; app containers first."""
     troubles: tuple[Trouble, ...] = ()
-    """The worst first; init containers before others."""
+    """The worst first; init containers before others. Of a pod that has finished: none."""
     ready: bool | None = None
-    """None: its kubelet has told nothing."""
+    """None: its kubelet has told nothing, or the pod has finished."""
+    ready_since: str | None = None
+    """When its Ready condition became what it is."""
     unready: str = ""
     """Why its Ready condition is not True, in the kubelet's words."""
     no_sandbox: bool = False
@@ -87,34 +109,55 @@ class Health(Struct, frozen=True, rename="camel"):
         """Whether a container does not run and will not by waiting."""
         return any(trouble.kind in {TroubleKind.HELD_UP, TroubleKind.ENDED} for trouble in self.troubles)
 
+    @property
+    def oom_killed(self) -> tuple[ObservedContainer, ...]:
+        """The containers that ran out of memory when they ended last, as the kubelet says."""
+        return tuple(one for one in self.containers if one.latest is not None and one.latest.reason == OOM_KILLED)
+
+    def container(self, name: str) -> ObservedContainer:
+        """The one of that name, of which its kubelet told.
+
+        Raises:
+            StopIteration: it told of none.
+        """
+        return next(one for one in self.containers if one.name == name)
+
 
 def health(pod: Pod) -> Health:
     """How a pod is, by what its kubelet said last."""
-    if pod.finished:
-        return Health()
-    order = list(TroubleKind)
-    troubles = sorted(_troubles(pod), key=lambda trouble: (order.index(trouble.kind), not trouble.init))
     ready, sandbox = pod.status.condition("Ready"), pod.status.condition("PodReadyToStartContainers")
-    told = ready if ready is not None and ready.status != "True" else None
-    initializing, since = _initializing(pod)
-    return Health(
+    containers = observed_containers(pod)
+    told = Health(
+        phase=pod.status.phase,
+        reason=pod.status.reason,
+        message=pod.status.message,
+        kubectl_status=kubectl_status(pod),
+        bound=bool(pod.spec.node_name),
+        created=pod.metadata.creation_timestamp,
+        containers=containers,
+        started=pod.status.start_time,
+    )
+    if pod.finished:
+        return told
+    order = list(TroubleKind)
+    troubles = sorted(_troubles(pod, containers), key=lambda trouble: (order.index(trouble.kind), not trouble.init))
+    unready = ready if ready is not None and ready.status != "True" else None
+    initializing = next((one for one in containers if _initializes(one)), None)
+    return replace(
+        told,
         troubles=tuple(troubles),
         ready=readiness(pod),
-        unready=": ".join(filter(None, (told.reason, told.message))) if told is not None else "",
+        ready_since=ready.last_transition_time if ready is not None else None,
+        unready=": ".join(filter(None, (unready.reason, unready.message))) if unready is not None else "",
         no_sandbox=sandbox is not None and sandbox.status == "False",
-        started=pod.status.start_time,
-        initializing=initializing,
-        initializing_since=since,
+        initializing=initializing.name if initializing is not None else "",
+        initializing_since=initializing.started_at if initializing is not None else None,
     )
 
 
-def _initializing(pod: Pod) -> tuple[str, str | None]:
-    """The init container that runs now and since when; a sidecar runs beside the others and holds nobody up."""
-    for ref in pod.containers():
-        status = status_of(pod, ref.container.name) if ref.is_init and not ref.is_sidecar else None
-        if status is not None and status.state.running is not None:
-            return ref.container.name, status.state.running.started_at
-    return "", None
+def _initializes(container: ObservedContainer) -> bool:
+    """Whether it runs before others may; a sidecar runs beside the others and holds nobody up."""
+    return container.kind is ContainerKind.INIT and container.state is StateKind.RUNNING
 
 
 def readiness(pod: Pod) -> bool | None:
@@ -126,43 +169,39 @@ def readiness(pod: Pod) -> bool | None:
     return all(status.ready for status in statuses) if statuses else None
 
 
-def _troubles(pod: Pod) -> Iterator[Trouble]:
-    for ref in pod.containers():
-        status = status_of(pod, ref.container.name)
-        kind = None if status is None else _kind(pod, ref, status)
-        if status is None or kind is None:
+def _troubles(pod: Pod, containers: tuple[ObservedContainer, ...]) -> Iterator[Trouble]:
+    for one in containers:
+        kind = _kind(pod, one)
+        if kind is None:
             continue
-        state = status.state
-        waits, end = state.waiting, state.terminated or status.last_state.terminated
-        ended = state.terminated
+        latest = one.latest
         yield Trouble(
             kind,
-            ref.container.name,
-            ref.is_init,
-            waits.reason if waits is not None else ended.reason if ended is not None else "",
-            waits.message if waits is not None else ended.message if ended is not None else "",
-            None if end is None else end.exit_code,
-            "" if end is None else end.reason,
-            None if end is None else end.finished_at,
-            status.restart_count,
+            one.name,
+            one.kind is not ContainerKind.APP,
+            one.end.reason if one.end is not None else one.reason,
+            one.end.message if one.end is not None else one.message,
+            None if latest is None else latest.exit_code,
+            "" if latest is None else latest.reason,
+            None if latest is None else latest.signal,
+            None if latest is None else latest.finished_at,
+            one.restarts,
         )
 
 
-def _kind(pod: Pod, ref: ContainerRef, status: ContainerStatus) -> TroubleKind | None:
-    state, last = status.state, status.last_state.terminated
-    if state.terminated is not None:
-        anew = ref.is_sidecar or (not ref.is_init and pod.spec.restart_policy in {"", "Always"})
-        return TroubleKind.ENDED if state.terminated.exit_code or anew else None
-    if state.running is None:
-        reason = state.waiting.reason if state.waiting is not None else ""
-        return TroubleKind.STARTING if reason in _PASSES else TroubleKind.HELD_UP
-    if ref.is_init and not ref.is_sidecar:
-        return TroubleKind.STARTING if pod.status.phase == "Pending" and not last else _restarted(status)
-    if not status.ready and readiness(pod) is False:
+def _kind(pod: Pod, one: ObservedContainer) -> TroubleKind | None:
+    init, sidecar = one.kind is ContainerKind.INIT, one.kind is ContainerKind.SIDECAR
+    if one.end is not None:
+        anew = sidecar or (not init and pod.spec.restart_policy in {"", "Always"})
+        return TroubleKind.ENDED if one.end.exit_code or anew else None
+    if one.state is StateKind.WAITING:
+        return TroubleKind.STARTING if one.reason in _PASSES else TroubleKind.HELD_UP
+    if init:
+        return TroubleKind.STARTING if pod.status.phase == "Pending" and one.last is None else _restarted(one)
+    if not one.ready and readiness(pod) is False:
         return TroubleKind.NOT_READY
-    return _restarted(status)
+    return _restarted(one)
 
 
-def _restarted(status: ContainerStatus) -> TroubleKind | None:
-    last = status.last_state.terminated
-    return TroubleKind.RESTARTED if last is not None and last.exit_code else None
+def _restarted(one: ObservedContainer) -> TroubleKind | None:
+    return TroubleKind.RESTARTED if one.last is not None else None

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
 
 from podrules.ending import PATIENCE, Ending, pod_ending
-from podrules.health import health, readiness
+from podrules.health import health
 from podrules.model.pod import Pod
 from podrules.placement.outcome import Outcome
 
 __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
-
-_OOM_KILLED: Final = "OOMKilled"
 
 
 class PodRisk(Enum):
@@ -81,16 +78,16 @@ def pod_risk(
         return PodRisk.TERMINATING_LATE
     if tainted:
         return PodRisk.TAINTED
-    ends = (entry.last_state.terminated or entry.state.terminated for entry in status.container_statuses)
-    if any(end is not None and end.reason == _OOM_KILLED for end in ends):
+    state = health(pod)
+    if state.oom_killed:
         return PodRisk.OOM_KILLED
-    if health(pod).broken and not pod.metadata.deletion_timestamp:
+    if state.broken and not pod.metadata.deletion_timestamp:
         return PodRisk.HELD_UP
     if over_request:
         return PodRisk.OVER_REQUEST
     if status.phase in {"Pending", "Unknown"} and pod.spec.node_name and not pod.metadata.deletion_timestamp:
         return PodRisk.NOT_STARTED
-    if status.phase == "Running" and readiness(pod) is False and not pod.metadata.deletion_timestamp:
+    if status.phase == "Running" and state.ready is False and not pod.metadata.deletion_timestamp:
         return PodRisk.NOT_READY
     return None
 

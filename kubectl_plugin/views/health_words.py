@@ -1,115 +1,175 @@
-"""What keeps a pod from running as it should, in words, with how urgent that is."""
+"""The state of a pod in words: its phase, whether it is Ready, and the containers that do not run as they should."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from kubectl_plugin.reports.pod import ContainerEnd, PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.words import clock, counted, duration, instant, listed, quoted
-from podrules.health import Trouble, TroubleKind
+from kubectl_plugin.views.container_words import container_words, end_words
+from kubectl_plugin.views.words import for_words, instant, listed, quoted, when_words
+from podrules.container_state import ContainerKind, ObservedContainer
+from podrules.health import Health, TroubleKind
 
-__all__ = ["ended_words", "health_words"]
+__all__ = ["lately_ended", "state_line", "state_verdict"]
 
 _LONG: Final = timedelta(minutes=10)
 """A pod that has not started for so long does not start by itself."""
 _LATELY: Final = timedelta(hours=1)
 """A restart before that is no news of a pod that runs."""
-_OOM_KILLED: Final = "OOMKilled"
+_TOLD: Final = 2
+"""Containers whose trouble is told; others are counted."""
 
 
-def health_words(status: PodStatusReport, now: datetime | None) -> Verdict | None:
-    """What is wrong with a pod whose node answers, the worst in one sentence; None: it runs as it should."""
-    health = status.health
-    if held_up := health.of_kind(TroubleKind.HELD_UP):
-        return _said(
-            VerdictCode.CONTAINER_WAITING, Severity.TROUBLE, _with_others(held_up, "does not run", "do not run")
-        )
-    if ended := health.of_kind(TroubleKind.ENDED):
-        return _said(VerdictCode.CONTAINER_ENDED, Severity.TROUBLE, _with_others(ended, "has ended", "have ended"))
-    if status.phase == "Pending":
-        return _starting(status, now)
-    if status.phase == "Unknown":
-        text = "Its phase is Unknown: its state could not be read."
-        return _said(VerdictCode.PHASE_UNKNOWN, Severity.NOTICE, text)
+def state_line(health: Health, now: datetime | None) -> str:
+    """The first sentence about a pod that exists, without its full stop.
+
+    ``Running and ready for 3 d``, ``Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) 3 min
+    ago``, ``Pending for 4 min: "app" ImagePullBackOff``, ``Failed: container "app" ended with exit 3 (Error)``.
+    What becomes of a pod on a node that does not answer, or that is being deleted, it does not tell.
+    """
+    if health.phase in {"Failed", "Succeeded"}:
+        return _ended_line(health, now)
+    why = "; ".join(_why(health, now))
+    return f"{_lead(health, now)}: {why}" if why else _lead(health, now)
+
+
+def state_verdict(health: Health, now: datetime | None) -> Verdict:
+    """The state, what follows from it, and how urgent that is: trouble is what does not run and will not by itself."""
+    code, severity = _judged(health, now)
+    return Verdict(code, severity, (f"{state_line(health, now)}.", *_further(health)))
+
+
+def _judged(health: Health, now: datetime | None) -> tuple[VerdictCode, Severity]:
+    if health.phase in {"Failed", "Succeeded"}:
+        failed = health.phase == "Failed"
+        return (VerdictCode.FAILED, Severity.TROUBLE) if failed else (VerdictCode.SUCCEEDED, Severity.FINE)
+    if health.oom_killed:
+        return VerdictCode.OOM_KILLED, Severity.TROUBLE
+    if health.of_kind(TroubleKind.HELD_UP):
+        return VerdictCode.CONTAINER_WAITING, Severity.TROUBLE
+    if health.of_kind(TroubleKind.ENDED):
+        return VerdictCode.CONTAINER_ENDED, Severity.TROUBLE
+    if health.phase == "Pending" and health.initializing:
+        return VerdictCode.INITIALIZING, Severity.NOTICE
+    if health.phase == "Pending":
+        begun = instant(health.started)
+        lasts = begun is not None and now is not None and now - begun > _LONG
+        return VerdictCode.STARTING, Severity.TROUBLE if lasts else Severity.NOTICE
+    if health.phase != "Running":
+        return VerdictCode.PHASE_UNKNOWN, Severity.NOTICE
     if health.ready is False:
-        return _said(VerdictCode.NOT_READY, Severity.NOTICE, _not_ready(status, now))
-    restarted = [one for one in health.of_kind(TroubleKind.RESTARTED) if one.end_reason != _OOM_KILLED]
-    lately = next((one for one in restarted if _is_lately(one, now)), None)
-    if lately is None:
-        return None
-    when = instant(lately.ended_at)
-    at = f" at {clock(when, now)}" if when is not None else ""
-    times, last = counted(lately.restarts, "time"), _exit(lately.exit_code, lately.end_reason)
-    text = f"Container {quoted(lately.container)} was restarted {times}, last after {last}{at}."
-    return _said(VerdictCode.RESTARTED, Severity.NOTICE, text)
+        return VerdictCode.NOT_READY, Severity.NOTICE
+    if lately_ended(health, now):
+        return VerdictCode.RESTARTED, Severity.NOTICE
+    return VerdictCode.RUNNING, Severity.FINE
 
 
-def _said(code: VerdictCode, severity: Severity, text: str) -> Verdict:
-    return Verdict(code, severity, (text,))
+def _further(health: Health) -> Iterator[str]:
+    """What follows from the state, a sentence each."""
+    for one in health.oom_killed:
+        if one.latest is not None and one.latest.exit_code == 0:
+            yield f"Only a child of {quoted(one.name)} was killed: its main process ended by itself, with 0."
+        if one.memory_limit is None:
+            yield (
+                f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
+                "memory the status does not tell."
+            )
+    if health.phase == "Running" and health.ready is False and not health.broken:
+        yield "Services that want ready pods send it nothing."
 
 
-def ended_words(ends: tuple[ContainerEnd, ...]) -> str:
-    """How the containers of a pod that failed ended, the first with an error."""
-    failed = next((end for end in ends if end.exit_code), None)
-    if failed is None:
-        return "a container ended with an error."
-    restarts = f", {counted(failed.restarts, 'restart')}" if failed.restarts else ""
-    return f"container {quoted(failed.container)} ended with {_exit(failed.exit_code, failed.reason)}{restarts}."
+def _ended_line(health: Health, now: datetime | None) -> str:
+    """The state of a pod that has finished, without its full stop."""
+    lead = f"{health.phase} ({health.reason})" if health.reason else health.phase
+    ends = [(one, one.end) for one in health.containers if one.end is not None]
+    if health.phase == "Succeeded":
+        last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
+        when = when_words(last, now)
+        return f"{lead}{f' {when}' if when else ''}: every container ended well. It holds no resources"
+    said = [health.message.rstrip(".")] if health.message else []
+    # Of those that were killed with the others it tells as much as of the one that began.
+    failed = [(one, end) for one, end in ends if end.exit_code]
+    for one, end in failed[:_TOLD]:
+        said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
+    if len(failed) > _TOLD:
+        said.append(f"{len(failed) - _TOLD} more")
+    return f"{lead}: {'; '.join(said)}" if said else f"{lead}: which container ended with an error is not told"
 
 
-def _with_others(troubles: tuple[Trouble, ...], one: str, many: str) -> str:
-    """``Container "app" does not run (CrashLoopBackOff, last exit code 1 (Error), 12 restarts): back-off …``."""
-    first = troubles[0]
-    more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-    facts = [first.reason] if first.kind is TroubleKind.HELD_UP else []
-    if first.exit_code is not None:
-        last = "last " if first.kind is TroubleKind.HELD_UP else ""
-        facts.append(f"{last}{_exit(first.exit_code, first.end_reason)}")
-    if first.restarts:
-        facts.append(counted(first.restarts, "restart"))
-    # What follows names the pod anew, by its uid too.
-    message = first.message.partition(" pod=")[0].rstrip(".")
-    what = "Init container" if first.init and not more else "Container"
-    said = f": {message}" if message else ""
-    return f"{what} {quoted(first.container)}{more} {many if more else one} ({', '.join(facts)}){said}."
+def _lead(health: Health, now: datetime | None) -> str:
+    """Phase and readiness, and since when."""
+    if health.phase != "Running":
+        lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""
+        return f"{health.phase or 'No phase told'}{f' {lasts}' if lasts else ''}"
+    since = for_words(health.ready_since, now)
+    ready = {True: " and ready", False: ", not ready", None: ", readiness not told"}[health.ready]
+    return f"Running{ready}{f' {since}' if since and health.ready is not None else ''}"
 
 
-def _exit(code: int | None, reason: str) -> str:
-    return f"exit code {code}{f' ({reason})' if reason else ''}"
+def _why(health: Health, now: datetime | None) -> Iterator[str]:
+    """What stands against it, the worst alone: the rest often follows from that."""
+    broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
+    if broken:
+        told = [health.container(trouble.container) for trouble in broken]
+        yield from _containers([*told, *(one for one in health.oom_killed if one not in told)], now)
+    elif health.phase == "Pending":
+        yield from _starting(health, now)
+    elif health.phase == "Unknown":
+        yield "its state could not be read"
+    elif health.ready is False:
+        yield from _not_ready(health, now)
+    else:
+        yield from _containers(lately_ended(health, now), now)
 
 
-def _starting(status: PodStatusReport, now: datetime | None) -> Verdict:
-    health = status.health
+def _containers(told: Sequence[ObservedContainer], now: datetime | None) -> Iterator[str]:
+    for one in told[:_TOLD]:
+        yield f"{_named(one)} {container_words(one, now)}"
+    if len(told) > _TOLD:
+        yield f"{len(told) - _TOLD} more"
+
+
+def _named(one: ObservedContainer, app: str = "") -> str:
+    kind = {ContainerKind.APP: app, ContainerKind.INIT: "init container ", ContainerKind.SIDECAR: "sidecar "}[one.kind]
+    return f"{kind}{quoted(one.name)}"
+
+
+def _starting(health: Health, now: datetime | None) -> Iterator[str]:
+    if not health.bound:
+        yield "not yet bound to a node"
+        return
     if health.initializing:
-        begun = instant(health.initializing_since)
-        lasting = f" for {duration(now - begun)}" if now is not None and begun is not None else ""
-        who = quoted(health.initializing)
-        text = f"Its init container {who} runs{lasting}: the containers after it wait for its end."
-        return _said(VerdictCode.INITIALIZING, Severity.NOTICE, text)
-    starting = health.of_kind(TroubleKind.STARTING)
-    reasons = list(dict.fromkeys(trouble.reason for trouble in starting if trouble.reason))
+        yield from _containers([health.container(health.initializing)], now)
+        yield "the containers after it wait for its end"
+    yield from _containers([one for one in health.oom_killed if one.name != health.initializing], now)
+    starting = [trouble for trouble in health.of_kind(TroubleKind.STARTING) if trouble.reason]
+    if not health.initializing and starting:
+        names = [quoted(trouble.container) for trouble in starting]
+        reasons = list(dict.fromkeys(trouble.reason for trouble in starting))
+        yield f"{listed(names, most=_TOLD)} {listed(reasons)}"
     if health.no_sandbox:
-        reasons.append("its sandbox and network are not there, PodReadyToStartContainers False")
-    why = f" ({listed(reasons)})" if reasons else ""
-    since = instant(health.started)
-    if now is not None and since is not None and now - since > _LONG:
-        text = f"It has not started for {duration(now - since)}{why}."
-        return _said(VerdictCode.STARTING, Severity.TROUBLE, text)
-    return _said(VerdictCode.STARTING, Severity.NOTICE, f"It has not started yet{why}.")
+        yield "its sandbox and network are not there (PodReadyToStartContainers False)"
+    elif not health.containers:
+        yield "its kubelet has not told of its containers yet"
 
 
-def _not_ready(status: PodStatusReport, now: datetime | None) -> str:
-    since = instant(status.not_ready_since)
-    when = f" since {clock(since, now)}" if since is not None else ""
-    names = [quoted(trouble.container) for trouble in status.health.of_kind(TroubleKind.NOT_READY)]
-    who = f"Container {names[0]} runs" if len(names) == 1 else f"Containers {listed(names)} run" if names else "It runs"
-    verb = "are" if len(names) > 1 else "is"
-    why = f" ({status.health.unready})" if status.health.unready and not names else ""
-    return f"{who} and {verb} not Ready{when}{why}: Services that want Ready pods send it nothing."
+def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
+    told = [health.container(trouble.container) for trouble in health.of_kind(TroubleKind.NOT_READY)]
+    if told:
+        yield from _containers(told, now)
+        return
+    yield from _containers(lately_ended(health, now), now)
+    if health.unready:
+        yield health.unready
 
 
-def _is_lately(trouble: Trouble, now: datetime | None) -> bool:
-    when = instant(trouble.ended_at)
-    return now is None or when is None or now - when < _LATELY
+def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer]:
+    """What ran out of memory, and what was started anew of late."""
+    found = list(health.oom_killed)
+    for trouble in health.of_kind(TroubleKind.RESTARTED):
+        one, ended = health.container(trouble.container), instant(trouble.ended_at)
+        if one not in found and (now is None or ended is None or now - ended < _LATELY):
+            found.append(one)
+    return found

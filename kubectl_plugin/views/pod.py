@@ -11,6 +11,7 @@ from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import ContainerCgroup, PodReport
 from kubectl_plugin.views.claim_words import claim_command
 from kubectl_plugin.views.ending import stop_lines
+from kubectl_plugin.views.health_commands import health_commands
 from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
@@ -70,7 +71,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         verdict=told.sentences,
         severity=told.severity,
         parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
-        next_commands=tuple(_next_commands(report, wide=wide)),
+        next_commands=tuple(_next_commands(report, now, wide=wide)),
     )
 
 
@@ -209,7 +210,7 @@ def _owner_section(report: PodReport) -> Section:
     return Section("Owner", (chain,) if chain else ())
 
 
-def _next_commands(report: PodReport, *, wide: bool) -> Iterator[Command]:
+def _next_commands(report: PodReport, now: datetime | None, *, wide: bool) -> Iterator[Command]:
     status = report.status
     names = (report.name, report.namespace, *(owner.name for owner in report.owners))
     if not all(map(is_plain_name, names)):
@@ -218,6 +219,8 @@ def _next_commands(report: PodReport, *, wide: bool) -> Iterator[Command]:
         yield from claim_command(report.placement.claims)
     if status is None:
         return
+    if quiet_node(report) is None and not status.deletion_timestamp:
+        yield from health_commands(status.health, report.name, report.namespace, now)
     reach = status.node.reach if status.node is not None else None
     if reach is not None and reach.reach is Reach.GONE:
         yield qos("partitions")

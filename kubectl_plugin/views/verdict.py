@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.ending import ending_sentences, told_words
-from kubectl_plugin.views.health_words import ended_words, health_words
+from kubectl_plugin.views.health_words import state_verdict
 from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
@@ -17,7 +17,7 @@ from kubectl_plugin.views.preemption import awaited_words, preempted_words, room
 from kubectl_plugin.views.pressure_words import pressed_sentences
 from kubectl_plugin.views.quiet import ended_sentences, quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences
-from kubectl_plugin.views.words import ago, counted, listed, quoted
+from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
@@ -54,14 +54,15 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.phase == "Failed" or status.disruption:
         return _ended(report, status, now)
     if status.phase == "Succeeded":
-        return _fine(VerdictCode.SUCCEEDED, "Finished: every container ended well. It holds no resources.")
+        return state_verdict(status.health, now)
     if status.node is None:
         return _pending(report, status, now)
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
         return _trouble(_QUIET[quiet.reach.reach], *running_sentences(report, quiet, now))
     waits = status.phase == "Pending" and report.moving
-    own = (_waiting_for_volumes(report, status, now),) if waits else tuple(_running(report, status, now))
-    return joined_verdict((*node_sentences(status, now), *pressed_sentences(status.node, report.pressure), *own))
+    state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
+    node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
+    return joined_verdict((state, *node, *(() if waits else _running(report, status))))
 
 
 def _fine(code: VerdictCode, *sentences: str) -> Verdict:
@@ -97,8 +98,8 @@ def _to_come(report: PodReport) -> Verdict:
 
 
 def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    age = ago(status.created, now)
-    waiting = f"Pending for {age}" if age else "Pending"
+    age = for_words(status.created, now)
+    waiting = f"Pending {age}" if age else "Pending"
     if status.gates:
         gates = listed([quoted(gate) for gate in status.gates])
         text = f"{waiting}: the scheduler does not look at it until scheduling gate {gates} is removed"
@@ -147,10 +148,10 @@ def _terminating(report: PodReport, status: PodStatusReport, now: datetime | Non
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     """A pod that has a node, and not yet its volumes."""
-    age = ago(status.created, now)
+    age = for_words(status.created, now)
     first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
     waits = waiting_words(first, now)
-    lead = f"Pending{f' for {age}' if age else ''}: it waits for volume {quoted(first.volume)}."
+    lead = f"Pending{f' {age}' if age else ''}: it waits for volume {quoted(first.volume)}."
     # Attaching and mounting pass by themselves; what another node holds may not.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
@@ -162,23 +163,14 @@ def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> 
     if report.preempted is not None:
         preempted = f"{status.phase}{reason}: {preempted_words(report.preempted, now)}"
         return _trouble(VerdictCode.PREEMPTED, preempted)
-    text = status.disruption or status.message or ended_words(status.ends)
-    code = VerdictCode.FAILED if status.phase == "Failed" else VerdictCode.DISRUPTED
-    return _trouble(code, f"{status.phase}{reason}: {text}")
+    if status.disruption:
+        code = VerdictCode.FAILED if status.phase == "Failed" else VerdictCode.DISRUPTED
+        return _trouble(code, f"{status.phase}{reason}: {status.disruption}")
+    return state_verdict(status.health, now)
 
 
-def _running(report: PodReport, status: PodStatusReport, now: datetime | None) -> Iterator[Verdict]:
-    """What is said of a pod on a node that answers, in the order of the sentences."""
-    killed = next((end for end in status.ends if end.reason == "OOMKilled"), None)
-    if killed is not None:
-        ran_out = (
-            f"Container {quoted(killed.container)} ran out of memory and was killed "
-            f"(OOMKilled, exit code {killed.exit_code}); restarts: {killed.restarts}."
-        )
-        child = "Only a child was killed: its main process lived on, and ended by itself with 0."
-        yield _trouble(VerdictCode.OOM_KILLED, ran_out, *([child] if killed.exit_code == 0 else ()))
-    if health := health_words(status, now):
-        yield health
+def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
+    """What the rules say of a pod on a node that answers, in the order of the sentences."""
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:

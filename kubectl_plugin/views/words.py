@@ -20,14 +20,17 @@ __all__ = [
     "counted",
     "cpu",
     "duration",
+    "for_words",
     "instant",
     "is_plain_name",
+    "lasting",
     "listed",
     "memory",
     "now_words",
     "ordinal",
     "quoted",
     "resource_amount",
+    "when_words",
 ]
 
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
@@ -147,3 +150,29 @@ def ago(stamp: str | None, now: datetime | None) -> str | None:
     """How long ago that was; None when either instant is not known."""
     when = instant(stamp)
     return None if when is None or now is None else duration(now - when)
+
+
+def lasting(span: timedelta) -> str:
+    """A time in a sentence: ``45 s``, ``3 min``, ``12 h``, ``9 d``."""
+    text = duration(span)
+    return f"{text[:-1]} {'min' if text[-1] == 'm' else text[-1]}"
+
+
+def when_words(stamp: str | None, now: datetime | None) -> str:
+    """When something was: ``3 min ago``; ``at 10:06:00 UTC``: that is ahead, or now is not known; empty: not told."""
+    when = instant(stamp)
+    if when is None:
+        return ""
+    return f"at {clock(when, now)}" if now is None or when > now else _ago(now - when)
+
+
+def for_words(stamp: str | None, now: datetime | None) -> str:
+    """How long something has been: ``for 3 min``, ``since 10:06:00 UTC`` as `when_words`; empty: not told."""
+    when = instant(stamp)
+    if when is None:
+        return ""
+    return f"since {clock(when, now)}" if now is None or when > now else f"for {lasting(now - when)}"
+
+
+def _ago(span: timedelta) -> str:
+    return f"{lasting(span)} ago" if span >= timedelta(seconds=1) else "just now"

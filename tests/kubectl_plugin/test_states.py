@@ -79,24 +79,44 @@ def test_T5_one_way_begins_when_that_began() -> None:
 @pytest.mark.parametrize(
     ("name", "first"),
     [
+        ("healthy", "Running and ready. Guaranteed"),
         (
             "crash",
-            'Container "app" does not run (CrashLoopBackOff, last exit code 1 (Error), 12 restarts): back-off 5m0s',
+            'Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) just now: back-off 5m0s '
+            "restarting failed container=app. Guaranteed",
         ),
-        ("image", 'Container "app" does not run (ImagePullBackOff): Back-off pulling image "x".'),
-        ("config", 'Container "app" does not run (CreateContainerConfigError): secret "foo" not found.'),
-        ("initfail", 'Init container "mig" does not run (CrashLoopBackOff, last exit code 2 (Error), 5 restarts).'),
-        ("creating", "It has not started yet (ContainerCreating)."),
-        ("notready", 'Container "app" runs and is not Ready: Services that want Ready pods send it nothing.'),
-        ("sigkill", 'Container "app" was restarted 3 times, last after exit code 137 (Error) at 00:01:00 UTC.'),
-        ("oom2", 'Container "app" ran out of memory and was killed (OOMKilled, exit code 137); restarts: 3.'),
-        ("unknownphase", "Its phase is Unknown: its state could not be read."),
+        ("image", 'Pending for 60 s: "app" ImagePullBackOff: Back-off pulling image "x". Guaranteed'),
+        ("config", 'Pending for 60 s: "app" CreateContainerConfigError: secret "foo" not found. Guaranteed'),
+        (
+            "initfail",
+            'Pending for 60 s: init container "mig" CrashLoopBackOff, 5 restarts, last exit 2 (Error). Guaranteed',
+        ),
+        ("creating", 'Pending for 60 s: "app" ContainerCreating. Guaranteed'),
+        (
+            "notready",
+            'Running, not ready: "app" runs for 60 s, is not ready. Services that want ready pods send it nothing.',
+        ),
+        (
+            "sigkill",
+            'Running and ready: "app" 3 restarts, last exit 137 (signal 9, SIGKILL) just now. Guaranteed',
+        ),
+        (
+            "oom2",
+            'Running and ready: "app" 3 restarts, last exit 137 (OOMKilled, memory limit 100Mi) just now. Guaranteed',
+        ),
+        ("unknownphase", "Unknown: its state could not be read. Guaranteed"),
+        ("failed", 'Failed: container "app" ended with exit 3 (Error). Now is'),
+        ("deadline", "Failed (DeadlineExceeded): Pod was active on the node longer than the specified deadline."),
+        ("succeeded", "Succeeded: every container ended well. It holds no resources."),
+        ("nostatus", "Pending for 60 s"),
+        ("daemonsched", "Pending for 60 s"),
+        ("nonode", "Its node gone is gone"),
     ],
 )
 def test_what_does_not_run_as_it_should_leads(name: str, first: str) -> None:
-    told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES).out.split())
-    assert first in told
-    assert told.index(first) < told.index("Guaranteed")
+    title, *lines = run("explain", f"pod/{name}", "--snapshot", STATES).out.splitlines()
+    assert title.startswith(f"pod/{name} in namespace default")
+    assert " ".join(lines).startswith(first)
 
 
 def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
@@ -109,14 +129,7 @@ def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
     node = raw_node("n1", conditions=[heartbeat])
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
     told = _told("explain", "pod/web", "--snapshot", str(file))
-    assert 'Its init container "mig" runs for 48m: the containers after it wait for its end.' in told
-    assert "has not started" not in told
-
-
-def test_failed_pod_names_the_container_and_its_exit_code() -> None:
-    assert 'Failed: container "app" ended with exit code 3 (Error).' in _told(
-        "explain", "pod/failed", "--snapshot", STATES
-    )
+    assert 'Pending: init container "mig" runs for 48 min; the containers after it wait for its end.' in told
 
 
 def test_the_page_counts_what_does_not_run() -> None:

@@ -105,7 +105,7 @@ def test_what_the_kubelet_tried_in_vain_does(reason: str) -> None:
         ),
         pytest.param(make(RUNNING), [("app", "NotReady")], id="its probe has not succeeded"),
         pytest.param(make(RUNNING, ready=True, last=CRASHED), [("app", "Restarted")], id="it crashed before"),
-        pytest.param(make(RUNNING, ready=True, last=DONE), [], id="it was done before"),
+        pytest.param(make(RUNNING, ready=True, last=DONE), [("app", "Restarted")], id="it was done before"),
         pytest.param(make(waiting("CrashLoopBackOff"), phase="Failed"), [], id="a finished pod"),
         pytest.param(make(), [], id="nothing is reported"),
     ],

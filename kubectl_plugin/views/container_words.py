@@ -1,0 +1,69 @@
+"""The state of one container in words: why it waits, how often it was started anew, and how it ended."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.views.words import amount, counted, for_words, when_words
+from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, StateKind, Termination
+from podrules.resources import MEMORY
+
+__all__ = ["container_words", "end_words"]
+
+_MOST: Final = 200
+"""Characters of a message: one may be the end of a log."""
+_ERROR: Final = "Error"
+"""The kubelet's word for any end with an exit code other than 0."""
+_NAMES: Final = "HUP, INT, QUIT, ILL, TRAP, ABRT, BUS, FPE, KILL, USR1, SEGV, USR2, PIPE, ALRM, TERM"
+_SIGNALS: Final = dict(enumerate(_NAMES.split(", "), start=1)) | {24: "XCPU", 25: "XFSZ", 31: "SYS"}
+"""Of Linux, on most machines: signal(7)."""
+
+
+def container_words(one: ObservedContainer, now: datetime | None) -> str:
+    """``CrashLoopBackOff, 12 restarts, last exit 1 (Error) 3 min ago: back-off …``."""
+    if one.end is not None:
+        facts, message = [f"ended with {end_words(one.end, one, now)}"], one.end.message
+    elif one.state is StateKind.RUNNING:
+        facts, message = _running(one, now), ""
+    else:
+        facts, message = [one.reason or "waits"], one.message
+    if one.restarts:
+        facts.append(counted(one.restarts, "restart"))
+    if one.end is None and one.last is not None:
+        facts.append(f"last {end_words(one.last, one, now)}")
+    said = _shortened(message)
+    return f"{', '.join(facts)}{f': {said}' if said else ''}"
+
+
+def end_words(end: Termination, one: ObservedContainer, now: datetime | None) -> str:
+    """``exit 1 (Error) 3 min ago``, ``exit 137 (signal 9, SIGKILL)``, ``exit 137 (OOMKilled, memory limit 128Mi)``.
+
+    Args:
+        end: How it ended.
+        one: The container.
+        now: The present.
+    """
+    facts = [end.reason] if end.reason and not (end.reason == _ERROR and end.signal) else []
+    if end.reason == OOM_KILLED:
+        limit = amount(MEMORY, one.memory_limit) if one.memory_limit is not None else ""
+        facts.append(f"memory limit {limit}" if limit else "no memory limit")
+    elif end.signal:
+        facts.append(f"signal {end.signal}")
+        facts += [f"SIG{_SIGNALS[end.signal]}"] if end.signal in _SIGNALS else []
+    how, when = ", ".join(facts), when_words(end.finished_at, now)
+    return f"exit {end.exit_code}{f' ({how})' if how else ''}{f' {when}' if when else ''}"
+
+
+def _running(one: ObservedContainer, now: datetime | None) -> list[str]:
+    if one.ready:
+        return []
+    lasts = for_words(one.started_at, now)
+    runs = f"runs{f' {lasts}' if lasts else ''}"
+    return [runs] if one.kind is ContainerKind.INIT else [runs, "is not ready"]
+
+
+def _shortened(message: str) -> str:
+    """What the kubelet says, without the pod's name and uid that follow in it."""
+    said = message.partition(" pod=")[0].rstrip(".")
+    return said if len(said) <= _MOST else f"{said[:_MOST]}…"

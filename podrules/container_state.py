@@ -1,0 +1,122 @@
+"""What the kubelet told of each container: whether it runs, why it waits, how it ended.
+
+    state          Running, Waiting or Terminated; of a status in which none is set: Waiting
+    end            how it ended now, where it has ended
+    last           how it ended before it was started anew; absent: nothing is known of that
+    signal         that of the status, else exit code - 128 where that is a signal of Linux (1 to 64): the shell's and
+                   the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows: none
+    OOMKilled      only where the kubelet says so: exit code 137 alone has many causes
+
+Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
+(convertToAPIContainerStatuses) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.pod import ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
+from podrules.processes import status_of
+from podrules.resources import MEMORY
+
+__all__ = ["OOM_KILLED", "ContainerKind", "ObservedContainer", "StateKind", "Termination", "observed_containers"]
+
+OOM_KILLED: Final = "OOMKilled"
+_SIGNALS: Final = 64
+_SIGNAL_BASE: Final = 128
+_WINDOWS: Final = "windows"
+
+
+class ContainerKind(Enum):
+    """What it is for."""
+
+    APP = "App"
+    INIT = "Init"
+    """It ends before those after it start."""
+    SIDECAR = "Sidecar"
+    """An init container with restartPolicy Always: it runs beside the others."""
+
+
+class StateKind(Enum):
+    """Which state of a container is set."""
+
+    RUNNING = "Running"
+    WAITING = "Waiting"
+    TERMINATED = "Terminated"
+
+
+class Termination(Struct, frozen=True, rename="camel"):
+    """How a container ended."""
+
+    exit_code: int
+    reason: str = ""
+    """The kubelet's word: ``Error``, ``Completed``, ``OOMKilled`` and so on."""
+    message: str = ""
+    signal: int | None = None
+    """That ended it, by number; None: none is told."""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ObservedContainer(Struct, frozen=True, rename="camel"):
+    """One container as its status tells of it."""
+
+    name: str
+    kind: ContainerKind
+    state: StateKind
+    reason: str = ""
+    """Why it waits."""
+    message: str = ""
+    ready: bool = False
+    started: bool | None = None
+    """Whether its startup probe has succeeded; None: not told."""
+    started_at: str | None = None
+    """Since when it runs; None: it does not, or that is not told."""
+    restarts: int = 0
+    end: Termination | None = None
+    last: Termination | None = None
+    memory_limit: str | None = None
+    """Its own (``spec.containers[].resources.limits.memory``); None: it has none."""
+
+    @property
+    def latest(self) -> Termination | None:
+        """How it ended at last; None: it has not, or that is not told."""
+        return self.end or self.last
+
+
+def observed_containers(pod: Pod) -> tuple[ObservedContainer, ...]:
+    """The containers of which its kubelet told, app containers first."""
+    told = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
+    return tuple(_observed(pod, ref, status) for ref, status in told if status is not None)
+
+
+def _observed(pod: Pod, ref: ContainerRef, status: ContainerStatus) -> ObservedContainer:
+    state, limit = status.state, ref.container.resources.limits.get(MEMORY)
+    kind = ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
+    windows = pod.spec.os is not None and pod.spec.os.name == _WINDOWS
+    # As `has_process` reads it: a container that runs is running, whatever else is set.
+    found = StateKind.TERMINATED if state.terminated is not None else StateKind.WAITING
+    return ObservedContainer(
+        ref.container.name,
+        kind,
+        StateKind.RUNNING if state.running is not None else found,
+        state.waiting.reason if state.waiting is not None else "",
+        state.waiting.message if state.waiting is not None else "",
+        status.ready,
+        status.started,
+        state.running.started_at if state.running is not None else None,
+        status.restart_count,
+        _termination(state.terminated, windows=windows),
+        _termination(status.last_state.terminated, windows=windows),
+        None if limit is None else str(limit),
+    )
+
+
+def _termination(end: ContainerStateTerminated | None, *, windows: bool) -> Termination | None:
+    if end is None:
+        return None
+    guessed = end.exit_code - _SIGNAL_BASE if 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS and not windows else None
+    return Termination(end.exit_code, end.reason, end.message, end.signal or guessed, end.started_at, end.finished_at)
