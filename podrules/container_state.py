@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from podrules.model.pod import ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
 from podrules.processes import status_of
-from podrules.resources import MEMORY
 
 __all__ = ["OOM_KILLED", "ContainerKind", "ObservedContainer", "StateKind", "Termination", "observed_containers"]
 
@@ -28,6 +27,7 @@ OOM_KILLED: Final = "OOMKilled"
 _SIGNALS: Final = 64
 _SIGNAL_BASE: Final = 128
 _WINDOWS: Final = "windows"
+_MEMORY: Final = "memory"
 
 
 class ContainerKind(Enum):
@@ -94,7 +94,7 @@ def observed_containers(pod: Pod) -> tuple[ObservedContainer, ...]:
 
 
 def _observed(pod: Pod, ref: ContainerRef, status: ContainerStatus) -> ObservedContainer:
-    state, limit = status.state, ref.container.resources.limits.get(MEMORY)
+    state, limit = status.state, ref.container.resources.limits.get(_MEMORY)
     kind = ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
     windows = pod.spec.os is not None and pod.spec.os.name == _WINDOWS
     # As `has_process` reads it: a container that runs is running, whatever else is set.

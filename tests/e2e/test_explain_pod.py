@@ -43,7 +43,8 @@ def test_Q1_bare_pod_of_no_class(
 
     text = explained(nodeName=node, requests={"memory": "1Gi"})
 
-    assert text.startswith(f"pod/web in namespace {namespace}, on {node} It has not started yet. Burstable: ")
+    assert text.startswith(f"pod/web in namespace {namespace}, on {node} Pending for ")
+    assert ": its kubelet has not told of its containers yet. Burstable: " in text
     assert 'QoS class Burstable: container "app" has no cpu limit (spec.containers[0].resources.limits.cpu)' in text
     assert f"OOM score 875 app 1000 - 1000 x 1Gi / 8Gi ({node})" in text
     assert f"Requests memory 1Gi of 7Gi allocatable on {node} no limits" in text
@@ -203,7 +204,8 @@ def test_placed_pod_with_topology_spread(
     text = qos.text("pod/web", "-n", namespace)
 
     title = f"pod/web in namespace {namespace}, on {node_name(node)}"
-    assert text.startswith(f"{title} It has not started yet. BestEffort: ")
+    assert text.startswith(f"{title} Pending for ")
+    assert ": its kubelet has not told of its containers yet. BestEffort: " in text
 
 
 def test_P3_scheduling_gate_keeps_the_pod_out(explained: Callable[..., str]) -> None:
@@ -341,7 +343,8 @@ def test_Q3_killed_by_the_kernel(
 
     text = qos.text("pod/web", "-n", namespace)
 
-    assert 'Container "app" ran out of memory and was killed (OOMKilled, exit code 137); restarts: 4.' in text
+    assert '"app" 4 restarts, last exit 137 (OOMKilled, no memory limit) ' in text
+    assert f"kubectl logs web -c app --previous -n {namespace}" in text
 
 
 def named(name: str, namespace: str) -> Object:

@@ -82,8 +82,7 @@ def test_T5_one_way_begins_when_that_began() -> None:
         ("healthy", "Running and ready. Guaranteed"),
         (
             "crash",
-            'Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) just now: back-off 5m0s '
-            "restarting failed container=app. Guaranteed",
+            'Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) just now: back-off 5m0s',
         ),
         ("image", 'Pending for 60 s: "app" ImagePullBackOff: Back-off pulling image "x". Guaranteed'),
         ("config", 'Pending for 60 s: "app" CreateContainerConfigError: secret "foo" not found. Guaranteed'),

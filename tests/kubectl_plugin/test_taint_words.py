@@ -111,7 +111,7 @@ def test_T5_pod_that_tolerates_the_taints_of_a_node_that_is_not_ready_stays(tmp_
 
 def test_T5_pod_that_tolerates_a_taint_of_a_ready_node_is_well(tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", None))
-    assert "on n1 Guaranteed:" in _told("explain", "pod/web", "--snapshot", file)
+    assert "on n1 Running and ready. Guaranteed:" in _told("explain", "pod/web", "--snapshot", file)
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])
