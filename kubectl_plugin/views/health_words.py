@@ -78,6 +78,8 @@ def _further(health: Health) -> Iterator[str]:
             )
     if health.phase == "Running" and health.ready is False and not health.broken:
         yield "Services that want ready pods send it nothing."
+    if health.phase == "Succeeded":
+        yield "It holds no resources."
 
 
 def _ended_line(health: Health, now: datetime | None) -> str:
@@ -87,7 +89,7 @@ def _ended_line(health: Health, now: datetime | None) -> str:
     if health.phase == "Succeeded":
         last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
         when = when_words(last, now)
-        return f"{lead}{f' {when}' if when else ''}: every container ended well. It holds no resources"
+        return f"{lead}{f' {when}' if when else ''}: every container ended well"
     said = [health.message.rstrip(".")] if health.message else []
     # Of those that were killed with the others it tells as much as of the one that began.
     failed = [(one, end) for one, end in ends if end.exit_code]
