@@ -20,7 +20,8 @@ BLOCK = re.compile(r"(<!-- output(?: \((.+?)\))?: kubectl qos (.+?) -->\n```\n)(
 """The marker, what of the output is shown, the command, the text and the end.
 
 ``(verdict, Why no node fits)`` shows parts: the verdict with its title, sections and tables by the words with which
-they begin. ``at most 20 lines`` at the end leaves out the rows of a table that go beyond. Without parentheses all is shown.
+they begin. ``at most 20 lines`` at the end leaves out the rows of a table that go beyond. Without parentheses all is
+shown.
 """
 _REPEATED = 200
 """Characters of a paragraph that stands on one page only."""
@@ -137,6 +138,17 @@ def test_the_first_screen_has_an_answer_of_each_kind() -> None:
     assert killed.count("\n") <= 8
     assert "Warning: Immediate deletion" in screen
     assert "not released" in screen
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_a_heading_that_is_there(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("reference/") or anchor in _anchors(page.parent / target if target else page)
 
 
 def test_generating_is_off_in_ci() -> None:
