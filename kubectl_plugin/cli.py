@@ -99,7 +99,7 @@ def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
     return LiveSource(
         connection.transport,
         namespace=connection.namespace,
-        asked_namespace=connection.asked_namespace,
+        asked_context=connection.asked_context,
         large=connection.transport,
         progress=progress,
     )

@@ -6,7 +6,7 @@ import subprocess
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import Doors, KubectlProxy, LargeTransport, kubectl_namespace
+from podrules.cluster.transport import Doors, KubectlProxy, LargeTransport, kubectl_context
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.columns import Columns
@@ -93,6 +93,8 @@ class ClusterOptions(NamedTuple):
     offline: bool = False
     can_do_without: bool = False
     """Whether less can be answered where none answers: manifests alone are asked about."""
+    names_context: bool = False
+    """Whether the answer names the context, so that kubectl is asked for it also where the namespace was typed."""
 
     @property
     def live(self) -> bool:
@@ -312,15 +314,15 @@ class Connection(NamedTuple):
 
     transport: LargeTransport
     namespace: str | None
-    asked_namespace: subprocess.Popen[bytes] | None
+    asked_context: subprocess.Popen[bytes] | None
 
     def close(self) -> None:
         """Give up the transport, and a question that nobody waits for any more."""
         try:
             self.transport.close()
         finally:
-            if self.asked_namespace is not None:
-                with self.asked_namespace as asked:
+            if self.asked_context is not None:
+                with self.asked_context as asked:
                     asked.kill()
 
 
@@ -335,7 +337,7 @@ def connect(options: ClusterOptions) -> Connection:
         proxy = KubectlProxy(flags, request_timeout=options.request_timeout)
     except FileNotFoundError:
         return _connect_without_kubectl(options)
-    asked = None if options.namespace else kubectl_namespace(flags)
+    asked = kubectl_context(flags) if options.names_context or not options.namespace else None
     return Connection(proxy, options.namespace, asked)
 
 

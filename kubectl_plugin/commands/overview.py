@@ -12,6 +12,7 @@ from podrules.cluster.errors import UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind, find_kind
 from podrules.cluster.node_usage import read_usages
+from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.remembered import RememberedSource
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
@@ -92,6 +93,7 @@ def overview(scope: Scope, source: Source) -> Overview:
     classes, budgets = gatherer.classes(), gatherer.list(PDBS, namespace)
     facts = ClusterFacts(
         source=source.description,
+        origin=_origin(source),
         scope=_scope_words(scope, source.namespace),
         git_version=source.git_version,
         at=at,
@@ -111,6 +113,13 @@ def overview(scope: Scope, source: Source) -> Overview:
     facts = _with_unread(facts, first, gatherer, unread)
     shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
     return Overview(facts, gatherer, remembered, shown_pods)
+
+
+def _origin(source: Source) -> Origin:
+    """Which cluster is asked; of objects that were kept it is not known."""
+    from podrules.cluster.live import LiveSource
+
+    return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
 
 
 def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: Iterable[Any]) -> ClusterFacts:

@@ -28,6 +28,7 @@ from kubectl_plugin.views.report import written_page
 from podrules.cluster.errors import ClusterError, ManifestError, Unreachable
 from podrules.cluster.kinds import PODS
 from podrules.cluster.node_usage import ReadUsage
+from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
 from podrules.cluster.whole_file import write_whole
 from podrules.placement.outcome import Outcome
@@ -55,7 +56,9 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     outcomes = dict(_outcomes(read, reporter))
     disabled = reporter.preemption_disabled()
-    facts = replace(read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled)
+    facts = replace(
+        read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled, origin=_origin(options, read)
+    )
     report = cluster_report(facts)
     manifests, code = _manifests(options, reporter, read, streams)
     explained = Explained(
@@ -72,6 +75,12 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     page = written_page(report, options.path, len(text), len(explained.pods))
     streams.out.write(render_page(page, colour=options.colour, target=target))
     return code
+
+
+def _origin(options: ReportOptions, read: Overview) -> Origin:
+    """Which cluster was asked; with --cluster it is not the context's."""
+    found = read.facts.origin
+    return replace(found, server=None) if options.cluster.cluster else found
 
 
 def _outcomes(read: Overview, reporter: Reporter) -> Iterator[tuple[PodKey, Outcome]]:

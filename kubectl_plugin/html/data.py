@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 from base64 import b64encode
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -19,8 +20,9 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodKey
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.report import RISK_WORDS, node_state
-from kubectl_plugin.views.words import is_plain_name
+from kubectl_plugin.views.node_flags import node_state
+from kubectl_plugin.views.report import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.words import instant, is_plain_name
 from podrules.model.pod import PodQOSClass
 
 __all__ = ["data_block", "embedded"]
@@ -54,7 +56,7 @@ def data_block(report: ClusterReport, target: Target) -> Markup:
     rows = {pod.key: row for row, pod in enumerate(report.pods)}
     nodes = _nodes(report.nodes, rows, texts)
     names = {node.name: row for row, node in enumerate(report.nodes)}
-    pods = _pods(report.pods, names, texts)
+    pods = _pods(report.pods, names, texts, report.at)
     return embedded(
         {
             "nodes": nodes,
@@ -62,6 +64,7 @@ def data_block(report: ClusterReport, target: Target) -> Markup:
             "texts": texts.all,
             "classes": [one.value for one in _CLASSES],
             "risks": [RISK_WORDS[risk] for risk in _RISKS],
+            "urgent": [_SEVERITIES.index(RISK_SEVERITY[risk]) for risk in _RISKS],
             "severities": [severity.value for severity in _SEVERITIES],
             "flags": {command: target.flags(command) for command in ("explain", "node")},
         }
@@ -112,7 +115,7 @@ def _row(key: PodKey | None, rows: dict[PodKey, int]) -> int | str | None:
     return rows[key] if key in rows else escape("/".join(key))
 
 
-def _pods(pods: Sequence[PodEntry], names: dict[str, int], texts: _Texts) -> dict[str, Any]:
+def _pods(pods: Sequence[PodEntry], names: dict[str, int], texts: _Texts, at: datetime | None) -> dict[str, Any]:
     return {
         "name": [escape(pod.name) for pod in pods],
         "namespace": [texts.place(pod.namespace) for pod in pods],
@@ -120,7 +123,7 @@ def _pods(pods: Sequence[PodEntry], names: dict[str, int], texts: _Texts) -> dic
         "node": [names.get(pod.node, -1) for pod in pods],
         "bound": [texts.place(pod.node) for pod in pods],
         "qos": [_CLASSES.index(pod.asked.qos_class) for pod in pods],
-        "state": [texts.place(pod.reason or pod.phase) for pod in pods],
+        "state": [texts.place(pod.status) for pod in pods],
         "risk": [-1 if pod.risk is None else _RISKS.index(pod.risk) for pod in pods],
         "priority": [pod.priority for pod in pods],
         "class": [texts.place(pod.priority_class) for pod in pods],
@@ -134,4 +137,13 @@ def _pods(pods: Sequence[PodEntry], names: dict[str, int], texts: _Texts) -> dic
         "killed": [pod.oom_rank for pod in pods],
         "evicted": [pod.eviction_rank for pod in pods],
         "restarts": [pod.restarts for pod in pods],
+        "again": [_seconds(pod.last_restart, at) for pod in pods],
+        "age": [_seconds(pod.created, at) for pod in pods],
+        "cpuUsed": [pod.cpu_used for pod in pods],
     }
+
+
+def _seconds(stamp: str | None, at: datetime | None) -> int | None:
+    """How long ago that was; None: not known."""
+    when = instant(stamp)
+    return None if when is None or at is None else max(0, int((at - when).total_seconds()))

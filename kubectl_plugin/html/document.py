@@ -23,6 +23,7 @@ from kubectl_plugin.html.pages import page_body
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodKey
+from kubectl_plugin.views.report import asked_words
 from kubectl_plugin.views.words import clock
 
 __all__ = ["Explained", "document"]
@@ -102,14 +103,13 @@ def _header(report: ClusterReport) -> Markup:
     when = clock(report.at, None) if report.at is not None else "at an unknown time"
     if report.at is not None and report.at_is_newest:
         when = f"now is taken to be {when}, the newest time in it"
-    server = f", Kubernetes {report.server_version}" if report.server_version else ""
     return element(
         "header",
         element(
             "div",
             element("p", "kubectl qos", class_="mark"),
             element("h1", report.scope or "Cluster"),
-            element("p", f"{report.source}{server}, {when}", class_="when"),
+            element("p", f"{asked_words(report)}, {when}; written by kubectl-qos {report.written_by}", class_="when"),
         ),
         element("button", "Dark", type="button", id="theme", aria_pressed="false", class_="needs-script"),
         element(

@@ -15,6 +15,8 @@ from kubectl_plugin.render.escape import escape
 __all__ = ["Child", "Markup", "element", "joined"]
 
 _VOID: Final = frozenset({"meta", "link", "input"})
+_ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"td", "th", "tr", "thead", "tbody", "li"})
+"""Their end tags may be left out where nothing but their like, or the parent's end, follows (HTML, 13.1.2.4)."""
 
 
 class Markup(str):
@@ -38,7 +40,10 @@ def element(tag: str, /, *children: Child, **attributes: str | float | bool | No
         _attribute(key, value) for key, value in attributes.items() if value is not None and value is not False
     )
     opened = f"<{tag}{told}>"
-    return Markup(opened if tag in _VOID else f"{opened}{joined(*children)}</{tag}>")
+    if tag in _VOID:
+        return Markup(opened)
+    end = "" if tag in _ENDED_BY_WHAT_FOLLOWS else f"</{tag}>"
+    return Markup(f"{opened}{joined(*children)}{end}")
 
 
 def joined(*children: Child) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.html.bars import resource_bar, share_bar
@@ -13,18 +14,22 @@ from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.partitions import partitions_pages
 from kubectl_plugin.views.report import (
+    RISK_SEVERITY,
     RISK_WORDS,
     Finding,
     budget_words,
+    categories,
     findings,
     headline,
-    node_state,
+    pods_by_severity,
+    restart_words,
     spread_words,
 )
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import cores, counted, memory
+from kubectl_plugin.views.words import ago, cores, counted, memory
 from podrules.model.pod import PodQOSClass
 from podrules.pressure.usage import UsageSource
 from podrules.skew import WorkloadSpread
@@ -49,6 +54,7 @@ def summary(report: ClusterReport) -> Markup:
         element("p", headline(report, found), class_=f"headline {worst.value}"),
         element("ul", [_finding(one) for one in found], class_="findings") if found else None,
         _tiles(report),
+        _categories(report),
         id="summary",
         class_="first",
     )
@@ -69,18 +75,32 @@ def _finding(finding: Finding) -> Markup:
 
 def _tiles(report: ClusterReport) -> Markup:
     ready = sum(node.ready == "True" and not node.down for node in report.nodes)
-    phases = Counter(pod.phase for pod in report.pods)
-    troubled = sum(pod.risk is not None for pod in report.pods)
+    urgent = pods_by_severity(report)
     tiles = [
         _tile("Nodes ready", f"{ready}", f"of {len(report.nodes)}"),
-        _tile("Pods running", f"{phases['Running']:,}", f"of {len(report.pods):,}"),
-        _tile("With something wrong", f"{troubled:,}", "pods" if troubled != 1 else "pod"),
+        _tile("Pods in trouble", f"{urgent[Severity.TROUBLE]:,}", f"of {len(report.pods):,}"),
+        _tile("Pods to look at", f"{urgent[Severity.NOTICE]:,}", f"and {urgent[Severity.FINE]:,} fine"),
     ]
     for name, promised in (("CPU promised", report.whole_cpu), ("Memory promised", report.whole)):
         if promised is not None and promised.allocatable:
             limits = f"limits {100 * promised.limited // promised.allocatable}%"
             tiles.append(_tile(name, f"{100 * promised.total // promised.allocatable}%", limits))
     return element("ul", tiles, class_="tiles")
+
+
+def _categories(report: ClusterReport) -> Markup | None:
+    """Every pod, counted once."""
+    found = categories(report)
+    if not found:
+        return None
+    rows: list[list[Child]] = [[one.words, f"{one.pods:,}", severity_word(one.severity)] for one in found]
+    rows.append(["all pods", f"{sum(one.pods for one in found):,}", None])
+    title = "Each pod counted once, by the worst that is wrong with it"
+    return element(
+        "details",
+        element("summary", f"{len(report.pods):,} pods by what is wrong"),
+        _table(title, ("What", "Pods", "How urgent"), rows, numbers={1}),
+    )
 
 
 def _tile(name: str, number: str, beside: str) -> Markup:
@@ -383,9 +403,9 @@ def troubled(report: ClusterReport) -> Markup | None:
         "div",
         _table(
             "Pods with something wrong, the worst first",
-            ("Pod", "What", "Node", "QoS class", "Priority"),
-            [_troubled_cells(pod) for pod in shown],
-            numbers={4},
+            ("Pod", "What is wrong", "Status", "Restarts", "Age", "CPU", "Memory", "Node"),
+            [_troubled_cells(pod, report.at) for pod in shown],
+            numbers={3, 4, 5, 6},
         ),
         element("p", f"and {counted(rest, 'more pod')}", class_="note") if rest else None,
         class_="static",
@@ -396,14 +416,24 @@ def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
     return _RISKS.index(pod.risk) if pod.risk else len(_RISKS), -pod.priority, pod.namespace, pod.name
 
 
-def _troubled_cells(pod: PodEntry) -> list[Child]:
+def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
+    severity = RISK_SEVERITY[pod.risk] if pod.risk else Severity.FINE
     return [
         joined(element("span", f"{pod.namespace}/", class_="dim"), element("strong", pod.name)),
-        RISK_WORDS[pod.risk] if pod.risk else "",
+        joined(severity_word(severity), " ", RISK_WORDS[pod.risk] if pod.risk else ""),
+        pod.status,
+        restart_words(pod, at),
+        ago(pod.created, at) or "unknown",
+        _use(pod.cpu_used, pod.asked.cpu, cores),
+        _use(pod.used, pod.asked.memory, memory),
         pod.node or "none",
-        pod.asked.qos_class.value,
-        f"{pod.priority:,}",
     ]
+
+
+def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
+    """``12m of 100m``: what is used, of what is requested."""
+    told = words(used) if used is not None else "unknown"
+    return f"{told} of {words(requested)}" if requested else f"{told}, none requested"
 
 
 def unknown(report: ClusterReport, target: Target) -> Markup | None:

@@ -39,6 +39,13 @@
   const cores = (milli) => (Math.abs(milli) < 10000 ? cpu(milli) : (milli / 1000).toLocaleString("en-US", { maximumFractionDigits: 1 }));
   const grouped = (number) => number.toLocaleString("en-US");
   const known = (value, words = String) => (value === null ? "unknown" : words(value));
+  const span = (seconds) => {
+    if (seconds < 120) return `${seconds}s`;
+    const minutes = Math.floor(seconds / 60), hours = Math.floor(seconds / 3600);
+    if (minutes < 180) return `${minutes}m`;
+    return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
+  };
+  const ofAsked = (used, asked, words) => `${known(used, words)} / ${asked ? words(asked) : "none"}`;
   const knownCell = (value, words = String) => (value === null ? make("span", { class: "dim" }, "unknown") : words(value));
 
   // Bars, as they are drawn without a script too.
@@ -185,7 +192,8 @@
     }
   }
 
-  const { nodes, pods, texts, classes, risks, severities, flags } = await read();
+  const { nodes, pods, texts, classes, risks, urgent, severities, flags } = await read();
+  const restarts = (row) => grouped(pods.restarts[row]) + (pods.restarts[row] && pods.again[row] !== null ? ` (${span(pods.again[row])} ago)` : "");
   const podName = (row) => `${texts[pods.namespace[row]]}/${pods.name[row]}`;
   const otherPod = (pod) => (typeof pod === "number" ? podName(pod) : known(pod));
   const shortPod = (pod) => {
@@ -230,7 +238,7 @@
     const actions = node < 0 ? [] : [make("button", { type: "button", onclick: () => openNode(node) }, `Node ${nodes.name[node]}`)];
     open(`pod/${pods.name[row]} in ${texts[pods.namespace[row]]}`, `pod-${row}`, (whole) => (whole ? [] : [
       facts([
-        ["State", texts[pods.state[row]]],
+        ["Status", texts[pods.state[row]]],
         ["What is wrong", pods.risk[row] < 0 ? "nothing that stands out" : risks[pods.risk[row]]],
         ["QoS class", classes[pods.qos[row]]],
         ["Priority", `${grouped(pods.priority[row])} ${texts[pods.class[row]]}`],
@@ -238,11 +246,13 @@
         ["Node", texts[pods.bound[row]]],
         ["Requests", `cpu ${cpu(pods.cpu[row])}, memory ${memory(pods.memory[row])}`],
         ["Memory limit", pods.limit[row] ? memory(pods.limit[row]) : "none"],
+        ["CPU used", known(pods.cpuUsed[row], cpu)],
         ["Memory used", known(pods.used[row], memory)],
         ["oom_score_adj", known(pods.adj[row])],
         ["Killed by the kernel", pods.killed[row] === null ? "unknown" : `place ${pods.killed[row]} among the containers of its node`],
         ["Evicted by the kubelet", pods.evicted[row] === null ? "never, or its usage is unknown" : `place ${pods.evicted[row]} of its node`],
-        ["Restarts", grouped(pods.restarts[row])],
+        ["Restarts", restarts(row)],
+        ["Age", known(pods.age[row], span)],
       ]),
       ...commands(pods.plain[row], "explain", `pod/${pods.name[row]} -n ${texts[pods.namespace[row]]}`),
     ]), actions);
@@ -283,7 +293,7 @@
       { key: "zone", label: "Zone", width: "7%", value: (row) => texts[nodes.zone[row]], cell: (row) => texts[nodes.zone[row]] || "none" },
       {
         key: "state", label: "State", width: "16%", value: (row) => nodes.severity[row] * 1000 + percentOf(nodes.memory[row]),
-        cell: (row) => make("span", {}, sign(severities[nodes.severity[row]]), ` ${texts[nodes.state[row]]}`),
+        cell: (row) => make("span", { title: texts[nodes.state[row]] }, sign(severities[nodes.severity[row]]), ` ${texts[nodes.state[row]]}`),
       },
       { key: "pods", label: "Pods", width: "7%", number: true, value: (row) => nodes.pods[row], cell: (row) => `${nodes.pods[row]} / ${nodes.most[row]}` },
       { key: "cpu", label: "CPU", width: "14%", value: (row) => -percentOf(nodes.cpu[row]), cell: (row) => withBar("CPU", nodes.cpu[row], cores) },
@@ -297,16 +307,19 @@
   const podList = new List({
     place: find("pods-list"), label: "Pods", count: pods.name.length, height: 36, open: openPod, order: ["risk", 1],
     columns: [
-      { key: "name", label: "Pod", width: "17.5%", value: (row) => pods.name[row], cell: (row) => pods.name[row] },
-      { key: "namespace", label: "Namespace", width: "9.5%", value: (row) => texts[pods.namespace[row]], cell: (row) => texts[pods.namespace[row]] },
-      { key: "risk", label: "What is wrong", width: "12.5%", value: (row) => (pods.risk[row] < 0 ? null : pods.risk[row]), cell: (row) => (pods.risk[row] < 0 ? texts[pods.state[row]] : make("strong", {}, risks[pods.risk[row]])) },
-      { key: "qos", label: "QoS class", width: "10%", value: (row) => pods.qos[row], cell: (row) => qosCell(pods.qos[row]) },
-      { key: "node", label: "Node", width: "9.5%", value: (row) => texts[pods.bound[row]] || null, cell: (row) => texts[pods.bound[row]] || "none" },
-      { key: "priority", label: "Priority", width: "11%", number: true, value: (row) => pods.priority[row], cell: (row) => grouped(pods.priority[row]) },
-      { key: "memory", label: "Memory", width: "7%", number: true, value: (row) => pods.memory[row], cell: (row) => (pods.memory[row] ? memory(pods.memory[row]) : "none") },
-      { key: "used", label: "Used", width: "8%", number: true, value: (row) => pods.used[row], cell: (row) => knownCell(pods.used[row], memory) },
-      { key: "adj", label: "OOM adj", width: "8%", number: true, value: (row) => pods.adj[row], cell: (row) => knownCell(pods.adj[row]) },
-      { key: "evicted", label: "Eviction", width: "7%", number: true, value: (row) => (pods.evicted[row] === null ? null : -pods.evicted[row]), cell: (row) => (pods.evicted[row] === null ? "" : `${pods.evicted[row]}.`) },
+      { key: "name", label: "Pod", width: "14%", value: (row) => pods.name[row], cell: (row) => pods.name[row] },
+      { key: "namespace", label: "Namespace", width: "7%", value: (row) => texts[pods.namespace[row]], cell: (row) => texts[pods.namespace[row]] },
+      { key: "risk", label: "What is wrong", width: "13%", value: (row) => (pods.risk[row] < 0 ? null : pods.risk[row]), cell: (row) => (pods.risk[row] < 0 ? make("span", { class: "dim" }, "nothing") : make("span", { title: risks[pods.risk[row]] }, sign(severities[urgent[pods.risk[row]]]), " ", make("strong", {}, risks[pods.risk[row]]))) },
+      { key: "qos", label: "QoS class", width: "7.5%", value: (row) => pods.qos[row], cell: (row) => qosCell(pods.qos[row]) },
+      { key: "node", label: "Node", width: "6.5%", value: (row) => texts[pods.bound[row]] || null, cell: (row) => texts[pods.bound[row]] || "none" },
+      { key: "priority", label: "Priority", width: "8%", number: true, value: (row) => pods.priority[row], cell: (row) => grouped(pods.priority[row]) },
+      { key: "status", label: "Status", width: "9%", value: (row) => texts[pods.state[row]], cell: (row) => texts[pods.state[row]] },
+      { key: "restarts", label: "Restarts", width: "6.5%", number: true, value: (row) => pods.restarts[row], cell: restarts },
+      { key: "age", label: "Age", width: "4.5%", number: true, value: (row) => pods.age[row], cell: (row) => knownCell(pods.age[row], span) },
+      { key: "cpu", label: "CPU used", width: "7%", number: true, value: (row) => pods.cpuUsed[row], cell: (row) => ofAsked(pods.cpuUsed[row], pods.cpu[row], cpu) },
+      { key: "used", label: "Memory used", width: "8%", number: true, value: (row) => pods.used[row], cell: (row) => ofAsked(pods.used[row], pods.memory[row], memory) },
+      { key: "adj", label: "OOM adj", width: "4.5%", number: true, value: (row) => pods.adj[row], cell: (row) => knownCell(pods.adj[row]) },
+      { key: "evicted", label: "Eviction", width: "4.5%", number: true, value: (row) => (pods.evicted[row] === null ? null : -pods.evicted[row]), cell: (row) => (pods.evicted[row] === null ? "" : `${pods.evicted[row]}.`) },
     ],
   });
 

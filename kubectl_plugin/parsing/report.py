@@ -71,5 +71,5 @@ def options(args: argparse.Namespace) -> ReportOptions:
         path=args.output,
         scheduler_config=scheduler_config(args),
         colour=wants_colour(args),
-        cluster=cluster_options(args),
+        cluster=cluster_options(args)._replace(names_context=True),
     )

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.alike import Alike, Asked
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from podrules import __version__
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.cluster.node_usage import ReadUsage
+from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.source import Unread
 from podrules.eviction.signals import NodeCondition, Signal, pressures_of
+from podrules.eviction.usage import stats_by_uid
 from podrules.features import REFERENCE_VERSION, Features
+from podrules.kubectl_status import kubectl_status
+from podrules.model.kubelet import CPUStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -24,8 +30,9 @@ from podrules.model.quantity import ZERO
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform, node_platform
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
-from podrules.pressure.usage import NO_USAGE, UsageSource
+from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource
 from podrules.resources import CPU, MEMORY
+from podrules.restarts import last_restart
 from podrules.safety import owner_guarantee
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes, workload_spreads, zone_nodes, zone_of
@@ -128,13 +135,19 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     asked: Asked
     phase: str
     """``status.phase``, or ``Terminating``."""
-    reason: str
+    status: str
+    """As `kubectl get pods` has it."""
+    created: str | None
     priority: int
     priority_class: str
     owner_kind: str
     owner: str
     """Its controller, or what that belongs to; empty: none."""
     restarts: int
+    last_restart: str | None
+    """When a container had ended that was started anew; None: none was, or nobody told."""
+    cpu_used: int | None
+    """Thousandths of a cpu; None: not measured."""
     used: int | None
     """Bytes of memory in its working set; None: not measured."""
     oom_score_adj: int | None
@@ -153,10 +166,15 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
         return self.namespace, self.name
 
 
-class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel"):
+class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="ClusterReport"):
     """Everything that the page shows."""
 
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    written_by: str = __version__
+    """The version of kubectl-qos."""
     source: str
+    origin: Origin
+    """Which cluster that was, where one was asked."""
     scope: str
     """Whose pods are listed: empty for all, a namespace, or the objects that were named."""
     rules_version: str = REFERENCE_VERSION
@@ -185,6 +203,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """What is read of a cluster."""
 
     source: str
+    origin: Origin = UNKNOWN_ORIGIN
     scope: str = ""
     git_version: str | None
     at: datetime | None
@@ -222,6 +241,7 @@ class _Place(Struct):
     """A pod's places on its node."""
 
     used: int | None = None
+    cpu: int | None = None
     over_request: bool = False
     adj: int | None = None
     points: int | None = None
@@ -235,6 +255,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
     nodes = entries.nodes()
     return ClusterReport(
         source=facts.source,
+        origin=facts.origin,
         scope=facts.scope,
         server_version=facts.git_version,
         at=facts.at,
@@ -319,6 +340,7 @@ class _Entries:
         usage = read.usage if read is not None else NO_USAGE
         orders, nearest = self._orders(node, pods, read)
         self._note(orders)
+        self._note_cpu(pods, usage)
         asked = [self._alike.asked(pod) for pod in pods]
         allocatable = node.status.allocatable
         return NodeEntry(
@@ -336,7 +358,9 @@ class _Entries:
             max_pods=allocatable.get("pods", ZERO).value,
             pods_by_class={one: sum(pod.qos_class is one for pod in asked) for one in PodQOSClass},
             cpu=_promised(
-                allocatable.get(CPU, ZERO).milli_value, [(one.qos_class, one.cpu, one.cpu_limit) for one in asked]
+                allocatable.get(CPU, ZERO).milli_value,
+                [(one.qos_class, one.cpu, one.cpu_limit) for one in asked],
+                _milli(usage.summary.node.cpu),
             ),
             memory=_promised(
                 allocatable.get(MEMORY, ZERO).value,
@@ -376,6 +400,14 @@ class _Entries:
                 evictable += 1
                 own.eviction_rank = evictable
 
+    def _note_cpu(self, pods: Sequence[Pod], usage: NodeUsage) -> None:
+        """Keep what a node's pods use."""
+        measured = stats_by_uid(usage.summary.pods)
+        for pod in pods:
+            found = measured(pod)
+            if found is not None and found.cpu is not None:
+                self._places.setdefault(pod_key(pod), _Place()).cpu = _milli(found.cpu)
+
     def _pod(self, pod: Pod) -> PodEntry:
         meta, status = pod.metadata, pod.status
         place = self._places.get(pod_key(pod), _Place())
@@ -386,12 +418,15 @@ class _Entries:
             node=pod.spec.node_name,
             asked=self._alike.asked(pod),
             phase="Terminating" if meta.deletion_timestamp else status.phase,
-            reason=status.reason,
+            status=kubectl_status(pod),
+            created=meta.creation_timestamp,
             priority=pod.spec.priority or 0,
             priority_class=pod.spec.priority_class_name,
             owner_kind=kind,
             owner=owner,
             restarts=sum(entry.restart_count for entry in status.container_statuses),
+            last_restart=last_restart(pod),
+            cpu_used=place.cpu,
             used=place.used,
             oom_score_adj=place.adj,
             oom_points=place.points,
@@ -434,6 +469,13 @@ def _promised(allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], u
         limited += limit
         without += not limit
     return Promised(allocatable, requested, limited, without, used)
+
+
+def _milli(stats: CPUStats | None) -> int | None:
+    """Thousandths of a cpu, rounded up; None: not measured."""
+    if stats is None or stats.usage_nano_cores is None:
+        return None
+    return -(-stats.usage_nano_cores // 1_000_000)
 
 
 def _first_killed(orders: MemoryOrders) -> PodKey | None:

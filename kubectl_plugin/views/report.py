@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Page, Section, Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
+from kubectl_plugin.views.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import counted, memory
-from podrules.allocation import is_full
+from kubectl_plugin.views.words import ago, counted, memory
 from podrules.budget_risk import BudgetRisk, BudgetStanding
-from podrules.eviction.signals import NodeCondition
 from podrules.partitions import NodeDown, Risk
 from podrules.reachability import Reach
 from podrules.skew import WorkloadSpread
 
 __all__ = [
     "BUDGET_WORDS",
-    "NEAR_PERCENT",
+    "RISK_SEVERITY",
     "RISK_WORDS",
+    "Category",
     "Finding",
+    "asked_words",
     "budget_words",
+    "categories",
     "findings",
     "headline",
-    "node_state",
+    "pods_by_severity",
+    "restart_words",
     "spread_words",
     "written_page",
 ]
-
-NEAR_PERCENT: Final = 10
-"""Of the capacity: a node that is nearer to an eviction is told of."""
-_FULL_PERCENT: Final = 95
-"""Of what is allocatable of a resource: from there on requests leave hardly any of it."""
 
 RISK_WORDS: Final = {
     PodRisk.NODE_DOWN: "node does not answer",
@@ -78,6 +76,34 @@ class Finding(Struct, frozen=True):
     """The pods that it is about, as the list can be filtered."""
 
 
+class Category(Struct, frozen=True):
+    """Pods with the same thing wrong, or the same phase where nothing is. Each pod is in one."""
+
+    severity: Severity
+    words: str
+    pods: int
+    risk: PodRisk | None
+
+
+def categories(report: ClusterReport) -> tuple[Category, ...]:
+    """All pods, each counted once: by the worst that is wrong with it, else by its phase. The worst first."""
+    risks = Counter(pod.risk for pod in report.pods)
+    phases = Counter(_FINE_WORDS.get(pod.phase, _OTHER_PHASE) for pod in report.pods if pod.risk is None)
+    wrong = [Category(RISK_SEVERITY[risk], RISK_WORDS[risk], risks[risk], risk) for risk in PodRisk if risks[risk]]
+    well = [Category(Severity.FINE, words, phases[words], None) for words in (*_FINE_WORDS.values(), _OTHER_PHASE)]
+    order = list(Severity)
+    wrong.sort(key=lambda one: -order.index(one.severity))
+    return (*wrong, *(one for one in well if one.pods))
+
+
+def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
+    """How many pods are in trouble, to be looked at, and fine."""
+    counts: Counter[Severity] = Counter()
+    for one in categories(report):
+        counts[one.severity] += one.pods
+    return counts
+
+
 def headline(report: ClusterReport, found: Sequence[Finding]) -> str:
     """The first sentence."""
     trouble = sum(one.severity is Severity.TROUBLE for one in found)
@@ -98,17 +124,17 @@ def findings(report: ClusterReport) -> tuple[Finding, ...]:
 
 
 def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
-    down = [node for node in report.nodes if node.down]
-    if down:
-        names = {node.name for node in down}
-        hanging = sum(_hanging(node) for node in _partitioned(report) if node.reach.name in names)
-        yield Finding(
-            Severity.TROUBLE,
-            f"{_named(down)} {'does' if len(down) == 1 else 'do'} not answer.",
-            f"{counted(hanging, 'pod')} {'hangs' if hanging == 1 else 'hang'} there: nobody can tell from here what "
-            "still runs there.",
-            "partitions",
-        )
+    marked: dict[NodeMark, list[NodeEntry]] = {}
+    for node in report.nodes:
+        for flag in node_flags(node):
+            marked.setdefault(flag.mark, []).append(node)
+    for mark in NodeMark:
+        if nodes := marked.get(mark):
+            fact, meaning = node_sentences(mark, nodes)
+            if mark is NodeMark.SILENT:
+                meaning = f"{_hanging_words(report, {node.name for node in nodes})}{meaning}"
+            where = "partitions" if mark is NodeMark.SILENT else "nodes"
+            yield Finding(NodeFlag(mark, "").severity, fact, meaning, where)
     gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
     if gone:
         which = gone[0].reach.name if len(gone) == 1 else counted(len(gone), "node")
@@ -120,64 +146,14 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
             "objects, nobody confirms that their processes ended.",
             "partitions",
         )
-    broken = [node for node in report.nodes if node.ready == "False"]
-    if broken:
-        yield Finding(
-            Severity.TROUBLE, f"{_named(broken)} not Ready.", "The kubelet answers and takes no pods.", "nodes"
-        )
-    met = [node for node in report.nodes if node.nearest is not None and node.nearest.met]
-    if met:
-        yield Finding(Severity.TROUBLE, f"{_named(met)} under pressure.", "The kubelet evicts pods there now.", "nodes")
-    short = [node for node in report.nodes if node.pressures and not node.down and node not in met]
-    if short:
-        kinds = pressure_names([kind for kind in NodeCondition if any(kind in node.pressures for node in short)])
-        yield Finding(Severity.TROUBLE, f"{_named(short)} under {kinds}.", f"There {EVICTING}.", "nodes")
-    near = [node for node in report.nodes if node.nearest is not None and not node.nearest.met and _is_near(node)]
-    if near:
-        first = min(near, key=lambda node: node.nearest.percent if node.nearest else 0)
-        level = first.nearest
-        if level is not None:
-            yield Finding(
-                Severity.NOTICE,
-                f"{_named(near)} near an eviction.",
-                f"{first.name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%).",
-                "nodes",
-            )
-    yield from _of_full_nodes([node for node in report.nodes if not node.down])
 
 
-def _of_full_nodes(nodes: Sequence[NodeEntry]) -> Iterator[Finding]:
-    """Nodes that keep pods off by the room that requests leave, by resource."""
-    crowded = [node for node in nodes if is_full(node.max_pods, node.pods)]
-    if crowded:
-        fact = f"{_named(crowded)}: as many pods as the kubelet takes."
-        yield Finding(Severity.NOTICE, fact, "No other pod fits, whatever it requests.", "nodes")
-    for name, promised in (("cpu", _cpu_of), ("memory", _memory_of)):
-        full = [node for node in nodes if _is_full(promised(node))]
-        if full:
-            yield Finding(
-                Severity.NOTICE,
-                f"{_named(full)}: {name} promised to the full.",
-                f"At least {_FULL_PERCENT}% of allocatable {name} is requested: a pod that requests more {name} than "
-                "is left does not fit, one that requests none may.",
-                "nodes",
-            )
-
-
-def _cpu_of(node: NodeEntry) -> Promised:
-    return node.cpu
-
-
-def _memory_of(node: NodeEntry) -> Promised:
-    return node.memory
-
-
-def _is_near(node: NodeEntry) -> bool:
-    return node.nearest is not None and node.nearest.percent < NEAR_PERCENT
-
-
-def _is_full(promised: Promised) -> bool:
-    return promised.allocatable > 0 and 100 * promised.total >= _FULL_PERCENT * promised.allocatable
+def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
+    """How many pods are on silent nodes, and which of them are of the node alone."""
+    there = [node for node in _partitioned(report) if node.reach.name in names]
+    hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
+    words = f"{counted(hanging + own, 'pod')} there: {hanging} {'hangs' if hanging == 1 else 'hang'}"
+    return f"{words}, {own} of the node alone (DaemonSets, static pods). " if own else f"{words}. "
 
 
 _POD_FINDINGS: Final = {
@@ -225,6 +201,14 @@ _POD_FINDINGS: Final = {
         "They belong to a group or to another scheduler: whether they have a place is not known here.",
     ),
 }
+RISK_SEVERITY: Final = {
+    PodRisk.NODE_DOWN: Severity.TROUBLE,
+    **{risk: severity for risk, (severity, _, _) in _POD_FINDINGS.items()},
+}
+"""How urgent it is that this is wrong with a pod."""
+_FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished", "Pending": "waits", "Terminating": "ends"}
+_OTHER_PHASE: Final = "in another phase"
+"""Of pods that nothing is wrong with, by what they do."""
 
 
 def _of_pods(pods: Sequence[PodEntry]) -> Iterator[Finding]:
@@ -279,28 +263,6 @@ def _hanging(node: NodeDown) -> int:
     return sum(pod.risk is not Risk.NODES_OWN for pod in node.pods)
 
 
-def _named(nodes: Sequence[NodeEntry]) -> str:
-    """``node-1 is``, ``3 nodes are`` without the verb for one that is named."""
-    return nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node")
-
-
-def node_state(node: NodeEntry) -> tuple[Severity, str]:
-    """How it is, and how urgent that is."""
-    if node.down:
-        return Severity.TROUBLE, "silent"
-    if node.ready != "True":
-        return Severity.TROUBLE, "not Ready" if node.ready else "no status"
-    if node.nearest is not None and node.nearest.met:
-        return Severity.TROUBLE, "evicting"
-    if node.pressures:
-        return Severity.TROUBLE, pressure_names(node.pressures)
-    if _is_near(node):
-        return Severity.NOTICE, "near eviction"
-    if node.unschedulable:
-        return Severity.NOTICE, "cordoned"
-    return Severity.FINE, "Ready"
-
-
 def spread_words(spread: WorkloadSpread) -> tuple[Severity, str]:
     """What is to be said of a workload's spread."""
     over = spread.exceeded
@@ -323,6 +285,25 @@ def budget_words(standing: BudgetStanding) -> tuple[Severity, str]:
     return Severity.NOTICE, BUDGET_WORDS[standing.risk]
 
 
+def asked_words(report: ClusterReport) -> str:
+    """What was asked: the source, and of a cluster its context, its API server and that one's version."""
+    context, server = report.origin.context, report.origin.server
+    told = [report.source]
+    if context:
+        told.append(f"context {context}")
+    if server:
+        told.append(f"API server {server}")
+    if report.server_version:
+        told.append(f"Kubernetes {report.server_version}")
+    return ", ".join(told)
+
+
+def restart_words(pod: PodEntry, at: datetime | None) -> str:
+    """``3 (5m ago)``, as kubectl prints it."""
+    since = ago(pod.last_restart, at)
+    return f"{pod.restarts} ({since} ago)" if pod.restarts and since else str(pod.restarts)
+
+
 def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
     """What is in the file."""
     found = findings(report)
@@ -331,7 +312,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
     missing = Section("Unknown", tuple(map(unread_words, report.unread)))
     worst = max((one.severity for one in found), key=list(Severity).index, default=Severity.FINE)
     return Page(
-        title=f"{path}, of {report.source}",
+        title=f"{path}, of {asked_words(report)}",
         verdict=(
             f"Written, {memory(size)}B: {nodes} and {pods}, {told}.",
             headline(report, found),

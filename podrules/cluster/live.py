@@ -28,6 +28,7 @@ from podrules.cluster.errors import (
 from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.large import NoProgress, Progress, can_read_whole, read_whole
+from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
 from podrules.cluster.transport import LargeTransport, Response, Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
@@ -68,7 +69,7 @@ class LiveSource:
         transport: Transport,
         *,
         namespace: str | None,
-        asked_namespace: subprocess.Popen[bytes] | None = None,
+        asked_context: subprocess.Popen[bytes] | None = None,
         suggest: bool = True,
         large: LargeTransport | None = None,
         progress: Progress | None = None,
@@ -78,7 +79,7 @@ class LiveSource:
         Args:
             transport: Closed by its owner.
             namespace: What the user named, if anything.
-            asked_namespace: The process that finds out the context's namespace.
+            asked_context: The process that finds out the context's namespace, server and name.
             suggest: Whether names are listed that look like one that was not found.
             large: Gives large lists in one answer; None: they are read in pages.
             progress: Told while a large list is read.
@@ -88,7 +89,7 @@ class LiveSource:
         self._large = large
         self._progress = progress or NoProgress()
         self._namespace = namespace
-        self._asked = asked_namespace
+        self._asked = asked_context
 
     @cached_property
     def namespace(self) -> str:
@@ -97,11 +98,28 @@ class LiveSource:
             return self._namespace
         if self._asked is None:
             return "default"
-        out, _ = self._asked.communicate()
-        if self._asked.returncode != 0:
+        told = self._context
+        if told is None:
             # There is no context: kubectl then goes by the pod's service account, if it runs in one.
             return service_account_namespace() or "default"
-        return out.decode(errors="replace").strip() or "default"
+        return told[0] or "default"
+
+    @property
+    def origin(self) -> Origin:
+        """The context and its server, where kubectl was asked for them."""
+        told = self._context
+        return Origin(told[2] or None, host_of(told[1])) if told is not None else UNKNOWN_ORIGIN
+
+    @cached_property
+    def _context(self) -> tuple[str, str, str] | None:
+        """Namespace, server and name of kubectl's context; None: it has none, or was not asked."""
+        if self._asked is None:
+            return None
+        out, _ = self._asked.communicate()
+        if self._asked.returncode != 0:
+            return None
+        namespace, server, name = [*out.decode(errors="replace").split("\n", 2), "", ""][:3]
+        return namespace.strip(), server, name.strip()
 
     @cached_property
     def git_version(self) -> str | None:

@@ -34,7 +34,7 @@ __all__ = [
     "Response",
     "Streamed",
     "Transport",
-    "kubectl_namespace",
+    "kubectl_context",
     "service_account_namespace",
 ]
 
@@ -48,6 +48,8 @@ _MAX_SOCKET_PATH: Final = 103
 """Bytes: what every Unix takes."""
 _PIECE: Final = 1 << 20
 """Bytes read at once, at most."""
+_CONTEXT: Final = r'--output=jsonpath={..namespace}{"\n"}{.clusters[*].cluster.server}{"\n"}{.current-context}'
+"""What `kubectl config view --minify` is to print; the name last, for it may hold anything."""
 _METHODS: Final = ("POST", "PUT", "PATCH", "DELETE")
 _NO_STREAMS: Final = (
     "--reject-paths=^/api/.*/pods/.*/(exec|attach|portforward|proxy),^/api/.*/services/.*/proxy,"
@@ -400,14 +402,14 @@ def _warning(header: bytes) -> str:
     return re.sub(r"\\(.)", r"\1", found[1].decode(errors="replace")) if found else ""
 
 
-def kubectl_namespace(flags: list[str]) -> subprocess.Popen[bytes]:
-    """Ask kubectl for the namespace of the current context; runs beside the proxy's start.
+def kubectl_context(flags: list[str]) -> subprocess.Popen[bytes]:
+    """Ask kubectl for the current context: its namespace, server and name, a line each; runs beside the proxy's start.
 
     ``config view --minify`` fails where there is no context, as in a pod.
     """
     usable = [flag for flag in flags if not flag.startswith(("--as", "--request-timeout"))]
     return subprocess.Popen(
-        ["kubectl", "config", "view", "--minify", "--output=jsonpath={..namespace}", *usable],
+        ["kubectl", "config", "view", "--minify", _CONTEXT, *usable],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

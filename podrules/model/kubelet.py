@@ -12,6 +12,7 @@ from msgspec import field
 from podrules.model.base import Model, ResourceList
 
 __all__ = [
+    "CPUStats",
     "Configz",
     "ContainerStats",
     "FsStats",
@@ -49,6 +50,13 @@ class PSIStats(Model, frozen=True):
     """At least one task was stalled."""
     full: PSIData = field(default_factory=PSIData)
     """All tasks were stalled at once."""
+
+
+class CPUStats(Model, frozen=True):
+    """``cpu``."""
+
+    usage_nano_cores: int | None = None
+    """Over a short while before it was asked: billionths of a cpu."""
 
 
 class MemoryStats(Model, frozen=True):
@@ -134,6 +142,7 @@ class PodStats(Model, frozen=True):
 
     pod_ref: PodReference = field(default_factory=PodReference)
     containers: tuple[ContainerStats, ...] = ()
+    cpu: CPUStats | None = None
     memory: MemoryStats | None = None
     volume_stats: tuple[VolumeStats, ...] = field(default=(), name="volume")
     ephemeral_storage: FsStats | None = field(default=None, name="ephemeral-storage")
@@ -146,6 +155,7 @@ class NodeStats(Model, frozen=True):
 
     system_containers: tuple[ContainerStats, ...] = ()
     """``kubelet``, ``runtime``, ``misc`` and ``pods``."""
+    cpu: CPUStats | None = None
     memory: MemoryStats | None = None
     fs: FsStats | None = None
     runtime: RuntimeStats | None = None

@@ -1,24 +1,25 @@
 """What a node and its pods use, in the shape of a kubelet's summary whatever it comes from.
 
 stats/summary     the kubelet's own: resident memory, working sets, swap, disks, processes
-metrics.k8s.io    working sets of containers and of the node; a pod's is their sum
+metrics.k8s.io    cpu and working sets of containers and of the node; a pod's are their sums
 none              nothing is known
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from msgspec import Struct
 
-from podrules.model.kubelet import ContainerStats, MemoryStats, NodeStats, PodReference, PodStats, Summary
+from podrules.model.base import ResourceList
+from podrules.model.kubelet import ContainerStats, CPUStats, MemoryStats, NodeStats, PodReference, PodStats, Summary
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.quantity import ZERO
 from podrules.priority import static_pod_uid
-from podrules.resources import MEMORY
+from podrules.resources import CPU, MEMORY
 
 __all__ = ["NO_USAGE", "NodeUsage", "UsageSource", "usage_from_metrics", "usage_from_summary"]
 
@@ -67,7 +68,9 @@ def usage_from_metrics(
         for pod in pods
         if (pod.metadata.namespace, pod.metadata.name) in by_name
     )
-    return NodeUsage(UsageSource.METRICS, Summary(NodeStats(memory=memory), measured))
+    return NodeUsage(
+        UsageSource.METRICS, Summary(NodeStats(cpu=_cpu_stats([node_metrics.usage]), memory=memory), measured)
+    )
 
 
 def _pod_stats(pod: Pod, metrics: PodMetrics) -> PodStats:
@@ -78,5 +81,14 @@ def _pod_stats(pod: Pod, metrics: PodMetrics) -> PodStats:
         containers=tuple(
             ContainerStats(name, memory=MemoryStats(working_set_bytes=used)) for name, used in containers.items()
         ),
+        cpu=_cpu_stats([entry.usage for entry in metrics.containers]),
         memory=MemoryStats(working_set_bytes=sum(containers.values())),
     )
+
+
+def _cpu_stats(usages: Sequence[ResourceList]) -> CPUStats | None:
+    """The sum, where all are measured; each in whole thousandths of a cpu."""
+    measured = [usage[CPU] for usage in usages if CPU in usage]
+    if not measured or len(measured) < len(usages):
+        return None
+    return CPUStats(usage_nano_cores=sum(one.milli_value for one in measured) * 1_000_000)

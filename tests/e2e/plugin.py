@@ -156,8 +156,8 @@ class InProcess(Qos):
             if as_usual and self._kept.serves(cluster):
                 return Connection(self._kept.proxy(), cluster.namespace, None)
             connection = own(cluster)
-            if connection.asked_namespace is not None:
-                asked.append(connection.asked_namespace)
+            if connection.asked_context is not None:
+                asked.append(connection.asked_context)
             return connection
 
         with pytest.MonkeyPatch.context() as patch:

@@ -44,6 +44,8 @@ _FS: Final = {
 """By container, mebibytes and inodes of the writable layer and of logs."""
 _SYSTEM_MI: Final = {"kubelet": (84, 41), "runtime": (76, 180)}
 _HOST_MI: Final = {"node-a1": 6720}
+_HOST_MILLI: Final = 180
+"""Thousandths of a cpu that the host uses itself."""
 _USUAL_HOST_MI: Final = 830
 """Of everything that is in none of these cgroups."""
 _CALM: Final = {"avg10": 0.0, "avg60": 0.02, "avg300": 0.0}
@@ -104,6 +106,7 @@ def _node(name: str, pods: list[Obj]) -> Obj:
             *({"name": key, "memory": _memory(rss * _MI, cache * _MI)} for key, (rss, cache) in _SYSTEM_MI.items()),
             {"name": "pods", "memory": {**_memory(resident, used - resident), "availableBytes": limit - used}},
         ],
+        "cpu": _cpu(sum(pod["cpu"]["usageNanoCores"] for pod in pods) // 1_000_000 + _HOST_MILLI),
         "memory": {
             "time": DEMO_NOW,
             "availableBytes": capacity - working_set,
@@ -135,6 +138,7 @@ def _pod(pod: Obj) -> Obj:
     return {
         "podRef": {"name": meta["name"], "namespace": meta["namespace"], "uid": static or meta["uid"]},
         "containers": containers,
+        "cpu": _cpu(sum(one["cpu"]["usageNanoCores"] for one in containers) // 1_000_000),
         # The pause container, and what the pod's cgroup holds besides.
         "memory": _memory(resident + 40 * 1024, used - resident + 180 * 1024),
         "ephemeral-storage": {
@@ -155,11 +159,21 @@ def _container(spec: Obj) -> Obj:
         memory["availableBytes"] = Quantity.parse(limit).value - resident - cached
     return {
         "name": name,
+        "cpu": _cpu(_cpu_asked(spec) * (20 + int(digest(name)[:2], 16) % 70) // 100),
         "memory": memory,
         "rootfs": _layer(*layer),
         "logs": _layer(*logs),
         "swap": {"time": DEMO_NOW, "swapAvailableBytes": 0, "swapUsageBytes": 0},
     }
+
+
+def _cpu_asked(spec: Obj) -> int:
+    """Thousandths; of what requests none, what it uses all the same."""
+    return Quantity.parse(spec["resources"].get("requests", {}).get("cpu", "15m")).milli_value
+
+
+def _cpu(milli: int) -> Obj:
+    return {"time": DEMO_NOW, "usageNanoCores": milli * 1_000_000}
 
 
 def _layer(used: int, inodes: int) -> Obj:

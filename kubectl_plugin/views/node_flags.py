@@ -1,0 +1,156 @@
+"""What is to be said of a node in a cluster's page: the same in its row and, of all nodes together, in the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.cluster import NodeEntry, Promised
+from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
+from kubectl_plugin.views.words import counted, listed, memory
+from podrules.allocation import is_full
+from podrules.eviction.signals import NodeCondition
+
+__all__ = ["NEAR_PERCENT", "NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
+
+NEAR_PERCENT: Final = 10
+"""Of the capacity: a node that is nearer to an eviction is told of."""
+_FULL_PERCENT: Final = 95
+"""Of what is allocatable of a resource: from there on requests leave hardly any of it."""
+_MOST_NAMED: Final = 3
+
+
+class NodeMark(Enum):
+    """What can be the matter with a node, the worst first."""
+
+    SILENT = "Silent"
+    NOT_READY = "NotReady"
+    EVICTING = "Evicting"
+    PRESSURE = "Pressure"
+    NEAR_EVICTION = "NearEviction"
+    CPU_BEYOND = "CPUBeyond"
+    """More is requested than is allocatable."""
+    MEMORY_BEYOND = "MemoryBeyond"
+    CPU_FULL = "CPUFull"
+    MEMORY_FULL = "MemoryFull"
+    PODS_FULL = "PodsFull"
+    CORDONED = "Cordoned"
+
+
+class NodeFlag(Struct, frozen=True):
+    """One thing that is the matter with one node."""
+
+    mark: NodeMark
+    words: str
+    """For its row."""
+
+    @property
+    def severity(self) -> Severity:
+        """How urgent it is."""
+        return Severity.TROUBLE if self.mark in _TROUBLE else Severity.NOTICE
+
+
+_TROUBLE: Final = frozenset({NodeMark.SILENT, NodeMark.NOT_READY, NodeMark.EVICTING, NodeMark.PRESSURE})
+
+
+def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
+    """Everything that is the matter with a node, the worst first; none: it is Ready, and nothing is near its limit."""
+    return (*_of_kubelet(node), *_of_requests(node), *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable))
+
+
+def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
+    """Whether it answers, is Ready, and evicts."""
+    if node.down:
+        yield NodeFlag(NodeMark.SILENT, "silent")
+        return
+    if node.ready != "True":
+        yield NodeFlag(NodeMark.NOT_READY, "not Ready" if node.ready else "no status")
+    level = node.nearest
+    if level is not None and level.met:
+        yield NodeFlag(NodeMark.EVICTING, "evicting")
+    elif node.pressures:
+        yield NodeFlag(NodeMark.PRESSURE, pressure_names(node.pressures))
+    elif level is not None and level.percent < NEAR_PERCENT:
+        yield NodeFlag(NodeMark.NEAR_EVICTION, "near eviction")
+
+
+def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
+    """What requests leave; of a silent node nobody needs to know it first."""
+    if node.down:
+        return
+    for name, promised, beyond, full in (
+        ("cpu", node.cpu, NodeMark.CPU_BEYOND, NodeMark.CPU_FULL),
+        ("memory", node.memory, NodeMark.MEMORY_BEYOND, NodeMark.MEMORY_FULL),
+    ):
+        if promised.allocatable and promised.total > promised.allocatable:
+            yield NodeFlag(beyond, f"{name} requests {_percent(promised)}%")
+        elif promised.allocatable and 100 * promised.total >= _FULL_PERCENT * promised.allocatable:
+            yield NodeFlag(full, f"{name} requests {_percent(promised)}%")
+    if is_full(node.max_pods, node.pods):
+        yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
+
+
+def _percent(promised: Promised) -> int:
+    return 100 * promised.total // (promised.allocatable or 1)
+
+
+def node_state(node: NodeEntry) -> tuple[Severity, str]:
+    """How it is, in its row, and how urgent that is."""
+    flags = node_flags(node)
+    return (flags[0].severity, "; ".join(flag.words for flag in flags)) if flags else (Severity.FINE, "Ready")
+
+
+def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str]:
+    """What the summary says of the nodes that have one mark, and what that means."""
+    name, more = _named(nodes), len(nodes) > 1
+    match mark:
+        case NodeMark.SILENT:
+            return f"{name} {'do' if more else 'does'} not answer.", "Nobody can tell from here what still runs there."
+        case NodeMark.NOT_READY:
+            return f"{name} not Ready.", "No pod is placed there."
+        case NodeMark.EVICTING:
+            return f"{name} under pressure.", "The kubelet evicts pods there now."
+        case NodeMark.PRESSURE:
+            kinds = [kind for kind in NodeCondition if any(kind in node.pressures for node in nodes)]
+            return f"{name} under {pressure_names(kinds)}.", f"There {EVICTING}."
+        case NodeMark.NEAR_EVICTION:
+            return f"{name} near an eviction.", _nearest(nodes)
+        case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:
+            resource = "cpu" if mark is NodeMark.CPU_BEYOND else "memory"
+            shares = [f"{node.name} {_percent(_of(resource, node))}%" for node in nodes]
+            return (
+                f"{name}: more {resource} is requested than is allocatable.",
+                f"Requests of allocatable {resource}: {listed(shares, _MOST_NAMED)}.",
+            )
+        case NodeMark.CPU_FULL | NodeMark.MEMORY_FULL:
+            resource = "cpu" if mark is NodeMark.CPU_FULL else "memory"
+            meaning = (
+                f"At least {_FULL_PERCENT}% of allocatable {resource} is requested: a pod that requests more "
+                f"{resource} than is left does not fit, one that requests none may."
+            )
+            return f"{name}: {resource} promised to the full.", meaning
+        case NodeMark.PODS_FULL:
+            return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
+        case NodeMark.CORDONED:
+            return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
+
+
+def _of(resource: str, node: NodeEntry) -> Promised:
+    return node.cpu if resource == "cpu" else node.memory
+
+
+def _nearest(nodes: Sequence[NodeEntry]) -> str:
+    first = min(nodes, key=lambda node: node.nearest.percent if node.nearest else 0)
+    level = first.nearest
+    if level is None:
+        return ""
+    return f"{first.name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)."
+
+
+def _named(nodes: Sequence[NodeEntry]) -> str:
+    """The node's name, or how many they are."""
+    return nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node")

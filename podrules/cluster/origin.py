@@ -1,0 +1,35 @@
+"""Which cluster a live source asks, for whoever reads the answer later: its context, and its API server's address."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+__all__ = ["UNKNOWN_ORIGIN", "Origin", "host_of"]
+
+
+class Origin(Struct, frozen=True, rename="camel"):
+    """What the kubeconfig calls it."""
+
+    context: str | None = None
+    """None: there is none, or it is not known."""
+    server: str | None = None
+    """Host and port of the API server; None: not known."""
+
+
+UNKNOWN_ORIGIN: Final = Origin()
+
+
+def host_of(address: str) -> str | None:
+    """Host and port of an address, without user, password, path and query; None: it names no host."""
+    try:
+        parts = urlsplit(address.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host:
+        return None
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port is None else f"{shown}:{port}"

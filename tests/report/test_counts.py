@@ -1,0 +1,118 @@
+"""What the page says adds up: each pod is counted once, and a node is told of in its row as in the summary."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kubectl_plugin.commands.overview import overview, scope_of
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.cluster import ClusterReport, cluster_report
+from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
+from kubectl_plugin.views.report import RISK_SEVERITY, categories, findings, headline, pods_by_severity
+from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
+from podrules.cluster.memory import MemorySource
+from tests.matrix.clusters import NOW, clusters
+from tests.report.test_command import Read
+
+
+def report_of(objects: list[dict[str, object]], now: datetime, **more: object) -> ClusterReport:
+    source = MemorySource(objects, description="a cluster", now=now, **more)  # type: ignore[arg-type]  # kubelets
+    return cluster_report(overview(scope_of([], everything=True), source).facts)
+
+
+@pytest.fixture(scope="module")
+def reports() -> list[ClusterReport]:
+    """The demo cluster, and some by chance."""
+    demo = report_of(demo_objects(), datetime.fromisoformat(DEMO_NOW), kubelets=demo_kubelets())
+    return [demo, *(report_of(list(one.objects), NOW) for one in clusters(6))]
+
+
+def test_every_pod_is_counted_once(reports: list[ClusterReport]) -> None:
+    for report in reports:
+        found = categories(report)
+        assert sum(one.pods for one in found) == len(report.pods)
+        assert len({one.words for one in found}) == len(found)
+        by_risk = Counter(pod.risk for pod in report.pods if pod.risk is not None)
+        assert {one.risk: one.pods for one in found if one.risk is not None} == by_risk
+        urgent = pods_by_severity(report)
+        assert sum(urgent.values()) == len(report.pods)
+        assert urgent[Severity.FINE] == len(report.pods) - by_risk.total()
+
+
+def test_the_headline_counts_what_stands_below(reports: list[ClusterReport]) -> None:
+    for report in reports:
+        found = findings(report)
+        trouble, notice = (sum(one.severity is which for one in found) for which in (Severity.TROUBLE, Severity.NOTICE))
+        numbers = [int(number) for number in re.findall(r"\d+", headline(report, found))]
+        assert numbers == [number for number in (trouble, notice) if number]
+        of_pods = {one.risk: int(one.fact.split()[0]) for one in found if one.risk is not None}
+        assert of_pods == {
+            one.risk: one.pods for one in categories(report) if one.risk is not None and one.risk.name != "NODE_DOWN"
+        }
+        assert all(one.severity is RISK_SEVERITY[one.risk] for one in found if one.risk is not None)
+
+
+def test_a_node_is_flagged_in_its_row_as_in_the_summary(reports: list[ClusterReport]) -> None:
+    for report in reports:
+        told = " ".join(one.fact for one in findings(report))
+        marked = Counter(flag.mark for node in report.nodes for flag in node_flags(node))
+        for node in report.nodes:
+            flags = node_flags(node)
+            severity, words = node_state(node)
+            assert [flag.words for flag in flags] == ([] if words == "Ready" else words.split("; "))
+            assert (severity is Severity.FINE) is not bool(flags)
+            if any(marked[flag.mark] == 1 for flag in flags):
+                assert node.name in told
+
+
+def test_requests_beyond_what_is_allocatable(reports: list[ClusterReport], demo: Path) -> None:
+    [node] = [node for node in reports[0].nodes if node.name == "node-a3"]
+    assert [flag.mark for flag in node_flags(node)] == [NodeMark.MEMORY_BEYOND]
+    said = Read(demo.read_text(encoding="utf-8")).said
+    assert "node-a3: more memory is requested than is allocatable." in said
+    assert "node-a3 eu-1a look memory requests 112%" in said
+
+
+def test_the_tiles_are_the_categories(demo: Path) -> None:
+    said = Read(demo.read_text(encoding="utf-8")).said
+    tiles = re.search(r"Pods in trouble (\d+) of (\d+) Pods to look at (\d+) and (\d+) fine", said)
+    table = re.search(r"What Pods How urgent (.*?) all pods (\d+)", said)
+    assert tiles is not None
+    assert table is not None
+    rows = re.findall(r"(\d+) (trouble|look|fine)", table[1])
+    sums = {word: sum(int(count) for count, urgency in rows if urgency == word) for word in ("trouble", "look", "fine")}
+    assert [int(number) for number in tiles.groups()] == [sums["trouble"], int(table[2]), sums["look"], sums["fine"]]
+    assert sum(sums.values()) == int(table[2])
+
+
+def test_pods_have_status_restarts_age_and_cpu(reports: list[ClusterReport], demo: Path) -> None:
+    pods = {pod.key: pod for pod in reports[0].pods}
+    raw = {
+        (one["metadata"]["namespace"], one["metadata"]["name"]): one for one in demo_objects() if one["kind"] == "Pod"
+    }
+    data = Read(demo.read_text(encoding="utf-8")).data
+    now = datetime.fromisoformat(DEMO_NOW).astimezone(UTC)
+    for row, name in enumerate(data["pods"]["name"]):
+        key = data["texts"][data["pods"]["namespace"][row]], name
+        created = datetime.fromisoformat(raw[key]["metadata"]["creationTimestamp"])
+        assert data["pods"]["age"][row] == int((now - created).total_seconds())
+        assert data["texts"][data["pods"]["state"][row]] == pods[key].status
+        assert data["pods"]["cpuUsed"][row] == pods[key].cpu_used
+    silent = [pod for pod in reports[0].pods if pod.node == "node-c3"]
+    assert all(pod.cpu_used is None for pod in silent), "nobody measured it"
+    assert any(pod.restarts and pod.last_restart for pod in reports[0].pods)
+    measured = sum(pod.cpu_used or 0 for pod in reports[0].pods if pod.node == "node-a1")
+    [node] = [node for node in reports[0].nodes if node.name == "node-a1"]
+    assert 0 < measured < (node.cpu.used or 0)
+
+
+def test_the_head_says_what_was_asked_when_and_by_whom(demo: Path) -> None:
+    said = Read(demo.read_text(encoding="utf-8")).said
+    assert re.search(
+        r"the demo cluster, Kubernetes v1\.36\.3, 2026-10-17 03:11:00 UTC; written by kubectl-qos \d+\.\d+", said
+    )
