@@ -17,7 +17,7 @@ from typing import Final
 
 from podrules.model.pod import ContainerStateTerminated, ContainerStatus, Pod
 
-__all__ = ["kubectl_status"]
+__all__ = ["kubectl_status", "last_restart"]
 
 _COMPLETED: Final = "Completed"
 _GATED: Final = "SchedulingGated"
@@ -87,3 +87,13 @@ def _end(ended: ContainerStateTerminated) -> str:
 def _has_condition(pod: Pod, kind: str) -> bool:
     condition = pod.status.condition(kind)
     return condition is not None and condition.status == "True"
+
+
+def last_restart(pod: Pod) -> str | None:
+    """When the container had ended that was started anew last; None: none was, or no kubelet told when.
+
+    Source: pkg/printers/internalversion/printers.go (printPod, lastRestartDate) at v1.36.3.
+    """
+    status = pod.status
+    ends = (one.last_state.terminated for one in (*status.init_container_statuses, *status.container_statuses))
+    return max((end.finished_at for end in ends if end is not None and end.finished_at), default=None)

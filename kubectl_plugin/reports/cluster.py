@@ -21,7 +21,7 @@ from podrules.cluster.source import Unread
 from podrules.eviction.signals import NodeCondition, Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid
 from podrules.features import REFERENCE_VERSION, Features
-from podrules.kubectl_status import kubectl_status
+from podrules.kubectl_status import kubectl_status, last_restart
 from podrules.model.kubelet import CPUStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
@@ -32,7 +32,6 @@ from podrules.platform import Platform, node_platform
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource
 from podrules.resources import CPU, MEMORY
-from podrules.restarts import last_restart
 from podrules.safety import owner_guarantee
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes, workload_spreads, zone_nodes, zone_of
