@@ -38,8 +38,10 @@ __all__ = [
     "claim_templates",
     "decode",
     "first_ordinal",
+    "own_replicas",
     "printed_name",
     "read_manifests",
+    "refused",
     "template_pod",
 ]
 
@@ -56,6 +58,8 @@ class Manifest(NamedTuple):
     """The pod itself, or the one that the workload would make; in the namespace that it would come to."""
     written: Mapping[str, Any]
     """As it stands in the file."""
+    file: str = ""
+    """In which it stands; empty: that is not known."""
 
     @property
     def name(self) -> str:
@@ -120,15 +124,18 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Ma
         try:
             entry = decode(document, kind)
             pod = entry if isinstance(entry, Pod) else template_pod(entry, kind)
+            if not (entry.metadata.name or entry.metadata.generate_name):
+                problem = f"metadata.name is missing: name the {kind.kind}, e.g. metadata: {{name: web}}"
+                raise refused(document, "metadata.name", problem)
             if not pod.spec.containers:
                 field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
-                raise ManifestError(f"{document.where}: {field} is empty: a pod has at least one container")
+                raise refused(document, field, f"{field} is empty: a pod has at least one container")
         except ManifestError as error:
             yield error
             continue
         if not pod.metadata.namespace:
             pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        yield Manifest(entry, kind, pod, document.content)
+        yield Manifest(entry, kind, pod, document.content, document.file)
 
 
 def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:
@@ -144,6 +151,17 @@ def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[A
         template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)
     )
     return Pod(metadata=meta, spec=template.spec)
+
+
+def own_replicas(manifest: Manifest) -> int:
+    """How many pods a manifest asks for; of a Job, at once."""
+    if manifest.kind is PODS:
+        return 1
+    spec = manifest.entry.spec.job_template.spec if manifest.kind is CRON_JOBS else manifest.entry.spec
+    if manifest.kind not in (JOBS, CRON_JOBS):
+        return 1 if spec.replicas is None else int(spec.replicas)
+    parallel = 1 if spec.parallelism is None else int(spec.parallelism)
+    return parallel if spec.completions is None else min(parallel, int(spec.completions))
 
 
 def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim, ...]:
@@ -171,4 +189,20 @@ def decode(document: Document, kind: Kind[Any]) -> Any:
     try:
         return from_object(document.content, kind.model)
     except DecodeError as error:
-        raise ManifestError(f"{document.where}: {error}") from error
+        raise refused(document, str(error).partition(": ")[0], str(error)) from error
+
+
+def refused(document: Document, field: str, problem: str) -> ManifestError:
+    """An object that the API server would not take, with the line of the field.
+
+    Args:
+        document: The object.
+        field: Its path, which may be absent: what is nearest above it tells the line.
+        problem: What is wrong, and the remedy.
+    """
+    from podrules.cluster.located import line_of
+    from podrules.cluster.yaml_words import template_hint
+
+    line = line_of(document, field)
+    place = document.where if line is None else f"{document.where}, line {line}"
+    return ManifestError(f"{place}: {problem}{f'; {template_hint()}' if '{{' in problem else ''}")

@@ -30,7 +30,7 @@ from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
 if TYPE_CHECKING:
     from podrules.model.snapshot import ClusterSnapshot
 
-__all__ = ["NOTHING", "Brought", "brought_with", "with_brought"]
+__all__ = ["NOTHING", "Brought", "brought_with", "is_brought", "joined", "with_brought"]
 
 _KINDS: Final[tuple[Kind[Any], ...]] = (
     PRIORITY_CLASSES,
@@ -73,6 +73,20 @@ def brought_with(documents: Sequence[Document], namespace: str) -> tuple[Brought
     return _sorted(found), errors
 
 
+def is_brought(document: Document) -> bool:
+    """Whether a document counts for the pods beside it."""
+    return _kind(document) is not None
+
+
+def joined(parts: Sequence[Brought]) -> Brought:
+    """What several files bring: of classes of one name the last counts."""
+    return Brought(
+        {name: entry for part in parts for name, entry in part.classes.items()},
+        tuple(claim for part in parts for claim in part.claims),
+        tuple(other for part in parts for other in part.others),
+    )
+
+
 def with_brought(snapshot: ClusterSnapshot, brought: Brought) -> ClusterSnapshot:
     """The cluster with what files bring, where it is not there yet."""
     from podrules.cluster.needs import field_of
@@ -103,7 +117,7 @@ def _kind(document: Document) -> Kind[Any] | None:
 
 def _decoded(document: Document, kind: Kind[Any], namespace: str) -> KubeObject:
     if document.content["apiVersion"] == _FLAT:
-        document = Document(document.where, _in_form(document.content))
+        document = replace(document, content=_in_form(document.content))
     entry: KubeObject = decode(document, kind)
     if kind is PERSISTENT_VOLUMES:
         entry = replace(entry, status=PersistentVolumeStatus(phase="Available"))

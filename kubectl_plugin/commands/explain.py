@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import printed_name, read_manifests
-from kubectl_plugin.commands.brought import brought_with
+from kubectl_plugin.commands.admission import printed_name
 from kubectl_plugin.commands.reporter import Report, Reporter
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import ExplainOptions, Streams
@@ -20,7 +20,7 @@ from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.workload import WorkloadReport
-from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
+from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.kinds import (
     NODES,
     PODS,
@@ -29,9 +29,6 @@ from podrules.cluster.kinds import (
     find_kind,
 )
 from podrules.cluster.source import Source
-
-if TYPE_CHECKING:
-    from podrules.cluster.files import Document
 
 __all__ = ["explain", "run"]
 
@@ -42,6 +39,8 @@ class _Explained(Struct, frozen=True):
     report: Report
     name: str
     """``pod/foo``, as ``-o name`` prints it."""
+    title: str = ""
+    """Of its page, where that is another than the report's."""
 
 
 def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
@@ -71,7 +70,7 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
         if isinstance(answer, ClusterError):
             yield answer
             continue
-        pages = partial(_pages, answer.report, source.now, wide=options.output.wide)
+        pages = partial(_pages, answer, source.now, wide=options.output.wide)
         printer.add(answer.report, [answer.name], pages)
     printer.finish(as_list=_asks_for_many(options))
 
@@ -88,15 +87,7 @@ def _asks_for_many(options: ExplainOptions) -> bool:
 def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
     targets = list(_targets(options.targets))
     reporter = Reporter(source, options)
-    for path in options.files:
-        from podrules.cluster.files import read_documents
-
-        try:
-            documents = list(read_documents(path, streams.stdin))
-        except ManifestError as error:
-            yield error
-            continue
-        yield from _manifests(documents, source, options, path)
+    yield from _files(options, source, streams)
     for kind, name in targets:
         try:
             found = [source.get(kind, name, source.namespace)] if name else source.list(kind, source.namespace)
@@ -141,27 +132,34 @@ def _kind(word: str) -> Kind[Any]:
     return kind
 
 
-def _manifests(
-    documents: Sequence[Document], source: Source, options: ExplainOptions, path: str
-) -> Iterator[_Explained | ClusterError]:
-    """Explain the pods and workloads of a file; what it brings with them counts."""
-    reporter = Reporter(source, options)
-    brought, errors = brought_with(documents, source.namespace)
-    yield from errors
-    found = False
-    for manifest in read_manifests(documents, source.namespace):
-        found = True
-        if isinstance(manifest, ManifestError):
-            yield manifest
-        else:
-            yield _Explained(reporter.manifest(manifest, brought), manifest.name)
-    if not found:
-        where = "standard input" if path == "-" else path
-        yield ManifestError(f"{where}: no pod and no workload in it; there is nothing to explain")
+def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
+    """Explain the pods and workloads of files; what a file brings with them counts."""
+    ignored: list[tuple[str, str]] = []
+    read_with: list[tuple[str, str]] = []
+    for path in options.files:
+        from kubectl_plugin.commands.manifest_files import ManifestFile
+
+        file = ManifestFile(path, source.namespace, streams.stdin)
+        yield from file.errors
+        reporter = Reporter(source, options)
+        for manifest in file.manifests:
+            report = reporter.manifest(manifest, file.brought)
+            yield _Explained(report, manifest.name, file.title(manifest))
+        nothing = file.nothing("explain")
+        if nothing is not None:
+            yield nothing
+        elif file.manifests:
+            ignored += file.ignored
+            read_with += file.read_with
+    if (ignored or read_with) and options.output.in_words:
+        from kubectl_plugin.views.manifest import not_explained
+
+        streams.err.write(f"{escape(not_explained(ignored, read_with))}\n")
 
 
-def _pages(report: Report, now: datetime | None, *, wide: bool) -> Iterator[Page]:
-    yield _page(report, now, wide=wide)
+def _pages(answer: _Explained, now: datetime | None, *, wide: bool) -> Iterator[Page]:
+    page = _page(answer.report, now, wide=wide)
+    yield replace(page, title=answer.title) if answer.title else page
 
 
 def _page(report: Report, now: datetime | None, *, wide: bool) -> Page:

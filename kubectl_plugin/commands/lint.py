@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import IO, Any, Final
 
 from msgspec import Struct
@@ -26,14 +27,13 @@ from podrules.checks.objects import KINDS, Manifest, Objects, read_manifest
 from podrules.checks.rules import RULES, Level
 from podrules.checks.run import check
 from podrules.cluster.errors import ManifestError, UsageError
-from podrules.cluster.files import files_of, read_text
 from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
 from podrules.cluster.source import Source
+from podrules.cluster.text import STDIN, files_of, read_stdin, read_text
 
 __all__ = ["run"]
 
 _ANNOTATION: Final = "kubectl-qos/ignore"
-_STDIN: Final = "standard input"
 
 
 class _Entry(Struct, frozen=True):
@@ -88,34 +88,37 @@ def _read(options: LintOptions, stdin: IO[str]) -> _Read:
     read = _Read()
     for where, text in _texts(options.files, stdin, read):
         read.files += 1
-        try:
-            for located in located_objects(where, text, KINDS):
+        for located in located_objects(where, text, KINDS):
+            if isinstance(located, ManifestError):
+                read.unreadable.append(_unreadable(where, located))
+            else:
                 _add(read, where, located, options.namespace)
-        except ManifestError as error:
-            read.unreadable.append(UnreadableFile(file=where, problem=str(error).removeprefix(where).lstrip(",: ")))
     return read
 
 
 def _texts(paths: Iterable[str], stdin: IO[str], read: _Read) -> Iterator[tuple[str, str]]:
     for path in paths:
         if path == "-":
-            try:
-                yield _STDIN, stdin.read(MAX_TEXT + 1)
-            except UnicodeDecodeError as error:
-                read.unreadable.append(UnreadableFile(file=_STDIN, problem=f"not UTF-8 text: byte {error.start}"))
+            yield from _text(STDIN, partial(read_stdin, stdin, MAX_TEXT), read)
             continue
         try:
             files = files_of(path)
         except ManifestError as error:
-            read.unreadable.append(UnreadableFile(file=path, problem=str(error).removeprefix(f"{path}: ")))
+            read.unreadable.append(_unreadable(path, error))
             continue
         for file in files:
-            try:
-                text = read_text(file, MAX_TEXT)
-            except ManifestError as error:
-                read.unreadable.append(UnreadableFile(file=str(file), problem=str(error).removeprefix(f"{file}: ")))
-                continue
-            yield str(file), text
+            yield from _text(str(file), partial(read_text, file, MAX_TEXT), read)
+
+
+def _text(where: str, get: Callable[[], str], read: _Read) -> Iterator[tuple[str, str]]:
+    try:
+        yield where, get()
+    except ManifestError as error:
+        read.unreadable.append(_unreadable(where, error))
+
+
+def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
+    return UnreadableFile(file=where, problem=str(error).removeprefix(where).lstrip(",: "))
 
 
 def _add(read: _Read, file: str, located: Located | None, namespace: str) -> None:

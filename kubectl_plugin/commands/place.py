@@ -14,20 +14,20 @@ from kubectl_plugin.commands.admission import (
     Manifest,
     claim_templates,
     first_ordinal,
-    read_manifests,
+    own_replicas,
 )
-from kubectl_plugin.commands.brought import Brought, brought_with, with_brought
+from kubectl_plugin.commands.brought import Brought, joined, with_brought
 from kubectl_plugin.commands.controllers import Controllers
+from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.placement import Schedulers, claims_left_out
-from kubectl_plugin.exit_codes import NO_PLACE
+from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
 from kubectl_plugin.reports.pod import stored_pod
 from podrules.checks.spread import spread_errors
-from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
-from podrules.cluster.files import read_documents
+from podrules.cluster.errors import ClusterError, Forbidden, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -94,6 +94,8 @@ class _Files(Struct, frozen=True):
 
     manifests: tuple[Manifest, ...]
     brought: Brought
+    incomplete: bool
+    """Whether something in them cannot be read."""
 
 
 def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
@@ -102,7 +104,8 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: something that the answer needs cannot be read, or is not there.
     """
-    report = _Planner(options, source).report(_read_files(options, source, streams))
+    files = _read_files(options, source, streams)
+    report = _Planner(options, source).report(files)
     printer = Printer(
         options.output,
         streams,
@@ -113,6 +116,8 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     names = [*(spec.name for spec in report.specs), *(entry.name for entry in report.refused)]
     printer.add(report, names, partial(_pages, report, wide=options.output.wide))
     printer.finish()
+    if files.incomplete:
+        return UNREADABLE
     return 0 if report.everything_fits else NO_PLACE
 
 
@@ -123,20 +128,19 @@ def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
 
 
 def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Files:
-    documents = [document for path in options.files for document in read_documents(path, streams.stdin)]
-    manifests = tuple(map(_must, read_manifests(documents, source.namespace)))
-    if options.files and not manifests:
-        raise ManifestError(f"{', '.join(options.files)}: no pod and no workload in it; there is nothing to place")
-    brought, errors = brought_with(documents, source.namespace)
-    if errors:
+    """What can be read of all files; the rest is said on standard error, and gives the exit code.
+
+    Raises:
+        ManifestError: there is nothing to place.
+    """
+    files = [ManifestFile(path, source.namespace, streams.stdin) for path in options.files]
+    manifests = tuple(manifest for file in files for manifest in file.manifests)
+    errors = [error for file in files for error in (*file.errors, *filter(None, [file.nothing("place")]))]
+    if errors and not manifests:
         raise errors[0]
-    return _Files(manifests, brought)
-
-
-def _must(found: T | ManifestError) -> T:
-    if isinstance(found, ManifestError):
-        raise found
-    return found
+    for error in errors:
+        tell(error, streams.err, options.cluster.target())
+    return _Files(manifests, joined([file.brought for file in files]), bool(errors))
 
 
 class _Planner:
@@ -219,7 +223,7 @@ class _Planner:
         if isinstance(framework, str):
             return Refused(name, namespace, f"not modelled: {framework}")
         replicas = self._options.replicas
-        number = _own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
+        number = own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
         kind, entry = manifest.kind, manifest.entry
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
         selector = entry.spec.selector if kind is DEPLOYMENTS else None
@@ -315,14 +319,3 @@ def _missing(entry: Unread) -> ClusterError:
     if entry.reason == "forbidden" and kind is not None:
         return Forbidden(entry.verb, kind, entry.namespace, "")
     return ClusterError(f"{entry.resource}: {entry.reason}: without them nothing can be placed")
-
-
-def _own_replicas(manifest: Manifest) -> int:
-    """How many pods a manifest asks for."""
-    if manifest.kind is PODS:
-        return 1
-    spec = manifest.entry.spec.job_template.spec if manifest.kind is CRON_JOBS else manifest.entry.spec
-    if manifest.kind not in (JOBS, CRON_JOBS):
-        return 1 if spec.replicas is None else int(spec.replicas)
-    parallel = 1 if spec.parallelism is None else int(spec.parallelism)
-    return parallel if spec.completions is None else min(parallel, int(spec.completions))

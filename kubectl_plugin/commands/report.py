@@ -122,13 +122,14 @@ def _manifests(
 
 
 def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) -> Iterator[Page | ClusterError]:
-    from podrules.cluster.files import read_documents
+    from podrules.cluster.files import Document, read_what_can_be
 
-    try:
-        documents = list(read_documents(path, streams.stdin))
-    except ManifestError as error:
-        yield error
-        return
+    documents: list[Document] = []
+    for entry in read_what_can_be(path, streams.stdin):
+        if isinstance(entry, ManifestError):
+            yield entry
+        else:
+            documents.append(entry)
     brought, errors = brought_with(documents, read.source.namespace)
     yield from errors
     for manifest in read_manifests(documents, read.source.namespace):

@@ -35,7 +35,7 @@ def render_page(page: Page, *, colour: bool, target: Target) -> str:
         target: Where the answer came from, for the commands in it.
     """
     paint = _Painter(colour=colour)
-    lines = [paint.bold(escape(page.title))]
+    lines = [paint.bold(line) for line in _wrap(page.title, WIDTH)]
     for number, sentence in enumerate(page.verdict):
         wrapped = _wrap(sentence, WIDTH)
         lines += [paint.severity(line, page.severity) for line in wrapped] if number == 0 else wrapped

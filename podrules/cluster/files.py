@@ -8,32 +8,30 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.cluster.errors import ManifestError
+from podrules.cluster.readable import readable_part
+from podrules.cluster.text import STDIN, files_of, read_stdin, read_text
+from podrules.cluster.yaml_words import no_manifest, yaml_problem
 
 __all__ = [
     "Document",
     "check_depth",
     "check_expanded",
-    "files_of",
     "go_loader",
     "objects_in",
     "parse_documents",
     "read_documents",
-    "read_text",
-    "yaml_problem",
+    "read_what_can_be",
 ]
 
-MAX_BYTES: Final = 1 << 30
-"""Of one file."""
 MAX_VALUES: Final = 50_000_000
 """Of one document with its aliases expanded: more is an attack or a mistake."""
 MAX_DEPTH: Final = 1000
@@ -43,7 +41,7 @@ _BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
 MAX_MERGED: Final = 100_000
 """Fields of one mapping with its merge keys written out."""
 _MERGE: Final = "<<"
-_SUFFIXES: Final = {".yaml", ".yml", ".json"}
+_EXAMPLES: Final = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
 
 
 class Document(Struct, frozen=True):
@@ -52,6 +50,14 @@ class Document(Struct, frozen=True):
     where: str
     """``deploy.yaml, document 2``."""
     content: Mapping[str, Any]
+    text: str = ""
+    """Of the file, for the lines of its fields; documents that cannot be read are blank in it."""
+    number: int = 1
+    """Of the document in the text, from 1."""
+    place: str = ""
+    """What messages call the document: ``where`` without the item of a List."""
+    file: str = ""
+    """What messages call the file; empty: it is none."""
 
 
 def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document]:
@@ -60,47 +66,21 @@ def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document
     Raises:
         ManifestError: a file is missing, too large, not YAML or JSON, or holds something that is no API object.
     """
+    return _all_good(read_what_can_be(path, stdin))
+
+
+def read_what_can_be(path: str, stdin: IO[str] | None = None) -> Iterator[Document | ManifestError]:
+    """The same, with an error for whatever cannot be read: a file, a document, an item of a List."""
     if path == "-":
-        yield from parse_documents("standard input", (stdin or sys.stdin).read())
+        yield from _of_one_text(STDIN, partial(read_stdin, stdin))
         return
-    for file in files_of(path):
-        yield from parse_documents(str(file), read_text(file))
-
-
-def files_of(path: str) -> list[Path]:
-    """The file itself, or the .yaml, .yml and .json files below a folder.
-
-    Raises:
-        ManifestError: a folder without any.
-    """
-    root = Path(path)
-    if not root.is_dir():
-        return [root]
-    files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
-    if not files:
-        raise ManifestError(f"{path}: no .yaml, .yml or .json file in this folder")
-    return files
-
-
-def read_text(file: Path, limit: int = MAX_BYTES) -> str:
-    """A file's text.
-
-    Raises:
-        ManifestError: it is missing, larger than ``limit`` bytes or not UTF-8.
-    """
     try:
-        with file.open(encoding="utf-8") as opened:
-            # A pipe has no size: of nothing more than the limit is read.
-            text = opened.read(limit + 1) if file.stat().st_size <= limit else None
-    except OSError as error:
-        raise ManifestError(f"{file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ManifestError(
-            f"{file}: not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
-        ) from error
-    if text is None or len(text) > limit:
-        raise ManifestError(f"{file}: larger than {limit >> 20} MiB")
-    return text
+        files = files_of(path)
+    except ManifestError as error:
+        yield error
+        return
+    for file in files:
+        yield from _of_one_text(str(file), partial(read_text, file))
 
 
 def parse_documents(where: str, text: str) -> Iterator[Document]:
@@ -109,27 +89,67 @@ def parse_documents(where: str, text: str) -> Iterator[Document]:
     Raises:
         ManifestError: as `read_documents`.
     """
-    parsed = list(_parse(where, text))
+    return _all_good(_documents(where, text))
+
+
+def _all_good(found: Iterable[Document | ManifestError]) -> Iterator[Document]:
+    for entry in found:
+        if isinstance(entry, ManifestError):
+            raise entry
+        yield entry
+
+
+def _of_one_text(where: str, read: Callable[[], str]) -> Iterator[Document | ManifestError]:
+    try:
+        text = read()
+    except ManifestError as error:
+        yield error
+        return
+    yield from _documents(where, text)
+
+
+def _documents(where: str, text: str) -> Iterator[Document | ManifestError]:
+    try:
+        parsed = list(_parse(where, text))
+    except ManifestError as error:
+        part = readable_part(where, text, lambda place, document: list(_parse(place, document)))
+        if part is None:
+            yield error
+            return
+        text, errors = part
+        yield from errors
+        parsed = list(_parse(where, text))
     for number, content in enumerate(parsed, start=1):
         place = where if len(parsed) == 1 else f"{where}, document {number}"
         if content is not None:
-            check_expanded(place, content, _parts, MAX_VALUES)
-            yield from objects_in(place, content)
+            yield from _objects_of(Document(place, content, text, number, place, where))
 
 
-def objects_in(where: str, content: Any) -> Iterator[Document]:
-    """The object, or those of a List.
+def _objects_of(document: Document) -> Iterator[Document | ManifestError]:
+    try:
+        check_expanded(document.place, document.content, _parts, MAX_VALUES)
+    except ManifestError as error:
+        yield error
+        return
+    for found in objects_in(document.place, document.content, document.file):
+        if isinstance(found, Document):
+            yield replace(document, where=found.where, content=found.content)
+        else:
+            yield found
 
-    Raises:
-        ManifestError: it is no API object.
+
+def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | ManifestError]:
+    """The object, or those of a List, or what keeps one from being an API object.
+
+    Args:
+        where: What messages call it.
+        content: Of a document.
+        file: Whose.
     """
-    if not isinstance(content, Mapping):
-        raise ManifestError(f"{where}: an API object is a mapping, this is {_name_of(content)}")
-    for field in ("apiVersion", "kind"):
-        if not isinstance(content.get(field), str):
-            raise ManifestError(
-                f"{where}: {field} is missing: every API object has one, e.g. apiVersion: v1, kind: Pod"
-            )
+    problem = _no_object(where, content, file)
+    if problem:
+        yield ManifestError(problem)
+        return
     items = content.get("items")
     if content["kind"].endswith("List") and isinstance(items, list):
         item_kind = content["kind"].removesuffix("List")
@@ -139,6 +159,22 @@ def objects_in(where: str, content: Any) -> Iterator[Document]:
             yield from objects_in(f"{where}, items[{number}]", typed)
     else:
         yield Document(where, content)
+
+
+def _no_object(where: str, content: Any, file: str) -> str:
+    """What keeps a value from being an API object; empty: nothing."""
+    if not isinstance(content, Mapping):
+        return f"{where}: an API object is a mapping, this is {_name_of(content)}; write apiVersion:, kind: and so on"
+    missing = [field for field in ("apiVersion", "kind") if not isinstance(content.get(field), str)]
+    known = no_manifest(where, file) if missing or content["kind"] == "Kustomization" else ""
+    if known or not missing:
+        return known
+    field = missing[0]
+    if content.get(field) is not None:
+        return f"{where}: {field}: {_name_of(content[field])} stands here; write a string, e.g. {_EXAMPLES[field]}"
+    if len(missing) > 1:
+        return f"{where}: apiVersion and kind are missing: every API object has both, e.g. apiVersion: v1, kind: Pod"
+    return f"{where}: {field} is missing: every API object has one, e.g. apiVersion: v1, kind: Pod"
 
 
 def _parse(where: str, text: str) -> Iterator[Any]:
@@ -156,7 +192,7 @@ def _parse(where: str, text: str) -> Iterator[Any]:
         check_depth(where, text)
         yield from yaml.load_all(text, Loader=go_loader()) if _MERGE not in text else _merged(where, text)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
-        raise yaml_problem(where, error) from error
+        raise yaml_problem(where, error, text) from error
 
 
 def _merged(where: str, text: str) -> Iterator[Any]:
@@ -169,17 +205,6 @@ def _merged(where: str, text: str) -> Iterator[Any]:
             yield loader.construct_document(node)
     finally:
         loader.dispose()
-
-
-def yaml_problem(where: str, error: Exception) -> ManifestError:
-    """What PyYAML objects to, with the line where it knows one."""
-    import yaml
-
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return ManifestError(f"{where}: not valid YAML: {error}")
-    mark = error.problem_mark
-    line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-    return ManifestError(f"{where}{line}: not valid YAML: {error.problem or error.context}")
 
 
 def check_depth(where: str, text: str) -> None:
@@ -268,7 +293,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
 
 
 def _name_of(content: Any) -> str:
-    return {list: "a list", str: "text", bool: "a boolean"}.get(type(content), "a number")
+    return {list: "a list", str: "text", bool: "a boolean", dict: "a mapping"}.get(type(content), "a number")
 
 
 @lru_cache(maxsize=1)

@@ -18,9 +18,11 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.files import check_depth, check_expanded, go_loader, objects_in, yaml_problem
+from podrules.cluster.files import Document, check_depth, check_expanded, go_loader, objects_in
+from podrules.cluster.readable import readable_part
+from podrules.cluster.yaml_words import yaml_problem
 
-__all__ = ["MAX_TEXT", "Ignore", "Located", "Place", "Places", "located_objects"]
+__all__ = ["MAX_TEXT", "Ignore", "Located", "Place", "Places", "line_of", "located_objects"]
 
 MAX_TEXT: Final = 16 << 20
 """Characters of a file: kubectl refuses an object that is a tenth of it."""
@@ -74,19 +76,43 @@ class Located(Struct, frozen=True):
     """Of its document."""
 
 
-def located_objects(where: str, text: str, kinds: Container[tuple[str, str]] | None = None) -> Iterator[Located | None]:
-    """All objects of a text, Lists opened; None for one of another kind, and for a document that is no API object.
+def located_objects(
+    where: str, text: str, kinds: Container[tuple[str, str]] | None = None
+) -> Iterator[Located | ManifestError | None]:
+    """All objects of a text, Lists opened.
+
+    None for one of another kind, and for a document that is no API object; an error for what is too large, not YAML or
+    JSON, or has half of what makes an API object.
 
     Args:
         where: What messages call the text.
         text: YAML or JSON.
         kinds: By apiVersion and kind: what is wanted; None: all.
-
-    Raises:
-        ManifestError: the text is too large, not YAML or JSON, or has half of what makes an API object.
     """
     if len(text) > MAX_TEXT:
-        raise ManifestError(f"{where}: larger than {MAX_TEXT >> 20} MiB: split it into files of fewer objects")
+        yield ManifestError(f"{where}: larger than {MAX_TEXT >> 20} MiB: split it into files of fewer objects")
+        return
+    done = 0
+    try:
+        for number, found in _numbered(where, text, kinds):
+            yield from found
+            done = number
+    except ManifestError as error:
+        part = readable_part(where, text, lambda place, document: sum(1 for _ in _documents(place, document)))
+        if part is None:
+            yield error
+            return
+        text, errors = part
+        yield from errors
+        for number, found in _numbered(where, text, kinds):
+            if number > done:
+                yield from found
+
+
+def _numbered(
+    where: str, text: str, kinds: Container[tuple[str, str]] | None
+) -> Iterator[tuple[int, Iterable[Located | ManifestError | None]]]:
+    """What each document holds, by its number."""
     comments = _comments(text)
     lines = text.split("\n") if comments else []
     before = 0
@@ -96,15 +122,42 @@ def located_objects(where: str, text: str, kinds: Container[tuple[str, str]] | N
         if content is None:
             continue
         if isinstance(content, Mapping) and "kind" not in content and "apiVersion" not in content:
-            yield None
+            yield number, (None,)
             continue
         place = f"{where}, document {number}" if number > 1 else where
-        for item in objects_in(place, content):
-            if kinds is not None and (item.content["apiVersion"], item.content["kind"]) not in kinds:
-                yield None
-                continue
-            path = item.where.removeprefix(place).removeprefix(", ").replace(", ", ".")
-            yield Located(number, item.content, Places(_places(node, path)), ignores)
+        yield number, _located(Document(place, content, text, number, place), node, kinds, ignores)
+
+
+def _located(
+    document: Document, node: Any, kinds: Container[tuple[str, str]] | None, ignores: tuple[Ignore, ...]
+) -> Iterator[Located | ManifestError | None]:
+    for item in objects_in(document.where, document.content):
+        if isinstance(item, ManifestError):
+            yield item
+        elif kinds is not None and (item.content["apiVersion"], item.content["kind"]) not in kinds:
+            yield None
+        else:
+            path = _item_path(item.where, document.place)
+            yield Located(document.number, item.content, Places(_places(node, path)), ignores)
+
+
+def _item_path(where: str, place: str) -> str:
+    """``items[3]`` of ``list.yaml, items[3]``."""
+    return where.removeprefix(place).removeprefix(", ").replace(", ", ".")
+
+
+def line_of(document: Document, field: str) -> int | None:
+    """The line where a field of an object stands, or what is nearest above it; None: that is not known."""
+    if not document.text or len(document.text) > MAX_TEXT:
+        return None
+    try:
+        nodes = (node for node, _ in _documents(document.where, document.text))
+        node = next(islice(nodes, document.number - 1, None), None)
+    except ManifestError:
+        return None
+    if node is None:
+        return None
+    return Places(_places(node, _item_path(document.where, document.place))).of(field).line
 
 
 def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
@@ -126,7 +179,7 @@ def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
             yield node, loader.construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         if as_json is None:
-            raise yaml_problem(where, error) from error
+            raise yaml_problem(where, error, text) from error
         # JSON that YAML does not take, as texts with surrogate pairs: its lines are not known.
         yield None, as_json
     finally:
@@ -165,7 +218,7 @@ def _check_values(where: str, text: str) -> None:
             if values > MAX_VALUES:
                 raise ManifestError(f"{where}: a document of more than {MAX_VALUES} values: split it into smaller ones")
     except yaml.YAMLError as error:
-        raise yaml_problem(where, error) from error
+        raise yaml_problem(where, error, text) from error
 
 
 def _parts(node: Any) -> Iterable[Any] | None:

@@ -226,9 +226,13 @@ def test_manifest_from_standard_input() -> None:
         ("a: [", "not valid YAML"),
         ("- 1", "an API object is a mapping, this is a list"),
         ("kind: Pod", "apiVersion is missing: every API object has one"),
-        ("apiVersion: v1\nkind: ConfigMap", "no pod and no workload in it"),
-        ("", "no pod and no workload in it"),
-        ("apiVersion: v1\nkind: Pod\nspec: {}", "spec.containers is empty"),
+        (
+            "apiVersion: v1\nkind: ConfigMap",
+            "no pod and no workload in it, only ConfigMap; there is nothing to explain",
+        ),
+        ("", "no object in it; there is nothing to explain"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}", "line 4: spec.containers is empty"),
+        ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name is missing: name the Pod"),
         (
             "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
             "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
@@ -251,12 +255,15 @@ def test_second_document_is_named(tmp_path: Path) -> None:
     manifest.write_text(f"{good}\n---\n{good.replace('name: a', 'name: 7')}\n")
     ran = run("explain", "--offline", "-f", str(manifest), "-o", "name")
     assert (ran.code, ran.out) == (6, "pod/good\n")
-    assert f'{manifest}, document 2: spec.containers[0].name: 7 is a number; write a string ("7")' in ran.err
+    assert f'{manifest}, document 2, line 9: spec.containers[0].name: 7 is a number; write a string ("7")' in ran.err
 
 
 def test_missing_file() -> None:
     ran = run("explain", "--offline", "-f", "no-such-file.yaml")
-    assert (ran.code, ran.err) == (6, "error: no-such-file.yaml: No such file or directory\n")
+    assert (ran.code, ran.err) == (
+        6,
+        "error: no-such-file.yaml: No such file or directory; look at the name, and at the folder you are in\n",
+    )
 
 
 def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:

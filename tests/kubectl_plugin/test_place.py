@@ -59,7 +59,10 @@ def test_what_is_refused_is_told_with_a_remedy(arguments: tuple[str, ...], code:
 
 def test_a_file_without_pods_is_told() -> None:
     ran = run("place", "--demo", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: x}\n")
-    assert (ran.code, ran.err) == (6, "error: -: no pod and no workload in it; there is nothing to place\n")
+    assert (ran.code, ran.err) == (
+        6,
+        "error: standard input: no pod and no workload in it, only Service x; there is nothing to place\n",
+    )
 
 
 def test_each_kind_has_its_own_number() -> None:

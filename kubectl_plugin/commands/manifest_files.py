@@ -1,0 +1,112 @@
+"""What files hold: the pods and workloads, what comes with them, what tells nothing, and what cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import IO, Any, Final
+
+from kubectl_plugin.commands.admission import Manifest, own_replicas, read_manifests
+from kubectl_plugin.commands.brought import Brought, brought_with, is_brought
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.files import Document, read_what_can_be
+from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
+
+__all__ = ["ManifestFile"]
+
+_AUTOSCALER: Final = "HorizontalPodAutoscaler"
+
+
+class ManifestFile:
+    """A file, a folder or standard input."""
+
+    def __init__(self, path: str, namespace: str, stdin: IO[str] | None = None) -> None:
+        """Read what can be read of it.
+
+        Args:
+            path: As it was typed; ``-``: standard input.
+            namespace: Of objects that name none.
+            stdin: Standard input.
+        """
+        self.where = "standard input" if path == "-" else path
+        self.errors: list[ManifestError] = []
+        self.manifests: list[Manifest] = []
+        documents: list[Document] = []
+        for entry in read_what_can_be(path, stdin):
+            if isinstance(entry, ManifestError):
+                self.errors.append(entry)
+            else:
+                documents.append(entry)
+        self.brought: Brought
+        self.brought, errors = brought_with(documents, namespace)
+        self.errors += errors
+        for manifest in read_manifests(documents, namespace):
+            if isinstance(manifest, ManifestError):
+                self.errors.append(manifest)
+            else:
+                self.manifests.append(manifest)
+        others = [document for document in documents if not _is_explained(document)]
+        self.read_with: Sequence[tuple[str, str]] = [_name(one.content) for one in others if _counts(one)]
+        """Kinds and names of what counts for the pods and has no page of its own."""
+        self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
+        """Of what tells nothing."""
+        self._autoscalers = dict(_targets(others, namespace))
+
+    def title(self, manifest: Manifest) -> str:
+        """What heads the page of one of its manifests."""
+        from kubectl_plugin.views.manifest import manifest_title
+
+        meta, kind, space = manifest.entry.metadata, manifest.kind, manifest.pod.metadata.namespace
+        return manifest_title(
+            kind.kind,
+            meta.name or f"{meta.generate_name}…",
+            namespace=space,
+            file=self._short(manifest.file),
+            replicas=None if kind is DAEMON_SETS else own_replicas(manifest),
+            autoscaler=self._autoscalers.get((space, kind.kind, meta.name), ""),
+        )
+
+    def _short(self, file: str) -> str:
+        """Of a folder's file what comes below the folder, of another its name."""
+        inside = file.removeprefix(self.where).lstrip("/")
+        return inside or PurePath(file).name
+
+    def nothing(self, done: str) -> ManifestError | None:
+        """Why nothing is explained or placed of it; None: something is, or an error said it already.
+
+        Args:
+            done: ``explain``.
+        """
+        if self.manifests or self.errors:
+            return None
+        from kubectl_plugin.views.manifest import nothing_there
+
+        return ManifestError(nothing_there(self.where, [*self.read_with, *self.ignored], done))
+
+
+def _is_explained(document: Document) -> bool:
+    return find_kind(str(document.content["kind"])) in (PODS, *WORKLOADS)
+
+
+def _counts(document: Document) -> bool:
+    return is_brought(document) or document.content["kind"] == _AUTOSCALER
+
+
+def _name(content: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = content.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return str(content["kind"]), name if isinstance(name, str) else ""
+
+
+def _targets(documents: Sequence[Document], namespace: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Namespace, kind and name of workloads with autoscalers, and the names of these."""
+    for document in documents:
+        spec = document.content.get("spec")
+        target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None
+        if document.content["kind"] == _AUTOSCALER and isinstance(target, Mapping):
+            metadata = document.content.get("metadata")
+            space = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+            yield (
+                (str(space or namespace), str(target.get("kind")), str(target.get("name"))),
+                _name(document.content)[1],
+            )

@@ -1,0 +1,133 @@
+"""The text of files and of standard input: what is no text, or not in UTF-8, is told with how to make it so."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import IO, Final
+
+from podrules.cluster.errors import ManifestError
+
+__all__ = ["MAX_BYTES", "PIPED", "STDIN", "files_of", "read_stdin", "read_text"]
+
+MAX_BYTES: Final = 1 << 30
+"""Of one file."""
+STDIN: Final = "standard input"
+PIPED: Final = "kubectl qos explain -f -"
+"""What reads the manifests that another program writes."""
+_SUFFIXES: Final = {".yaml", ".yml", ".json"}
+_MARKS: Final = (
+    (b"\xff\xfe\0\0", "UTF-32"),
+    (b"\0\0\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+"""How a text begins that says so itself; the longer ones first."""
+_UTF8_MARK: Final = "\ufeff"
+_PRINTABLE: Final = bytes(range(0x20, 0x7F)) + bytes(range(0x80, 0x100))
+_GZIP: Final = b"\x1f\x8b"
+_SNAPSHOT: Final = b"kubectl-qos snapshot"
+
+
+def files_of(path: str) -> list[Path]:
+    """The file itself, or the .yaml, .yml and .json files below a folder.
+
+    Raises:
+        ManifestError: a URL, a folder without any, or one with a Helm chart.
+    """
+    if path.startswith(("http://", "https://")):
+        fetched = f"curl -fsSL {shlex.quote(path)} | {PIPED}"
+        raise ManifestError(f"{path}: a URL is not fetched; download it first: {fetched}")
+    root = Path(path)
+    if not root.is_dir():
+        return [root]
+    if (root / "Chart.yaml").is_file():
+        raise ManifestError(
+            f"{path}: a Helm chart, whose files are templates; "
+            f"render it first: helm template {shlex.quote(path)} | {PIPED}"
+        )
+    files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+    if not files:
+        raise ManifestError(
+            f"{path}: no .yaml, .yml or .json file in this folder; name a file, or a folder that has manifests"
+        )
+    return files
+
+
+def read_text(file: Path, limit: int = MAX_BYTES) -> str:
+    """A file's text.
+
+    Raises:
+        ManifestError: it is missing, larger than ``limit`` bytes or not UTF-8.
+    """
+    try:
+        with file.open("rb") as opened:
+            # A pipe has no size: of nothing more than the limit is read.
+            data = opened.read(limit + 1) if file.stat().st_size <= limit else None
+    except FileNotFoundError as error:
+        raise ManifestError(f"{file}: No such file or directory{_near(file)}") from error
+    except OSError as error:
+        raise ManifestError(f"{file}: {error.strerror or 'it cannot be read'}") from error
+    if data is None or len(data) > limit:
+        raise ManifestError(f"{file}: larger than {limit >> 20} MiB")
+    return _decoded(str(file), data, shlex.quote(str(file)))
+
+
+def read_stdin(stdin: IO[str] | None = None, limit: int = MAX_BYTES) -> str:
+    """The text of standard input.
+
+    Raises:
+        ManifestError: it is larger than ``limit`` bytes, or not UTF-8.
+    """
+    stream = stdin or sys.stdin
+    data = getattr(stream, "buffer", stream).read(limit + 1)
+    if len(data) > limit:
+        raise ManifestError(f"{STDIN}: larger than {limit >> 20} MiB")
+    return _decoded(STDIN, data, "FILE") if isinstance(data, bytes) else data.removeprefix(_UTF8_MARK)
+
+
+def _near(file: Path) -> str:
+    from difflib import get_close_matches
+
+    try:
+        names = [entry.name for entry in file.parent.iterdir()]
+    except OSError:
+        return f"; the folder {file.parent} cannot be read either; look at the path"
+    near = get_close_matches(file.name, names, n=1)
+    return f"; did you mean {file.parent / near[0]}?" if near else "; look at the name, and at the folder you are in"
+
+
+def _decoded(where: str, data: bytes, file: str) -> str:
+    encoding = _encoding(data)
+    if encoding:
+        raise ManifestError(
+            f"{where}: it is {encoding}; Kubernetes reads UTF-8; "
+            f"save it as UTF-8: iconv -f {encoding} -t UTF-8 {file} > utf8.yaml "
+            f"(PowerShell: Get-Content {file} | Out-File -Encoding utf8 utf8.yaml)"
+        )
+    if data.startswith(_GZIP):
+        raise ManifestError(f"{where}: it is compressed with gzip; unpack it first: gunzip -c {file} | {PIPED}")
+    if data.startswith(_SNAPSHOT):
+        raise ManifestError(f"{where}: it is a snapshot of a cluster, no manifest; read it with --snapshot {file}")
+    try:
+        return data.decode().removeprefix(_UTF8_MARK)
+    except UnicodeDecodeError as error:
+        if b"\0" in data or data[: error.start].translate(None, b"\t\n\r").strip(_PRINTABLE):
+            raise ManifestError(
+                f"{where}: it is binary, no YAML or JSON; name a file with manifests as text"
+            ) from error
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ManifestError(
+            f"{where}, line {line}: not UTF-8 text: byte {error.start} is {data[error.start]:#04x}; "
+            f"save it as UTF-8 (PowerShell: Get-Content {file} | Out-File -Encoding utf8 utf8.yaml)"
+        ) from error
+
+
+def _encoding(data: bytes) -> str:
+    """Of a text in UTF-16 or UTF-32, by its mark, or by where its first character has NULs; empty: it is none."""
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+    if marked or b"\0" not in data[:4]:
+        return marked
+    zeros = "".join("0" if byte == 0 else "x" for byte in data[:4])
+    return {"x000": "UTF-32LE", "000x": "UTF-32BE", "x0x0": "UTF-16LE", "0x0x": "UTF-16BE"}.get(zeros, "")
