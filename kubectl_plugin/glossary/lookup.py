@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
@@ -27,7 +28,7 @@ _BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _SUGGESTED: Final = 5
 _EVENT: Final = re.compile(
-    r"(?:\S+ (?:\([^)]*\) )?)?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
+    r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
     r"(?:[a-z]+/\S+|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
 )
 """A line of `kubectl get events`, or of the events that `kubectl describe` lists."""
@@ -52,18 +53,21 @@ def find(text: str) -> tuple[Found, ...]:
         text: A term, a reason or a whole message; only its first `MAX_TEXT` characters count.
     """
     text = text[:MAX_TEXT]
-    event = _EVENT.fullmatch(" ".join(text.split()))
-    if event is not None:
-        return find(event["message"]) or find(event["reason"])
+    events = [_EVENT.fullmatch(" ".join(line.split())) for line in text.splitlines()]
+    if any(events):
+        return _once(chain.from_iterable(find(event["message"]) or find(event["reason"]) for event in events if event))
     whole = _entry(text) or _behind_its_subject(text)
     if whole is not None:
         return (Found(whole, text.strip(), None),)
-    found: dict[str, Found] = {}
-    for part, nodes in _parts(text):
-        entry = _entry(part)
-        if entry is not None:
-            found.setdefault(entry.name, Found(entry, part, nodes))
-    return tuple(found.values())
+    return _once(Found(entry, part, nodes) for part, nodes in _parts(text) if (entry := _entry(part)) is not None)
+
+
+def _once(found: Iterable[Found]) -> tuple[Found, ...]:
+    """The first of each entry."""
+    first: dict[str, Found] = {}
+    for one in found:
+        first.setdefault(one.entry.name, one)
+    return tuple(first.values())
 
 
 def similar(text: str) -> tuple[str, ...]:

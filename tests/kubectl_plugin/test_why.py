@@ -178,6 +178,18 @@ def test_the_line_of_an_event_is_read(asked: str, name: str) -> None:
     assert [found.entry.name for found in find(asked)] == [name]
 
 
+def test_the_events_that_describe_lists_are_read_line_by_line() -> None:
+    events = """Events:
+  Type     Reason     Age               From               Message
+  ----     ------     ----              ----               -------
+  Normal   Scheduled  2m                default-scheduler  Successfully assigned shop/web-0 to node-a1
+  Warning  Unhealthy  1m (x3 over 2m)   kubelet            Readiness probe failed: timeout
+  Normal   Started    1m                kubelet            Container started
+  Warning  BackOff    3s (x5 over 61s)  kubelet            Back-off restarting failed container web
+"""
+    assert [found.entry.name for found in find(events)] == ["Pulled", "Unhealthy", "CrashLoopBackOff"]
+
+
 def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
     ran = run("why", "the flux capacitor of the volume is empty")
     assert (ran.code, ran.out) == (3, "")
