@@ -17,7 +17,7 @@ from typing import Final
 
 from podrules.model.pod import ContainerStateTerminated, ContainerStatus, Pod
 
-__all__ = ["kubectl_status", "last_restart"]
+__all__ = ["kubectl_restarts", "kubectl_status", "last_restart"]
 
 _COMPLETED: Final = "Completed"
 _GATED: Final = "SchedulingGated"
@@ -37,6 +37,16 @@ def kubectl_status(pod: Pod) -> str:
     if initializing and not _has_condition(pod, "Initialized"):
         return initializing
     return _of_containers(pod, initializing or _of_pod(pod))
+
+
+def kubectl_restarts(pod: Pod) -> int:
+    """The number that kubectl prints under RESTARTS: of the init containers while they are not done, then without."""
+    statuses = pod.status.init_container_statuses
+    if _initializing(pod) and not _has_condition(pod, "Initialized"):
+        return sum(status.restart_count for status in statuses)
+    sidecars = {ref.container.name for ref in pod.containers() if ref.is_sidecar}
+    counted = (*pod.status.container_statuses, *(status for status in statuses if status.name in sidecars))
+    return sum(status.restart_count for status in counted)
 
 
 def _of_pod(pod: Pod) -> str:

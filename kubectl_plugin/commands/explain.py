@@ -166,9 +166,9 @@ def _page(report: Report, now: datetime | None, *, wide: bool) -> Page:
     pod = report.template if isinstance(report, WorkloadReport) else report
     if isinstance(pod, PodReport) and pod.timeline is not None:
         from kubectl_plugin.views.timeline import timeline_page
-        from kubectl_plugin.views.workload import workload_title
+        from kubectl_plugin.views.workload import next_pod_title
 
-        title = workload_title(report) if isinstance(report, WorkloadReport) else ""
+        title = next_pod_title(report) if isinstance(report, WorkloadReport) else ""
         return timeline_page(pod, pod.timeline, now=now, title=title)
     if isinstance(report, PodReport):
         from kubectl_plugin.views.pod import pod_page

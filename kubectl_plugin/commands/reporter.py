@@ -13,11 +13,12 @@ from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
-from kubectl_plugin.reports.workload import WorkloadReport, workload_pods
+from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload_pods import job_progress, pod_counts, pods_wanted, workload_pods
 from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import DAEMON_SETS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.memory import NothingSource
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -256,7 +257,14 @@ class Reporter:
             return ()
         return spreads_of(own, nodes, pods, features=self._gatherer.features)
 
+    def _reach_of_many(self, node: str) -> NodeReach:
+        return self._gatherer.reach(node, of_many=True)
+
     def _workload(self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None) -> WorkloadReport:
+        found = None if pods is None else workload_pods(pods, self._gatherer.features, self._reach_of_many)
+        counts = None
+        if found is not None:
+            counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
         return WorkloadReport(
             workload_kind=kind.kind,
             name=entry.metadata.name,
@@ -265,7 +273,9 @@ class Reporter:
             server_version=self._source.git_version,
             replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
             template=template,
-            pods=None if pods is None else workload_pods(pods, self._gatherer.features),
+            pods=found,
+            counts=counts,
+            job=job_progress(entry) if kind is JOBS else None,
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )

@@ -1,51 +1,82 @@
-"""A workload in words: the pod that it would make next, and the pods that it has."""
+"""A workload in words: how many of its pods run, the worst first, and the pod that it would make next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload_pods import WorkloadPod
 from kubectl_plugin.views.pod import pod_page, unread_section
 from kubectl_plugin.views.skew_words import domain_words, skew_words
-from kubectl_plugin.views.words import counted, is_plain_name
+from kubectl_plugin.views.words import ago, counted, is_plain_name
+from kubectl_plugin.views.workload_words import by_trouble, place_words, standing
+from podrules.pod_state import PodState
 from podrules.skew import ConstraintSkew
 
-__all__ = ["workload_page", "workload_title"]
+__all__ = ["next_pod_title", "workload_page"]
 
-_HEADINGS = ("pod", "status", "qos", "priority", "node")
+_HEADINGS: Final = ("pod", "restarts", "age", "status")
+_WIDE_HEADINGS: Final = ("pod", "qos", "priority", "restarts", "age", "status")
+_MOST_PODS: Final = 10
+"""In the table, unless all were asked for."""
+_MOST_NEXT: Final = 2
+_WELL: Final = frozenset({PodState.READY, PodState.SUCCEEDED})
 
 
 def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -> Page:
-    """The template's page under the workload's name, and a line for each pod."""
+    """How its pods stand, a line for each, and the template's page under the workload's name."""
     template = pod_page(report.template, now=now, wide=wide)
-    parts: list[Section | Table] = list(template.parts)
-    parts += _spread_now(report)
+    verdict, severity = template.verdict, template.severity
+    if (stand := standing(report, now)) is not None:
+        sentences, urgency = stand
+        verdict = (*sentences, *_of_template(report, template.verdict))
+        severity = max(severity, urgency, key=list(Severity).index)
+    parts: list[Section | Table] = []
     if report.pods:
-        rows = tuple(
-            (
-                pod.name,
-                "Terminating" if pod.terminating else pod.phase,
-                pod.qos_class.value,
-                "" if pod.priority is None else str(pod.priority),
-                pod.node or "none yet",
-            )
-            for pod in report.pods
-        )
-        parts.append(Table(f"{counted(len(report.pods), 'pod')} now", _HEADINGS, rows, right=frozenset({3})))
+        parts.append(_pods_table(report.pods, report, now, wide=wide))
     elif report.pods is not None:
         parts.append(Section("Pods", ("none now",)))
+    parts += _spread_now(report)
+    parts += template.parts
     if report.unread:
         parts.append(unread_section(report.unread))
     return Page(
-        title=workload_title(report),
-        verdict=template.verdict,
-        severity=template.severity,
+        title=_workload_title(report) if report.pods is not None else next_pod_title(report),
+        verdict=verdict,
+        severity=severity,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report)),
     )
+
+
+def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """What the next pod would be like, after what the pods do."""
+    if report.template.priority.rejected:
+        return (f"The API server will refuse each new pod: {report.template.priority.rejected}",)
+    first, *rest = sentences
+    return f"Each new pod: {first}", *rest
+
+
+def _pods_table(pods: tuple[WorkloadPod, ...], report: WorkloadReport, now: datetime | None, *, wide: bool) -> Table:
+    """The pods, those in trouble first; QoS and priority where they are not those of the template."""
+    own = (report.template.qos.qos_class, report.template.priority.priority)
+    told = wide or any((pod.qos_class, pod.priority) != own for pod in pods)
+    shown = by_trouble(pods) if wide else by_trouble(pods)[:_MOST_PODS]
+    rows: list[tuple[str, ...]] = [_row(pod, now, told=told) for pod in shown]
+    if len(pods) > len(shown):
+        rows.append((f"and {len(pods) - len(shown)} more (-o wide)",))
+    right = {2, 3} if told else {1}
+    title = f"{counted(len(pods), 'pod')} now"
+    return Table(title, _WIDE_HEADINGS if told else _HEADINGS, tuple(rows), right=frozenset(right))
+
+
+def _row(pod: WorkloadPod, now: datetime | None, *, told: bool) -> tuple[str, ...]:
+    more = (pod.qos_class.value, "" if pod.priority is None else str(pod.priority)) if told else ()
+    return pod.name, *more, str(pod.restarts), ago(pod.created, now) or "", place_words(pod, now)
 
 
 def _spread_now(report: WorkloadReport) -> Iterator[Section]:
@@ -60,13 +91,25 @@ def _skew_line(one: ConstraintSkew) -> str:
 
 
 def _next_commands(report: WorkloadReport) -> Iterator[Command]:
-    first = next(iter(report.pods or ()), None)
-    if first is not None and is_plain_name(first.name) and is_plain_name(report.namespace):
-        yield qos("explain", f"pod/{first.name}", namespace=report.namespace)
+    """The pods in the worst trouble, one of each; a healthy one where none is in trouble."""
+    pods = by_trouble(report.pods or ())
+    troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
+    asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]
+    for pod in asked[:_MOST_NEXT]:
+        if is_plain_name(pod.name) and is_plain_name(report.namespace):
+            yield qos("explain", f"pod/{pod.name}", namespace=report.namespace)
 
 
-def workload_title(report: WorkloadReport) -> str:
-    """``deployment/web in namespace shop, 3 replicas wanted: its next pod``."""
+def _workload_title(report: WorkloadReport) -> str:
+    """``deployment/web in namespace shop, 3 replicas wanted``."""
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
-    wanted = "" if report.replicas is None else f", {counted(report.replicas, 'replica')} wanted"
-    return f"{report.workload_kind.lower()}/{report.name}{namespace}{wanted}: its next pod"
+    number, what = report.replicas, "replica"
+    if number is None and report.job is None and report.counts is not None:
+        number, what = report.counts.wanted, "pod"
+    wanted = "" if number is None else f", {counted(number, what)} wanted"
+    return f"{report.workload_kind.lower()}/{report.name}{namespace}{wanted}"
+
+
+def next_pod_title(report: WorkloadReport) -> str:
+    """``deployment/web in namespace shop, 3 replicas wanted: its next pod``."""
+    return f"{_workload_title(report)}: its next pod"

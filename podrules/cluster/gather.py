@@ -133,7 +133,9 @@ class Gatherer:
         source = self._source
         # Where it is not known when the objects were so, a Lease tells nothing, and the Node does.
         now = source.now or _LONG_AGO
-        node = self._outcome(lambda: source.get(NODES, name), "get", NODES, None, name)
+        node = self._listed_node(name) if of_many else None
+        if node is None:
+            node = self._outcome(lambda: source.get(NODES, name), "get", NODES, None, name)
         if not isinstance(node, Node):
             return self._kept("reach", name, lambda: read_node_reach(name, source, now))
         if not of_many:
@@ -144,6 +146,13 @@ class Gatherer:
             return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
         renewed = self._kept("renewals", "", lambda: renewals(leases))
         return node_reach(name, node, renewed=renewed.get(name), now=now)
+
+    def _listed_node(self, name: str) -> Node | None:
+        """A node of the list, where that was read: each needs no request of its own."""
+        listed = self._known.get(("list", NODES, None, ""))
+        if listed is None or isinstance(listed, ClusterError):
+            return None
+        return self._kept("nodes", "", lambda: {node.metadata.name: node for node in listed}).get(name)
 
     def guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
         """Who keeps a second writer off each volume of a pod; unknown where that cannot be read, which is not noted."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from podrules.model.base import KubeObject, Model
+from podrules.model.base import Condition, KubeObject, Model
 from podrules.model.pod import PodTemplateSpec
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Empty, PersistentVolumeClaim
@@ -67,10 +67,27 @@ class WorkloadSpec(Model, frozen=True):
     """Of a Deployment."""
 
 
+class WorkloadStatus(Model, frozen=True):
+    """``status`` of the same, as far as the spec and the pods do not tell it."""
+
+    desired_number_scheduled: int | None = None
+    """Of a DaemonSet: on how many nodes it should run."""
+    succeeded: int = 0
+    """Of a Job: pods that succeeded; their objects may be gone."""
+    failed: int = 0
+    """Of a Job: likewise."""
+    conditions: tuple[Condition, ...] = ()
+
+    def is_true(self, kind: str) -> bool:
+        """Whether it has that condition: a Job that ended is Complete or Failed."""
+        return any(entry.type == kind and entry.status == "True" for entry in self.conditions)
+
+
 class Workload(KubeObject, frozen=True):
     """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job: for rules they differ by kind alone."""
 
     spec: WorkloadSpec = field(default_factory=WorkloadSpec)
+    status: WorkloadStatus = field(default_factory=WorkloadStatus)
 
 
 class ReplicationControllerSpec(Model, frozen=True):

@@ -18,6 +18,15 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "apps/v1.DaemonSet": {
         "metadata": (1, "meta/v1.ObjectMeta"),
         "spec": (2, "apps/v1.DaemonSetSpec"),
+        "status": (3, "apps/v1.DaemonSetStatus"),
+    },
+    "apps/v1.DaemonSetCondition": {
+        "type": (1, "string"),
+        "status": (2, "string"),
+        "lastTransitionTime": (3, "meta/v1.Time"),
+        "reason": (4, "string"),
+        "message": (5, "string"),
+        "lastHeartbeatTime": None,
     },
     "apps/v1.DaemonSetSpec": {
         "selector": (1, "*meta/v1.LabelSelector"),
@@ -35,6 +44,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "suspend": None,
         "volumeClaimTemplates": None,
     },
+    "apps/v1.DaemonSetStatus": {
+        "desiredNumberScheduled": (3, "int32"),
+        "conditions": (10, "[]apps/v1.DaemonSetCondition"),
+        "failed": None,
+        "succeeded": None,
+    },
     "apps/v1.DaemonSetUpdateStrategy": {
         "type": (1, "string"),
         "rollingUpdate": (2, "*apps/v1.RollingUpdateDaemonSet"),
@@ -42,6 +57,15 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "apps/v1.Deployment": {
         "metadata": (1, "meta/v1.ObjectMeta"),
         "spec": (2, "apps/v1.DeploymentSpec"),
+        "status": (3, "apps/v1.DeploymentStatus"),
+    },
+    "apps/v1.DeploymentCondition": {
+        "type": (1, "string"),
+        "status": (2, "string"),
+        "reason": (4, "string"),
+        "message": (5, "string"),
+        "lastTransitionTime": (7, "meta/v1.Time"),
+        "lastHeartbeatTime": None,
     },
     "apps/v1.DeploymentSpec": {
         "replicas": (1, "*int32"),
@@ -59,6 +83,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "updateStrategy": None,
         "volumeClaimTemplates": None,
     },
+    "apps/v1.DeploymentStatus": {
+        "conditions": (6, "[]apps/v1.DeploymentCondition"),
+        "desiredNumberScheduled": None,
+        "failed": None,
+        "succeeded": None,
+    },
     "apps/v1.DeploymentStrategy": {
         "type": (1, "string"),
         "rollingUpdate": (2, "*apps/v1.RollingUpdateDeployment"),
@@ -66,6 +96,15 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "apps/v1.ReplicaSet": {
         "metadata": (1, "meta/v1.ObjectMeta"),
         "spec": (2, "apps/v1.ReplicaSetSpec"),
+        "status": (3, "apps/v1.ReplicaSetStatus"),
+    },
+    "apps/v1.ReplicaSetCondition": {
+        "type": (1, "string"),
+        "status": (2, "string"),
+        "lastTransitionTime": (3, "meta/v1.Time"),
+        "reason": (4, "string"),
+        "message": (5, "string"),
+        "lastHeartbeatTime": None,
     },
     "apps/v1.ReplicaSetSpec": {
         "replicas": (1, "*int32"),
@@ -83,6 +122,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "updateStrategy": None,
         "volumeClaimTemplates": None,
     },
+    "apps/v1.ReplicaSetStatus": {
+        "conditions": (6, "[]apps/v1.ReplicaSetCondition"),
+        "desiredNumberScheduled": None,
+        "failed": None,
+        "succeeded": None,
+    },
     "apps/v1.RollingUpdateDaemonSet": {
         "maxUnavailable": (1, "*intstr.IntOrString"),
         "maxSurge": (2, "*intstr.IntOrString"),
@@ -98,6 +143,15 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "apps/v1.StatefulSet": {
         "metadata": (1, "meta/v1.ObjectMeta"),
         "spec": (2, "apps/v1.StatefulSetSpec"),
+        "status": (3, "apps/v1.StatefulSetStatus"),
+    },
+    "apps/v1.StatefulSetCondition": {
+        "type": (1, "string"),
+        "status": (2, "string"),
+        "lastTransitionTime": (3, "meta/v1.Time"),
+        "reason": (4, "string"),
+        "message": (5, "string"),
+        "lastHeartbeatTime": None,
     },
     "apps/v1.StatefulSetOrdinals": {
         "start": (1, "int32"),
@@ -118,6 +172,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "strategy": None,
         "suspend": None,
     },
+    "apps/v1.StatefulSetStatus": {
+        "conditions": (10, "[]apps/v1.StatefulSetCondition"),
+        "desiredNumberScheduled": None,
+        "failed": None,
+        "succeeded": None,
+    },
     "apps/v1.StatefulSetUpdateStrategy": {
         "type": (1, "string"),
         "rollingUpdate": (2, "*apps/v1.RollingUpdateStatefulSetStrategy"),
@@ -133,6 +193,15 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "batch/v1.Job": {
         "metadata": (1, "meta/v1.ObjectMeta"),
         "spec": (2, "batch/v1.JobSpec"),
+        "status": (3, "batch/v1.JobStatus"),
+    },
+    "batch/v1.JobCondition": {
+        "type": (1, "string"),
+        "status": (2, "string"),
+        "lastTransitionTime": (4, "meta/v1.Time"),
+        "reason": (5, "string"),
+        "message": (6, "string"),
+        "lastHeartbeatTime": None,
     },
     "batch/v1.JobSpec": {
         "parallelism": (1, "*int32"),
@@ -149,6 +218,12 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "strategy": None,
         "updateStrategy": None,
         "volumeClaimTemplates": None,
+    },
+    "batch/v1.JobStatus": {
+        "conditions": (1, "[]batch/v1.JobCondition"),
+        "succeeded": (5, "int32"),
+        "failed": (6, "int32"),
+        "desiredNumberScheduled": None,
     },
     "batch/v1.JobTemplateSpec": {
         "metadata": (1, "meta/v1.ObjectMeta"),
@@ -228,8 +303,10 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     },
     "core/v1.ContainerStateTerminated": {
         "exitCode": (1, "int32"),
+        "signal": (2, "int32"),
         "reason": (3, "string"),
         "message": (4, "string"),
+        "startedAt": (5, "meta/v1.Time"),
         "finishedAt": (6, "meta/v1.Time"),
     },
     "core/v1.ContainerStateWaiting": {
@@ -242,6 +319,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "lastState": (3, "core/v1.ContainerState"),
         "ready": (4, "bool"),
         "restartCount": (5, "int32"),
+        "started": (9, "*bool"),
         "allocatedResources": (10, "map[string]resource.Quantity"),
         "resources": (11, "*core/v1.ResourceRequirements"),
     },

@@ -1,0 +1,194 @@
+"""The pods of a workload, each in short and all counted: how many of those that are wanted run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from podrules.features import Features
+from podrules.health import Trouble, health
+from podrules.kubectl_status import kubectl_restarts, kubectl_status
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.workload import CronJob, Workload
+from podrules.pod_state import PodState, pod_state
+from podrules.qos import get_pod_qos
+from podrules.reachability import NodeReach
+
+__all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_counts", "pods_wanted", "workload_pods"]
+
+_WAITS_FOR_THE_LAST: Final = frozenset({"StatefulSet", "DaemonSet"})
+"""Their controllers make no pod in place of one that is being deleted before that is gone."""
+
+
+class WorkloadPod(Struct, frozen=True, rename="camel"):
+    """One pod of a workload, in short."""
+
+    name: str
+    phase: str
+    node: str
+    qos_class: PodQOSClass
+    priority: int | None
+    terminating: bool
+    status: str
+    """STATUS as kubectl prints it; of a pod on a node that does not answer, the last that was heard."""
+    state: PodState
+    restarts: int
+    created: str | None
+    reach: NodeReach | None = None
+    """Of its node, where that does not answer; else None."""
+    trouble: Trouble | None = None
+    """The worst of its containers' troubles."""
+    waits_for: str = ""
+    """Reason of its PodScheduled condition while that is False: Unschedulable or SchedulingGated."""
+    nominated_node: str = ""
+    """Where pods were preempted for it."""
+
+
+class PodCounts(Struct, frozen=True, rename="camel"):
+    """How many pods are in which state; each pod is in one.
+
+    wanted + surplus = ready + not ready + starting + pending + broken + unreachable + missing, and + terminating where
+    the controller waits for such pods (``terminating_awaited``).
+    """
+
+    wanted: int | None
+    """By the workload; None: it does not say."""
+    ready: int = 0
+    """They run and are Ready, on a node that answers."""
+    not_ready: int = 0
+    starting: int = 0
+    """They have a node, and their containers are on their way."""
+    pending: int = 0
+    """They have no node."""
+    broken: int = 0
+    """A container waits or has ended, and that does not pass by itself: CrashLoopBackOff, ImagePullBackOff …"""
+    unreachable: int = 0
+    """Their node does not answer: whether they run is not known."""
+    terminating: int = 0
+    terminating_awaited: bool = False
+    """Whether nothing is made in their place before they are gone, as in a StatefulSet or DaemonSet."""
+    failed: int = 0
+    succeeded: int = 0
+    missing: int = 0
+    """Wanted, and nothing has made them yet."""
+    surplus: int = 0
+    """More than wanted, as during a rollout."""
+
+
+class JobProgress(Struct, frozen=True, rename="camel"):
+    """How far a Job is, by its status."""
+
+    completions: int | None
+    """How many pods have to succeed; None: any one of them."""
+    succeeded: int
+    failed: int
+    suspended: bool
+    ended: str
+    """``Complete`` or ``Failed`` once it has ended; else empty."""
+
+
+def workload_pods(
+    pods: Sequence[Pod], features: Features, reach: Callable[[str], NodeReach | None]
+) -> tuple[WorkloadPod, ...]:
+    """The pods in short, by name.
+
+    Args:
+        pods: Of the workload.
+        features: The gates of the cluster.
+        reach: Tells whether a node answers, by its name.
+    """
+    return tuple(_in_short(pod, features, reach) for pod in sorted(pods, key=lambda pod: pod.metadata.name))
+
+
+def _in_short(pod: Pod, features: Features, reach: Callable[[str], NodeReach | None]) -> WorkloadPod:
+    node = pod.spec.node_name
+    found = reach(node) if node else None
+    scheduled = pod.status.condition("PodScheduled")
+    return WorkloadPod(
+        name=pod.metadata.name,
+        phase=pod.status.phase,
+        node=node,
+        qos_class=get_pod_qos(pod, features=features),
+        priority=pod.spec.priority,
+        terminating=pod.metadata.deletion_timestamp is not None,
+        status=kubectl_status(pod),
+        state=pod_state(pod, found),
+        restarts=kubectl_restarts(pod),
+        created=pod.metadata.creation_timestamp,
+        reach=found if found is not None and found.reach.quiet else None,
+        trouble=next(iter(health(pod).troubles), None),
+        waits_for=scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
+        nominated_node=pod.status.nominated_node_name,
+    )
+
+
+def pods_wanted(kind: str, entry: Any) -> int | None:
+    """How many pods a workload of the cluster wants now; None: it does not say.
+
+    Of a Job: as many as may run at a time, while enough have not succeeded (manageJob in
+    pkg/controller/job/job_controller.go at v1.36.3).
+
+    Args:
+        kind: ``DaemonSet``.
+        entry: The workload.
+    """
+    if isinstance(entry, CronJob):
+        return None
+    if kind == "DaemonSet":
+        wanted: int | None = entry.status.desired_number_scheduled
+        return wanted
+    if kind != "Job":
+        return 1 if entry.spec.replicas is None else entry.spec.replicas
+    spec, progress = entry.spec, job_progress(entry)
+    if progress.ended or progress.suspended:
+        return 0
+    parallel = 1 if spec.parallelism is None else spec.parallelism
+    if spec.completions is None:
+        # One that succeeded ends it: no more are made, those that run go on.
+        return parallel if not progress.succeeded else None
+    return max(0, min(parallel, spec.completions - progress.succeeded))
+
+
+def job_progress(entry: Workload) -> JobProgress:
+    """How far a Job is."""
+    status = entry.status
+    return JobProgress(
+        completions=entry.spec.completions,
+        succeeded=status.succeeded,
+        failed=status.failed,
+        suspended=entry.spec.suspend,
+        ended=next((word for word in ("Complete", "Failed") if status.is_true(word)), ""),
+    )
+
+
+def pod_counts(states: Sequence[PodState], wanted: int | None, kind: str) -> PodCounts:
+    """How many pods are in which state, and how many are missing or too many.
+
+    Args:
+        states: Of each pod.
+        wanted: How many the workload wants; None: it does not say.
+        kind: Of the workload: ``StatefulSet``.
+    """
+    found = Counter(states)
+    awaited = kind in _WAITS_FOR_THE_LAST
+    gone = {PodState.SUCCEEDED, PodState.FAILED, *(() if awaited else (PodState.TERMINATING,))}
+    there = sum(count for state, count in found.items() if state not in gone)
+    lacking = 0 if wanted is None else wanted - there
+    return PodCounts(
+        wanted=wanted,
+        ready=found[PodState.READY],
+        not_ready=found[PodState.NOT_READY],
+        starting=found[PodState.STARTING],
+        pending=found[PodState.PENDING],
+        broken=found[PodState.BROKEN],
+        unreachable=found[PodState.UNREACHABLE],
+        terminating=found[PodState.TERMINATING],
+        terminating_awaited=awaited,
+        failed=found[PodState.FAILED],
+        succeeded=found[PodState.SUCCEEDED],
+        missing=max(0, lacking),
+        surplus=max(0, -lacking),
+    )

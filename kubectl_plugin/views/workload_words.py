@@ -1,0 +1,208 @@
+"""How many pods of a workload run, which is the worst, and why, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
+from kubectl_plugin.views.words import clock, counted, duration, instant, quoted
+from podrules.pod_state import PodState
+from podrules.reachability import NodeReach, Reach
+
+__all__ = ["by_trouble", "count_words", "node_word", "place_words", "standing"]
+
+_NODES: Final = {
+    Reach.SILENT: "silent",
+    Reach.MISSED_HEARTBEATS: "silent",
+    Reach.OUT_OF_SERVICE: "out of service",
+    Reach.GONE: "gone",
+}
+_MOST_REASONS: Final = 2
+
+
+def standing(report: WorkloadReport, now: datetime | None) -> tuple[tuple[str, ...], Severity] | None:
+    """``5 of 6 run, 1 pending for 3m: checkout-x2x7p: no node fits.``; None: its pods are not known."""
+    if report.pods is None or report.counts is None:
+        return None
+    counts, pods = report.counts, by_trouble(report.pods)
+    lead = _job_words(report.job, counts) if report.job is not None else _run_words(counts)
+    sentences = [f"{', '.join((lead, *_trouble_words(counts, pods, now)))}{_worst_words(counts, pods)}."]
+    leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
+    if leaving and not counts.terminating_awaited:
+        more = " pod" if report.job is not None or counts.wanted is None else " more"
+        verb = "is" if len(leaving) == 1 else "are"
+        sentences.append(f"{len(leaving)}{more} {verb} {_terminating_words(leaving, now)}.")
+    return tuple(sentences), _severity(report, pods)
+
+
+def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
+    """The worst first; else by name."""
+    return sorted(pods, key=lambda pod: (pod.state.worse, pod.reach is None, pod.name))
+
+
+def place_words(pod: WorkloadPod, now: datetime | None) -> str:
+    """What it does and where: ``Running on node-b2``, ``on silent node-c3 since 03:02:56 UTC``, ``Pending``."""
+    if pod.reach is not None:
+        ended = pod.state in {PodState.TERMINATING, PodState.SUCCEEDED, PodState.FAILED}
+        where = f"on {_node_words(pod.reach, now)}"
+        return f"{pod.status} {where}" if ended else where
+    return f"{pod.status} on {pod.node}" if pod.node else pod.status
+
+
+def node_word(reach: NodeReach) -> str:
+    """What a node is that does not answer: ``silent``."""
+    return _NODES.get(reach.reach, "silent")
+
+
+def count_words(states: Sequence[PodState]) -> str:
+    """``35 run, 2 pending, 1 terminating``: of pods that need not belong together."""
+    found = Counter(states)
+    words = {
+        PodState.READY: "run",
+        PodState.BROKEN: "broken",
+        PodState.PENDING: "pending",
+        PodState.UNREACHABLE: "on nodes that do not answer",
+        PodState.TERMINATING: "terminating",
+        PodState.NOT_READY: "not Ready",
+        PodState.STARTING: "starting",
+        PodState.FAILED: "failed",
+        PodState.SUCCEEDED: "succeeded",
+    }
+    return ", ".join(f"{found[state]} {word}" for state, word in words.items() if found[state])
+
+
+def _run_words(counts: PodCounts) -> str:
+    if counts.wanted is None:
+        return f"{counted(counts.ready, 'pod')} {'runs' if counts.ready == 1 else 'run'}"
+    if counts.wanted == 0 and not counts.ready:
+        return "No pod is wanted"
+    if counts.ready > counts.wanted:
+        return f"{counts.ready} run, {counts.wanted} wanted"
+    return f"{counts.ready} of {counts.wanted} run"
+
+
+def _job_words(job: JobProgress, counts: PodCounts) -> str:
+    wanted = f" of {job.completions}" if job.completions is not None else ""
+    done = f"{job.succeeded}{wanted} succeeded"
+    if job.ended == "Failed":
+        return f"Failed: {done}, {job.failed} failed"
+    if job.ended:
+        return f"Complete: {done}"
+    failed = f", {job.failed} failed" if job.failed else ""
+    if job.suspended:
+        return f"Suspended: {done}{failed}"
+    runs = f", {counts.ready} {'runs' if counts.ready == 1 else 'run'}" if counts.ready else ""
+    return f"{done}{failed}{runs}"
+
+
+def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> Iterator[str]:
+    """Of the pods that are wanted those that do not run, by what they do; the worst last, whose name follows."""
+    of = {state: [pod for pod in pods if pod.state is state] for state in PodState}
+    if counts.missing:
+        yield f"{counts.missing} not made yet"
+    if counts.starting:
+        yield f"{counts.starting} starting"
+    if counts.not_ready:
+        yield f"{counts.not_ready} not Ready"
+    if counts.terminating and counts.terminating_awaited:
+        leaving = of[PodState.TERMINATING]
+        yield f"{len(leaving)} {_terminating_words(leaving, now)}"
+    if unreachable := of[PodState.UNREACHABLE]:
+        yield f"{len(unreachable)} on {_nodes_words(unreachable, now)}"
+    if pending := of[PodState.PENDING]:
+        yield f"{len(pending)} pending{_since_words(pending, now)}"
+    if broken := of[PodState.BROKEN]:
+        reasons = Counter(pod.status for pod in broken)
+        few = len(reasons) <= _MOST_REASONS
+        words = [f"{count} in {reason}" for reason, count in reversed(reasons.items())]
+        yield ", ".join(words) if few else f"{len(broken)} broken"
+
+
+def _terminating_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
+    """``terminating on silent node-c3 since 03:02:56 UTC``."""
+    stuck = all(pod.reach is not None for pod in pods)
+    return f"terminating{f' on {_nodes_words(pods, now)}' if stuck else ''}"
+
+
+def _since_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
+    made = [when for pod in pods if (when := instant(pod.created)) is not None]
+    if now is None or not made:
+        return ""
+    return f" for {'up to ' if len(pods) > 1 else ''}{duration(now - min(made))}"
+
+
+def _nodes_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
+    """``silent node-c3 since 03:02:56 UTC``, ``3 nodes that do not answer``."""
+    reaches = {pod.reach.name: pod.reach for pod in pods if pod.reach is not None}
+    if len(reaches) > 1:
+        return f"{len(reaches)} nodes that do not answer"
+    return ", ".join(_node_words(reach, now) for reach in reaches.values())
+
+
+def _node_words(reach: NodeReach, now: datetime | None) -> str:
+    known = reach.since is not None and reach.reach is not Reach.GONE
+    since = f" since {clock(reach.since, now)}" if reach.since is not None and known else ""
+    if reach.reach in {Reach.GONE, Reach.OUT_OF_SERVICE}:
+        return f"{reach.name}, which is {node_word(reach)}{since}"
+    return f"{node_word(reach)} {reach.name}{since}"
+
+
+def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod]) -> str:
+    """``: checkout-x2x7p: no node fits``; nothing where none of those that are wanted is in trouble."""
+    passed = {PodState.READY, PodState.SUCCEEDED, PodState.FAILED}
+    if not counts.terminating_awaited:
+        passed.add(PodState.TERMINATING)
+    troubled = [pod for pod in pods if pod.state not in passed]
+    if not troubled:
+        return ""
+    worst = troubled[0]
+    alike = sum(pod.state is worst.state for pod in troubled)
+    why = _why(worst)
+    return f"{', such as' if alike > 1 else ':'} {worst.name}{f': {why}' if why else ''}"
+
+
+def _why(pod: WorkloadPod) -> str:
+    match pod.state:
+        case PodState.PENDING if pod.nominated_node:
+            return f"it waits for room on {pod.nominated_node}"
+        case PodState.PENDING:
+            gate = "a scheduling gate holds it"
+            return {"Unschedulable": "no node fits", "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
+        case PodState.UNREACHABLE:
+            return "whether it runs is not known"
+        case PodState.TERMINATING:
+            stuck = "stuck, nothing there tells that its processes have ended"
+            return stuck if pod.reach is not None else ""
+        case PodState.STARTING:
+            return f"{pod.status} on {pod.node}"
+    trouble = pod.trouble
+    if trouble is None:
+        return ""
+    who = f"container {quoted(trouble.container)}"
+    restarts = f", {counted(trouble.restarts, 'restart')}" if trouble.restarts else ""
+    if pod.state is PodState.NOT_READY:
+        return f"{who} is not Ready{restarts}"
+    if trouble.exit_code is None:
+        return f"{who}{f': {trouble.message}' if trouble.message else ''}{restarts}"
+    end = f" ({trouble.end_reason})" if trouble.end_reason else ""
+    return f"{who} ended last with exit code {trouble.exit_code}{end}{restarts}"
+
+
+def _severity(report: WorkloadReport, pods: Sequence[WorkloadPod]) -> Severity:
+    counts = report.counts
+    if counts is None:
+        return Severity.FINE
+    stuck = any(pod.reach is not None for pod in pods if pod.state is PodState.TERMINATING)
+    unplaced = any(pod.waits_for == "Unschedulable" and not pod.nominated_node for pod in pods)
+    lost = stuck and counts.terminating_awaited
+    failed = report.job is not None and report.job.ended == "Failed"
+    if counts.broken or counts.unreachable or unplaced or lost or failed:
+        return Severity.TROUBLE
+    if stuck or counts.pending or counts.not_ready or counts.starting or counts.missing:
+        return Severity.NOTICE
+    return Severity.FINE

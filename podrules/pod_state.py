@@ -1,0 +1,66 @@
+"""What a pod does now, in one of few states: what counts the pods of a workload, or of a table.
+
+    being deleted               terminating, also on a node that does not answer: no controller counts on it
+    ended                       succeeded or failed, for good
+    its node does not answer    unreachable: what it did last is known, what it does is not
+    no node                     pending: the scheduler has not placed it, or may not look at it
+    a container is held up      broken: it waits or has ended, and that does not pass by itself
+    starting                    it has a node, and its containers are on their way
+    not Ready                   it runs, and its Ready condition is not True, or was never told
+    Ready                       it runs, as the controllers count it (readyReplicas)
+
+Source: pkg/controller/controller_utils.go (FilterActivePods, IsPodActive), pkg/api/v1/pod/util.go (IsPodReady),
+pkg/controller/replicaset/replica_set_utils.go (calculateStatus) at v1.36.3; `podrules.health`, `podrules.reachability`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from podrules.health import health
+from podrules.model.pod import Pod
+from podrules.reachability import NodeReach
+
+__all__ = ["PodState", "pod_state"]
+
+
+class PodState(Enum):
+    """What a pod does, the worst first."""
+
+    BROKEN = "Broken"
+    PENDING = "Pending"
+    UNREACHABLE = "Unreachable"
+    TERMINATING = "Terminating"
+    FAILED = "Failed"
+    NOT_READY = "NotReady"
+    STARTING = "Starting"
+    SUCCEEDED = "Succeeded"
+    READY = "Ready"
+
+    @property
+    def worse(self) -> int:
+        """Its place in the order: the less the worse."""
+        return list(PodState).index(self)
+
+
+def pod_state(pod: Pod, reach: NodeReach | None) -> PodState:
+    """What a pod does.
+
+    Args:
+        pod: It.
+        reach: Whether its node answers; None: it has none, or nobody asked.
+    """
+    if pod.metadata.deletion_timestamp is not None:
+        return PodState.TERMINATING
+    if pod.finished:
+        return PodState.SUCCEEDED if pod.status.phase == "Succeeded" else PodState.FAILED
+    if reach is not None and reach.reach.quiet:
+        return PodState.UNREACHABLE
+    if not pod.spec.node_name:
+        return PodState.PENDING
+    found = health(pod)
+    if found.broken:
+        return PodState.BROKEN
+    if pod.status.phase == "Pending":
+        return PodState.STARTING
+    return PodState.READY if found.ready else PodState.NOT_READY

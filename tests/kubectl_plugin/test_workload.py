@@ -1,0 +1,193 @@
+"""A workload's page: how many of its pods run, which is the worst, and why."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_plugin.reports.workload_pods import pod_counts, pods_wanted
+from podrules.model.base import Condition, ObjectMeta
+from podrules.model.pod import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateWaiting,
+    ContainerStatus,
+    Pod,
+    PodSpec,
+    PodStatus,
+)
+from podrules.model.workload import CronJob, Workload, WorkloadSpec, WorkloadStatus
+from podrules.pod_state import PodState, pod_state
+from podrules.reachability import NodeReach, Reach
+from tests.kubectl_plugin.running import run
+
+NAMESPACES = ("shop", "payments", "data", "batch", "ml", "monitoring", "kube-system")
+KINDS = ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs")
+SINCE = datetime(2026, 10, 17, 3, 2, 56, tzinfo=UTC)
+
+
+def _demo_workloads() -> list[tuple[str, str]]:
+    found = []
+    for namespace in NAMESPACES:
+        for kind in KINDS:
+            names = run("explain", kind, "-n", namespace, "--demo", "-o", "name").out.split()
+            found += [(namespace, name) for name in names]
+    return found
+
+
+def _page(namespace: str, target: str, *more: str) -> str:
+    ran = run("explain", target, "-n", namespace, "--demo", *more)
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+def _lead(page: str) -> str:
+    """The verdict's sentences in one line."""
+    return " ".join(page.partition("\n\n")[0].splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("namespace", "target", "lead"),
+    [
+        ("shop", "deployment/checkout", "5 of 6 run, 1 pending for 3m: checkout-mv9cgvs6p-x2x7p: no node fits."),
+        ("shop", "deployment/cart", "4 of 4 run."),
+        ("shop", "statefulset/db", "1 of 2 run, 1 terminating on silent node-c3 since 03:02:56 UTC: db-1: stuck,"),
+        ("monitoring", "daemonset/log-agent", "11 of 12 run, 1 on silent node-c3 since 03:02:56 UTC: log-agent-fwj7l:"),
+        ("batch", "job/video-encode", "0 of 12 succeeded, 3 run."),
+        ("ml", "job/evaluate", "0 of 1 succeeded, 1 pending for 58m: evaluate-j3xhf: a scheduling gate holds it."),
+    ],
+)
+def test_the_count_leads(namespace: str, target: str, lead: str) -> None:
+    assert _lead(_page(namespace, target)).startswith(lead)
+
+
+def test_what_is_broken_is_named_with_why() -> None:
+    lead = _lead(_page("shop", "deployment/image-resizer"))
+    assert re.match(
+        r"1 of 2 run, 1 in CrashLoopBackOff: image-resizer-\S+: container \"resizer\" ended last with", lead
+    )
+
+
+def test_the_template_follows_the_count() -> None:
+    assert 'Each new pod: Burstable: only "istio-proxy" keeps it from Guaranteed.' in _lead(
+        _page("shop", "deployment/checkout")
+    )
+
+
+def test_a_pod_on_a_silent_node_is_not_running() -> None:
+    page = _page("monitoring", "daemonset/log-agent")
+    [row] = [line for line in page.splitlines() if line.startswith("log-agent-fwj7l ")]
+    assert row.endswith("on silent node-c3 since 03:02:56 UTC")
+    assert "Running" not in row
+
+
+def test_next_leads_to_the_worst() -> None:
+    for namespace, name in _demo_workloads():
+        report = json.loads(_page(namespace, name, "-o", "json"))
+        pods = {pod["name"]: PodState(pod["state"]) for pod in report["pods"] or ()}
+        said = re.findall(r"kubectl qos explain pod/(\S+)", _page(namespace, name))
+        if not pods:
+            assert said == []
+            continue
+        worst = min(state.worse for state in pods.values())
+        assert pods[said[0]].worse == worst, (namespace, name)
+        if worst < PodState.SUCCEEDED.worse:
+            assert {PodState.READY, PodState.SUCCEEDED}.isdisjoint(pods[pod] for pod in said), (namespace, name)
+
+
+def test_at_most_ten_pods_unless_all_are_asked_for() -> None:
+    short, wide = (_page("monitoring", "daemonset/log-agent", *more) for more in ((), ("-o", "wide")))
+    assert sum(line.startswith("log-agent-") for line in short.splitlines()) == 10
+    assert "and 2 more (-o wide)" in short
+    assert sum(line.startswith("log-agent-") for line in wide.splitlines()) == 12
+    assert "more (-o wide)" not in wide
+
+
+@given(
+    states=st.lists(st.sampled_from(PodState)),
+    wanted=st.integers(0, 12),
+    kind=st.sampled_from(["Deployment", "StatefulSet", "DaemonSet", "Job"]),
+)
+def test_counts_add_up(states: list[PodState], wanted: int, kind: str) -> None:
+    counts = pod_counts(states, wanted, kind)
+    there = counts.ready + counts.not_ready + counts.starting + counts.pending + counts.broken + counts.unreachable
+    leaving = counts.terminating if counts.terminating_awaited else 0
+    assert there + leaving + counts.missing == wanted + counts.surplus
+    assert min(counts.missing, counts.surplus) == 0
+    assert there + counts.terminating + counts.failed + counts.succeeded == len(states)
+    assert counts.terminating_awaited is (kind in {"StatefulSet", "DaemonSet"})
+
+
+def _pod(
+    *, phase: str = "Running", node: str = "node-1", deleted: bool = False, ready: str = "True", wait: str = ""
+) -> Pod:
+    state = ContainerState(waiting=ContainerStateWaiting(reason=wait)) if wait else ContainerState()
+    if not wait:
+        state = ContainerState(running=ContainerStateRunning())
+    return Pod(
+        ObjectMeta(name="web-0", deletion_timestamp="2026-10-17T03:00:00Z" if deleted else None),
+        PodSpec(node_name=node),
+        PodStatus(
+            phase=phase,
+            conditions=(Condition(type="Ready", status=ready),) if ready else (),
+            container_statuses=(ContainerStatus(name="app", ready=ready == "True", state=state),),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "state"),
+    [
+        (_pod(), PodState.READY),
+        (_pod(ready="False"), PodState.NOT_READY),
+        (_pod(phase="Pending", node="", ready=""), PodState.PENDING),
+        (_pod(phase="Pending", ready="", wait="ContainerCreating"), PodState.STARTING),
+        (_pod(ready="False", wait="CrashLoopBackOff"), PodState.BROKEN),
+        (_pod(deleted=True), PodState.TERMINATING),
+        (_pod(phase="Failed"), PodState.FAILED),
+        (_pod(phase="Succeeded"), PodState.SUCCEEDED),
+    ],
+)
+def test_states(pod: Pod, state: PodState) -> None:
+    assert pod_state(pod, None) is state
+
+
+@pytest.mark.parametrize("reach", list(Reach))
+def test_a_quiet_node_takes_the_word_of_its_pods_away(reach: Reach) -> None:
+    found = pod_state(_pod(), NodeReach("node-1", reach, "", SINCE))
+    assert found is (PodState.UNREACHABLE if reach.quiet else PodState.READY)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "wanted"),
+    [
+        ("Deployment", Workload(spec=WorkloadSpec(replicas=3)), 3),
+        ("Deployment", Workload(), 1),
+        ("DaemonSet", Workload(status=WorkloadStatus(desired_number_scheduled=9)), 9),
+        ("DaemonSet", Workload(), None),
+        ("Job", Workload(spec=WorkloadSpec(completions=12, parallelism=3)), 3),
+        ("Job", Workload(spec=WorkloadSpec(completions=12, parallelism=3), status=WorkloadStatus(succeeded=11)), 1),
+        ("Job", Workload(spec=WorkloadSpec(completions=12, parallelism=3, suspend=True)), 0),
+        (
+            "Job",
+            Workload(
+                spec=WorkloadSpec(completions=1),
+                status=WorkloadStatus(conditions=(Condition(type="Failed", status="True"),)),
+            ),
+            0,
+        ),
+        ("CronJob", CronJob(), None),
+    ],
+)
+def test_how_many_are_wanted(kind: str, entry: Workload | CronJob, wanted: int | None) -> None:
+    assert pods_wanted(kind, entry) == wanted
+
+
+def test_json_counts() -> None:
+    counts = json.loads(_page("shop", "deployment/checkout", "-o", "json"))["counts"]
+    assert (counts["wanted"], counts["ready"], counts["pending"], counts["terminating"]) == (6, 5, 1, 1)
