@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from podrules.features import Features
 from podrules.health import Trouble, health
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.workload import CronJob, Workload
+from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.pod_state import PodState, pod_state
 from podrules.qos import get_pod_qos
 from podrules.reachability import NodeReach
@@ -125,7 +125,7 @@ def _in_short(pod: Pod, features: Features, reach: Callable[[str], NodeReach | N
     )
 
 
-def pods_wanted(kind: str, entry: Any) -> int | None:
+def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) -> int | None:
     """How many pods a workload of the cluster wants now; None: it does not say.
 
     Of a Job: as many as may run at a time, while enough have not succeeded (manageJob in
@@ -137,9 +137,11 @@ def pods_wanted(kind: str, entry: Any) -> int | None:
     """
     if isinstance(entry, CronJob):
         return None
+    if isinstance(entry, ReplicationController):
+        return 1 if entry.spec.replicas is None else entry.spec.replicas
     if kind == "DaemonSet":
-        wanted: int | None = entry.status.desired_number_scheduled
-        return wanted
+        # 0 also where nobody has counted yet.
+        return entry.status.desired_number_scheduled or None
     if kind != "Job":
         return 1 if entry.spec.replicas is None else entry.spec.replicas
     spec, progress = entry.spec, job_progress(entry)

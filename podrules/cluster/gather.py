@@ -133,9 +133,8 @@ class Gatherer:
         source = self._source
         # Where it is not known when the objects were so, a Lease tells nothing, and the Node does.
         now = source.now or _LONG_AGO
-        node = self._listed_node(name) if of_many else None
-        if node is None:
-            node = self._outcome(lambda: source.get(NODES, name), "get", NODES, None, name)
+        listed = self._listed_node(name) if of_many else None
+        node = listed or self._outcome(lambda: source.get(NODES, name), "get", NODES, None, name)
         if not isinstance(node, Node):
             return self._kept("reach", name, lambda: read_node_reach(name, source, now))
         if not of_many:

@@ -70,8 +70,8 @@ class WorkloadSpec(Model, frozen=True):
 class WorkloadStatus(Model, frozen=True):
     """``status`` of the same, as far as the spec and the pods do not tell it."""
 
-    desired_number_scheduled: int | None = None
-    """Of a DaemonSet: on how many nodes it should run."""
+    desired_number_scheduled: int = 0
+    """Of a DaemonSet: on how many nodes it should run; 0 also before its controller has counted."""
     succeeded: int = 0
     """Of a Job: pods that succeeded; their objects may be gone."""
     failed: int = 0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kubectl_plugin.reports.workload_pods import pod_counts, pods_wanted
 from podrules.model.base import Condition, ObjectMeta
 from podrules.model.pod import (
+    Container,
     ContainerState,
     ContainerStateRunning,
     ContainerStateWaiting,
@@ -131,7 +132,7 @@ def _pod(
         state = ContainerState(running=ContainerStateRunning())
     return Pod(
         ObjectMeta(name="web-0", deletion_timestamp="2026-10-17T03:00:00Z" if deleted else None),
-        PodSpec(node_name=node),
+        PodSpec(containers=(Container(name="app"),), node_name=node),
         PodStatus(
             phase=phase,
             conditions=(Condition(type="Ready", status=ready),) if ready else (),
