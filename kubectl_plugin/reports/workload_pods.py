@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.features import Features
-from podrules.health import Trouble, health
+from podrules.health import Health, health
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.workload import CronJob, ReplicationController, Workload
@@ -21,6 +21,8 @@ __all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_count
 
 _WAITS_FOR_THE_LAST: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Their controllers make no pod in place of one that is being deleted before that is gone."""
+
+_TOLD_BY_KUBELET: Final = frozenset({PodState.BROKEN, PodState.STARTING, PodState.NOT_READY})
 
 
 class WorkloadPod(Struct, frozen=True, rename="camel"):
@@ -39,8 +41,8 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     created: str | None
     reach: NodeReach | None = None
     """Of its node, where that does not answer; else None."""
-    trouble: Trouble | None = None
-    """The worst of its containers' troubles."""
+    health: Health | None = None
+    """What is wrong with which container, where it is broken, starting or not ready; else None."""
     waits_for: str = ""
     """Reason of its PodScheduled condition while that is False: Unschedulable or SchedulingGated."""
     nominated_node: str = ""
@@ -106,7 +108,7 @@ def workload_pods(
 def _in_short(pod: Pod, features: Features, reach: Callable[[str], NodeReach | None]) -> WorkloadPod:
     node = pod.spec.node_name
     found = reach(node) if node else None
-    scheduled = pod.status.condition("PodScheduled")
+    scheduled, state = pod.status.condition("PodScheduled"), pod_state(pod, found)
     return WorkloadPod(
         name=pod.metadata.name,
         phase=pod.status.phase,
@@ -115,11 +117,11 @@ def _in_short(pod: Pod, features: Features, reach: Callable[[str], NodeReach | N
         priority=pod.spec.priority,
         terminating=pod.metadata.deletion_timestamp is not None,
         status=kubectl_status(pod),
-        state=pod_state(pod, found),
+        state=state,
         restarts=kubectl_restarts(pod),
         created=pod.metadata.creation_timestamp,
         reach=found if found is not None and found.reach.quiet else None,
-        trouble=next(iter(health(pod).troubles), None),
+        health=health(pod) if state in _TOLD_BY_KUBELET else None,
         waits_for=scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
         nominated_node=pod.status.nominated_node_name,
     )

@@ -12,7 +12,7 @@ from kubectl_plugin.views.words import for_words, instant, listed, quoted, when_
 from podrules.container_state import ContainerKind, ObservedContainer
 from podrules.health import Health, TroubleKind
 
-__all__ = ["lately_ended", "state_line", "state_verdict"]
+__all__ = ["lately_ended", "state_line", "state_verdict", "why_words"]
 
 _LONG: Final = timedelta(minutes=10)
 """A pod that has not started for so long does not start by itself."""
@@ -31,8 +31,13 @@ def state_line(health: Health, now: datetime | None) -> str:
     """
     if health.phase in {"Failed", "Succeeded"}:
         return _ended_line(health, now)
-    why = "; ".join(_why(health, now))
+    why = why_words(health, now)
     return f"{_lead(health, now)}: {why}" if why else _lead(health, now)
+
+
+def why_words(health: Health, now: datetime | None) -> str:
+    """What stands against a pod that has not finished, by its containers; empty: nothing does."""
+    return "; ".join(_why(health, now))
 
 
 def state_verdict(health: Health, now: datetime | None) -> Verdict:

@@ -10,7 +10,8 @@ from typing import Final
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
-from kubectl_plugin.views.words import clock, counted, duration, instant, quoted
+from kubectl_plugin.views.health_words import why_words
+from kubectl_plugin.views.words import clock, counted, instant, lasting
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
 
@@ -26,12 +27,12 @@ _MOST_REASONS: Final = 2
 
 
 def standing(report: WorkloadReport, now: datetime | None) -> tuple[tuple[str, ...], Severity] | None:
-    """``5 of 6 run, 1 pending for 3m: checkout-x2x7p: no node fits.``; None: its pods are not known."""
+    """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are not known."""
     if report.pods is None or report.counts is None:
         return None
     counts, pods = report.counts, by_trouble(report.pods)
     lead = _job_words(report.job, counts) if report.job is not None else _run_words(counts)
-    sentences = [f"{', '.join((lead, *_trouble_words(counts, pods, now)))}{_worst_words(counts, pods)}."]
+    sentences = [f"{', '.join((lead, *_trouble_words(counts, pods, now)))}{_worst_words(counts, pods, now)}."]
     leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
     if leaving and not counts.terminating_awaited:
         more = " pod" if report.job is not None or counts.wanted is None else " more"
@@ -133,7 +134,7 @@ def _since_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
     made = [when for pod in pods if (when := instant(pod.created)) is not None]
     if now is None or not made:
         return ""
-    return f" for {'up to ' if len(pods) > 1 else ''}{duration(now - min(made))}"
+    return f" for {'up to ' if len(pods) > 1 else ''}{lasting(now - min(made))}"
 
 
 def _nodes_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
@@ -152,7 +153,7 @@ def _node_words(reach: NodeReach, now: datetime | None) -> str:
     return f"{node_word(reach)} {reach.name}{since}"
 
 
-def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod]) -> str:
+def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> str:
     """``: checkout-x2x7p: no node fits``; nothing where none of those that are wanted is in trouble."""
     passed = {PodState.READY, PodState.SUCCEEDED, PodState.FAILED}
     if not counts.terminating_awaited:
@@ -162,11 +163,11 @@ def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod]) -> str:
         return ""
     worst = troubled[0]
     alike = sum(pod.state is worst.state for pod in troubled)
-    why = _why(worst)
+    why = _why(worst, now)
     return f"{', such as' if alike > 1 else ':'} {worst.name}{f': {why}' if why else ''}"
 
 
-def _why(pod: WorkloadPod) -> str:
+def _why(pod: WorkloadPod, now: datetime | None) -> str:
     match pod.state:
         case PodState.PENDING if pod.nominated_node:
             return f"it waits for room on {pod.nominated_node}"
@@ -178,19 +179,7 @@ def _why(pod: WorkloadPod) -> str:
         case PodState.TERMINATING:
             stuck = "stuck, nothing there tells that its processes have ended"
             return stuck if pod.reach is not None else ""
-        case PodState.STARTING:
-            return f"{pod.status} on {pod.node}"
-    trouble = pod.trouble
-    if trouble is None:
-        return ""
-    who = f"container {quoted(trouble.container)}"
-    restarts = f", {counted(trouble.restarts, 'restart')}" if trouble.restarts else ""
-    if pod.state is PodState.NOT_READY:
-        return f"{who} is not Ready{restarts}"
-    if trouble.exit_code is None:
-        return f"{who}{f': {trouble.message}' if trouble.message else ''}{restarts}"
-    end = f" ({trouble.end_reason})" if trouble.end_reason else ""
-    return f"{who} ended last with exit code {trouble.exit_code}{end}{restarts}"
+    return why_words(pod.health, now) if pod.health is not None else ""
 
 
 def _severity(report: WorkloadReport, pods: Sequence[WorkloadPod]) -> Severity:

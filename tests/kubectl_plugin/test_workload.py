@@ -55,12 +55,12 @@ def _lead(page: str) -> str:
 @pytest.mark.parametrize(
     ("namespace", "target", "lead"),
     [
-        ("shop", "deployment/checkout", "5 of 6 run, 1 pending for 3m: checkout-mv9cgvs6p-x2x7p: no node fits."),
+        ("shop", "deployment/checkout", "5 of 6 run, 1 pending for 3 min: checkout-mv9cgvs6p-x2x7p: no node fits."),
         ("shop", "deployment/cart", "4 of 4 run."),
         ("shop", "statefulset/db", "1 of 2 run, 1 terminating on silent node-c3 since 03:02:56 UTC: db-1: stuck,"),
         ("monitoring", "daemonset/log-agent", "11 of 12 run, 1 on silent node-c3 since 03:02:56 UTC: log-agent-fwj7l:"),
         ("batch", "job/video-encode", "0 of 12 succeeded, 3 run."),
-        ("ml", "job/evaluate", "0 of 1 succeeded, 1 pending for 58m: evaluate-j3xhf: a scheduling gate holds it."),
+        ("ml", "job/evaluate", "0 of 1 succeeded, 1 pending for 58 min: evaluate-j3xhf: a scheduling gate holds it."),
     ],
 )
 def test_the_count_leads(namespace: str, target: str, lead: str) -> None:
@@ -70,7 +70,7 @@ def test_the_count_leads(namespace: str, target: str, lead: str) -> None:
 def test_what_is_broken_is_named_with_why() -> None:
     lead = _lead(_page("shop", "deployment/image-resizer"))
     assert re.match(
-        r"1 of 2 run, 1 in CrashLoopBackOff: image-resizer-\S+: container \"resizer\" ended last with", lead
+        r"1 of 2 run, 1 in CrashLoopBackOff: image-resizer-\S+: \"resizer\" CrashLoopBackOff, 23 restarts", lead
     )
 
 
