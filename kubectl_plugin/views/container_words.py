@@ -60,7 +60,7 @@ def _running(one: ObservedContainer, now: datetime | None) -> list[str]:
         return []
     lasts = for_words(one.started_at, now)
     runs = f"runs{f' {lasts}' if lasts else ''}"
-    return [runs] if one.kind is ContainerKind.INIT else [runs, "is not ready"]
+    return [runs] if one.kind is ContainerKind.INIT else [runs, "not ready"]
 
 
 def _shortened(message: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.kubectl_plugin.running import run
 
 GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
+STATES = Path(__file__).resolve().parents[1] / "testdata/cases/cli/states.json"
 
 DEMO = {
     "pending-spread": ["-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p"],
@@ -51,6 +54,15 @@ def test_demo(name: str) -> None:
     prose = [line for line in ran.out.splitlines() if "kubectl " not in line and "kubepods" not in line]
     assert max(map(len, prose)) <= 80
     check(GOLDEN / f"{name}.txt", ran.out)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_states(columns: int) -> None:
+    """What leads the page of a pod in each state."""
+    pods = [item["metadata"]["name"] for item in json.loads(STATES.read_text())["items"] if item["kind"] == "Pod"]
+    env = {**os.environ, "COLUMNS": str(columns)}
+    pages = [run("explain", f"pod/{name}", "--snapshot", str(STATES), env=env).out for name in pods]
+    check(GOLDEN / f"states-{columns}.txt", "\n".join(f"{_head(page)}\n" for page in pages))
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
@@ -119,3 +131,8 @@ def test_plan(name: str) -> None:
     assert (ran.code, ran.err) == (code, "")
     assert max(map(len, ran.out.splitlines())) <= 80
     check(GOLDEN / f"{name}.txt", ran.out)
+
+
+def _head(page: str) -> str:
+    """The title and the verdict, without the path of the snapshot."""
+    return page.partition("\n\n")[0].partition("\nNow is taken to be")[0]

@@ -93,7 +93,7 @@ def test_T5_one_way_begins_when_that_began() -> None:
         ("creating", 'Pending for 60 s: "app" ContainerCreating. Guaranteed'),
         (
             "notready",
-            'Running, not ready: "app" runs for 60 s, is not ready. Services that want ready pods send it nothing.',
+            'Running, not ready: "app" runs for 60 s, not ready. Services that want ready pods send it nothing.',
         ),
         (
             "sigkill",
