@@ -82,7 +82,7 @@ def words_of(error: ClusterError, target: Target) -> str:
 
 
 def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
-    """Print an error for the user; returns its exit code.
+    """Print an error for the user, below it what helps; returns its exit code.
 
     Args:
         error: What went wrong.
@@ -92,4 +92,6 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
     from kubectl_plugin.render.escape import escape
 
     print(f"error: {escape(str(error) if target is None else words_of(error, target))}", file=err)
+    if error.advice:
+        print(escape(error.advice), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)

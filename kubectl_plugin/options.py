@@ -30,6 +30,7 @@ __all__ = [
     "PlaceOptions",
     "ReportOptions",
     "Run",
+    "Selection",
     "SnapshotOptions",
     "Streams",
     "WhyOptions",
@@ -163,6 +164,22 @@ class Run(Protocol):
         ...
 
 
+class Selection(NamedTuple):
+    """Which objects of a type, as kubectl's flags say it."""
+
+    everywhere: bool = False
+    """Of all namespaces."""
+    labels: str = ""
+    """``app=web,tier in (a,b)``; empty: any."""
+    fields: str = ""
+    """``status.phase=Pending``; empty: any."""
+
+    @property
+    def flags(self) -> str:
+        """The flag that was typed, to be named; empty: none."""
+        return "-A" if self.everywhere else "-l" if self.labels else "--field-selector" if self.fields else ""
+
+
 class ExplainOptions(NamedTuple):
     """``kubectl qos explain``."""
 
@@ -181,6 +198,8 @@ class ExplainOptions(NamedTuple):
     """The node to which pods are thought of as coming, for their place when it runs short."""
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
+    selection: Selection = Selection()
+    """Of types without names."""
 
 
 class PlaceOptions(NamedTuple):
@@ -249,6 +268,8 @@ class NodeOptions(NamedTuple):
     cluster: ClusterOptions
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
+    selection: Selection = Selection()
+    """Of all nodes, where none is named."""
 
 
 class DeletionOptions(NamedTuple):

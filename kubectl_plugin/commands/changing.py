@@ -188,21 +188,26 @@ class Deadline:
 
 
 def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
-    """The name in ``TYPE/NAME`` or ``TYPE NAME``, of one object of this kind.
+    """The name in ``TYPE/NAME``, ``TYPE NAME`` or ``NAME``, of one object of this kind.
 
     Raises:
         UsageError: something else was typed.
     """
     typed, slash, name = words[0].partition("/")
     rest = words[1:]
-    if not slash and len(rest) == 1:
-        name, rest = rest[0], ()
-    if rest or not name:
-        raise UsageError(f"write one {kind.singular}/NAME: each is looked at before it is changed")
+    if not slash and find_kind(typed) is not None:
+        name, rest = rest[0] if rest else "", rest[1:]
+    elif not slash:
+        typed, name = kind.singular, typed
     if find_kind(typed, (kind,)) is None:
-        raise UsageError(f"{words[0]!r}: this is for a {kind.singular}, write {kind.singular}/NAME")
+        raise UsageError(
+            f'"{words[0]}": this command is for a {kind.singular}', advice=f"Write {kind.singular}/NAME, or NAME alone"
+        )
+    if rest or not name:
+        what = "more than one name" if rest else "no name"
+        raise UsageError(what, advice=f"Write one {kind.singular}/NAME: each is looked at before it is changed")
     if not is_plain_name(name):
-        raise UsageError(f"{name!r} is no name of a {kind.singular}: those have a-z, 0-9, '-' and '.' only")
+        raise UsageError(f'"{name}" is no name of a {kind.singular}', advice="Names have a-z, 0-9, '-' and '.' only")
     return name
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import printed_name
 from kubectl_plugin.commands.reporter import Report, Reporter
+from kubectl_plugin.commands.targets import find, label_selector, targets_of
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -20,19 +20,10 @@ from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.workload import WorkloadReport
-from podrules.cluster.errors import ClusterError, Unreachable, UsageError
-from podrules.cluster.kinds import (
-    NODES,
-    PODS,
-    WORKLOADS,
-    Kind,
-    find_kind,
-)
+from podrules.cluster.errors import ClusterError, Unreachable
 from podrules.cluster.source import Source
 
 __all__ = ["explain", "run"]
-
-EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 
 
 class _Explained(Struct, frozen=True):
@@ -48,7 +39,9 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
     if options.watch is not None:
         from kubectl_plugin.commands.watching import Watched, watch
 
-        watched = [Watched(kind, source.namespace, name) for kind, name in _targets(options.targets)]
+        place = None if options.selection.everywhere else source.namespace
+        asked = targets_of(options.targets, options.selection)
+        watched = [Watched(one.kind, place, one.name) for one in asked]
         return watch(options, source, streams, run, watched)
     code = 0
     for error in explain(options, source, streams):
@@ -77,59 +70,31 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
 
 def _asks_for_many(options: ExplainOptions) -> bool:
     """Whether the answer is a List even when one object is found, as in kubectl: ``TYPE`` alone, or several names."""
-    words = options.targets
-    if not words:
+    asked = targets_of(options.targets, options.selection)
+    if not asked:
         return len(options.files) > 1
-    named = len(words) if "/" in words[0] else len(words) - 1
-    return named != 1 or bool(options.files)
+    return len(asked) > 1 or not asked[0].name or bool(options.files)
 
 
 def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
-    targets = list(_targets(options.targets))
+    targets = targets_of(options.targets, options.selection)
+    label_selector(options.selection.labels)
     reporter = Reporter(source, options)
     yield from _files(options, source, streams)
-    for kind, name in targets:
+    for asked in targets:
         try:
-            found = [source.get(kind, name, source.namespace)] if name else source.list(kind, source.namespace)
+            found = find(asked, options.selection, source, live=options.cluster.live)
             for entry in found:
-                yield _Explained(
-                    reporter.report(entry, kind, named=bool(name)), printed_name(kind, entry.metadata.name)
-                )
+                report = reporter.report(entry, asked.kind, named=bool(asked.name))
+                yield _Explained(report, printed_name(asked.kind, entry.metadata.name))
             if not found and (options.output.in_words or options.output.format == "name"):
-                place = f" in {source.namespace} namespace" if kind.namespaced else ""
+                one_place = asked.kind.namespaced and not options.selection.everywhere
+                place = f" in {source.namespace} namespace" if one_place else ""
                 streams.err.write(f"No resources found{escape(place)}.\n")
         except Unreachable:
             raise
         except ClusterError as error:
             yield error
-
-
-def _targets(words: Sequence[str]) -> Iterator[tuple[Kind[Any], str]]:
-    """``TYPE/NAME …``, ``TYPE NAME …`` or ``TYPE``."""
-    if words and "/" not in words[0]:
-        kind = _kind(words[0])
-        mixed = [word for word in words[1:] if "/" in word]
-        if mixed:
-            raise UsageError(f"{mixed[0]!r}: either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both")
-        if "" in words[1:]:
-            raise UsageError(
-                f"an empty name: write {kind.singular} NAME, or {kind.plural} alone for all of a namespace"
-            )
-        yield from ((kind, name) for name in words[1:] or [""])
-        return
-    for word in words:
-        kind_name, _, name = word.partition("/")
-        if not name:
-            raise UsageError(f"{word!r}: write TYPE/NAME, e.g. pod/web-0")
-        yield _kind(kind_name), name
-
-
-def _kind(word: str) -> Kind[Any]:
-    kind = find_kind(word, EXPLAINED)
-    if kind is None:
-        known = ", ".join(entry.singular for entry in EXPLAINED)
-        raise UsageError(f"{word!r} cannot be explained; use TYPE/NAME with one of: {known}")
-    return kind
 
 
 def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:

@@ -35,17 +35,20 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     if options.watch is not None:
         from kubectl_plugin.commands.watching import Watched, watch
 
-        return watch(options, source, streams, run, [Watched(NODES, None, _name(word)) for word in options.nodes])
+        return watch(options, source, streams, run, [Watched(NODES, None, name) for name in _named(options) or [""]])
     code = 0
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
-    for answer in _reports([_name(word) for word in options.nodes], source):
+    names = _named(options) or _chosen(options, source)
+    if not names and options.output.in_words:
+        streams.err.write("No resources found.\n")
+    for answer in _reports(names, source):
         if isinstance(answer, ClusterError):
             told = tell(answer, streams.err, options.cluster.target())
             code = code or told
             continue
         pages = partial(_pages, answer, source.now, wide=options.output.wide)
         printer.add(answer, [f"node/{answer.name}"], pages)
-    printer.finish(as_list=len(options.nodes) > 1)
+    printer.finish(as_list=len(options.nodes) != 1)
     return code
 
 
@@ -65,11 +68,27 @@ def _reports(names: list[str], source: Source) -> Iterator[NodePressureReport | 
             yield error
 
 
+def _named(options: NodeOptions) -> list[str]:
+    """The names in ``NAME …``, ``node/NAME …`` or ``node NAME …``."""
+    words = options.nodes
+    if len(words) > 1 and find_kind(words[0], [NODES]) is not None:
+        words = words[1:]
+    return [_name(word) for word in words]
+
+
 def _name(word: str) -> str:
     kind, slash, name = word.partition("/")
     if slash and (find_kind(kind, [NODES]) is None or not name):
-        raise UsageError(f"{word!r}: write a node's name, or node/NAME")
+        raise UsageError(f'"{word}": no node', advice="Write a node's name, or node/NAME")
     return name if slash else word
+
+
+def _chosen(options: NodeOptions, source: Source) -> list[str]:
+    """The names of the nodes that a selection leaves."""
+    from kubectl_plugin.commands.targets import Asked, find
+
+    found = find(Asked(NODES), options.selection, source, live=options.cluster.live)
+    return [node.metadata.name for node in found]
 
 
 def _report(name: str, source: Source) -> NodePressureReport:

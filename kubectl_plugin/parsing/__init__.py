@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from podrules import __version__
+from podrules.cluster.errors import UsageError
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
@@ -38,6 +39,9 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--filename",
         "-n",
         "--namespace",
+        "-l",
+        "--selector",
+        "--field-selector",
         "-o",
         "--output",
         "--snapshot",
@@ -66,8 +70,8 @@ FLAGS_WITH_VALUE: Final = frozenset(
     }
 )
 """Of all commands: the word after one of them is no command."""
-_ALONE: Final = {"--timeline": "--timeline=all"}
-"""Flags whose value may be left out, as in kubectl: it then has to stand behind a =, and the next word is no value."""
+_ALONE: Final = "--timeline"
+"""A flag whose value may be left out."""
 
 
 class Parsed(NamedTuple):
@@ -92,11 +96,34 @@ class Words(Protocol):
         ...
 
 
+class Typed(NamedTuple):
+    """Words, the flags apart from the others: kubectl's users write flags anywhere, also before the command."""
+
+    flags: tuple[str, ...]
+    """With their values."""
+    own: tuple[str, ...]
+    """The command first."""
+
+
 def parse(words: Sequence[str]) -> Parsed:
-    """The options of a command line; a wrong one ends the process with code 2, as argparse does."""
-    ordered = _command_first([_ALONE.get(word, word) for word in words])
-    args = _parser(ordered[0] if ordered else "").parse_args(ordered)
-    return Parsed(args.command, words_of(args.command).options(args))
+    """The options of a command line. Help and the version are printed, and end the process with code 0.
+
+    Raises:
+        UsageError: something was typed that cannot be meant.
+    """
+    flags, own = _typed(words)
+    if own[:1] == ("help",):
+        flags, own = ("--help",), own[1:2]
+    if own[:1] == ("version",):
+        flags, own = ("--version",), ()
+    if not own:
+        _without_command(flags)
+    command = own[0]
+    if command not in COMMANDS:
+        from kubectl_plugin.parsing.mistakes import unknown_command
+
+        raise unknown_command(command, flags)
+    return _of_command(command, Typed(flags, own[1:]))
 
 
 def words_of(command: str) -> Words:
@@ -105,19 +132,89 @@ def words_of(command: str) -> Words:
     return module
 
 
-def _command_first(words: Sequence[str]) -> list[str]:
-    """The words with the command moved to the front: kubectl's users write flags anywhere, also before it."""
+def _typed(words: Sequence[str]) -> Typed:
+    flags: list[str] = []
+    own: list[str] = []
     takes_value = False
     for position, word in enumerate(words):
-        if word in COMMANDS and not takes_value:
-            return [word, *words[:position], *words[position + 1 :]]
-        takes_value = word in FLAGS_WITH_VALUE
-    return list(words)
+        if takes_value:
+            flags.append(word)
+            takes_value = False
+        elif word == "--":
+            own.extend(words[position + 1 :])
+            break
+        elif word == _ALONE:
+            # As in kubectl the value of such a flag stands behind a =; a way that follows is meant as one all the same.
+            takes_value = position + 1 < len(words) and _is_way(words[position + 1])
+            flags.append(word if takes_value else f"{word}=all")
+        elif word.startswith("-") and word != "-":
+            flags.append(word)
+            takes_value = word in FLAGS_WITH_VALUE
+        else:
+            own.append(word)
+    return Typed(tuple(flags), tuple(own))
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
-    """All commands by name, and the flags of the one that is meant."""
-    parser = argparse.ArgumentParser(
+def _is_way(word: str) -> bool:
+    """Whether a word is meant as the value of ``--timeline``: one of its ways, or nearly."""
+    if word.startswith("-") or "/" in word or word in COMMANDS:
+        return False
+    from kubectl_plugin.parsing.explain import WAYS
+    from kubectl_plugin.parsing.mistakes import nearest
+
+    return word in {"all", *WAYS} or (word.replace("-", "").isalpha() and bool(nearest(word, WAYS, closeness=0.75)))
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong by an exception, with what helps."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse what was typed.
+
+        Args:
+            message: What is wrong; behind a line break what helps.
+
+        Raises:
+            UsageError: always.
+        """
+        wrong, _, advice = message.partition("\n")
+        raise UsageError(wrong, advice=advice or f"Flags and examples: {self.prog} --help")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from kubectl_plugin.parsing.mistakes import not_one_of
+
+            raise argparse.ArgumentError(action, not_one_of(str(value), tuple(map(str, action.choices))))
+
+
+def _of_command(command: str, typed: Typed) -> Parsed:
+    words = words_of(command)
+    parser = Parser(
+        prog=f"kubectl qos {command}",
+        description=words.DESCRIPTION,
+        epilog=words.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        exit_on_error=False,
+    )
+    parser.set_defaults(command_parser=parser)
+    words.add(parser)
+    try:
+        args, left = parser.parse_known_args([*typed.flags, *(["--"] if typed.own else []), *typed.own])
+    except (argparse.ArgumentError, UsageError) as error:
+        from kubectl_plugin.parsing.mistakes import wrong_flag
+
+        raise wrong_flag(command, typed.flags, error) from None
+    if left:
+        from kubectl_plugin.parsing.mistakes import left_over
+
+        raise left_over(command, typed.flags, left)
+    return Parsed(command, words.options(args))
+
+
+def _without_command(flags: Sequence[str]) -> NoReturn:
+    """Help, also where nothing was typed, or the version."""
+    parser = Parser(
         prog="kubectl qos",
         description="Explains what Kubernetes will do to a pod, and why.",
         epilog="Run `kubectl qos COMMAND --help` for the options of a command.",
@@ -125,22 +222,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kubectl-qos {__version__}")
     # With its name given argparse does not word a usage for it, which loads four ways to compress.
-    commands = parser.add_subparsers(
-        prog=parser.prog, title="commands", metavar="COMMAND", required=True, dest="command"
-    )
+    commands = parser.add_subparsers(prog=parser.prog, title="commands", metavar="COMMAND")
     for name, line in COMMANDS.items():
-        if name != command:
-            commands.add_parser(name, help=line)
-            continue
-        words = words_of(name)
-        chosen = commands.add_parser(
-            name,
-            help=line,
-            description=words.DESCRIPTION,
-            epilog=words.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        chosen.set_defaults(command_parser=chosen)
-        words.add(chosen)
-    return parser
+        commands.add_parser(name, help=line)
+    _, left = parser.parse_known_args(flags or ("--help",))
+    from kubectl_plugin.parsing.mistakes import no_command
+
+    raise no_command(left)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubectl_plugin.options import ClusterOptions, Output
+    from kubectl_plugin.options import ClusterOptions, Output, Selection
     from kubectl_plugin.render.columns import Columns
     from kubectl_plugin.render.jsonpath import Template
 
@@ -21,12 +21,15 @@ __all__ = [
     "add_files",
     "add_output",
     "add_scheduler_config",
+    "add_selection",
     "add_timeout",
     "add_watch",
     "cluster_options",
     "scheduler_config",
     "seconds",
+    "selects",
     "wanted_output",
+    "wanted_selection",
     "wants_colour",
     "watch_interval",
 ]
@@ -82,13 +85,18 @@ class OutputFormats:
         """
         from kubectl_plugin.options import Output
 
-        if text in self._plain:
-            return Output(text)
+        if text.lower() in self._plain:
+            # As kubectl: JSON is json.
+            return Output(text.lower())
         name, _, given = text.partition("=")
         if name not in _TEMPLATES:
-            raise argparse.ArgumentTypeError(f"invalid choice: {text!r} (choose from {', '.join(self.all)})")
+            from kubectl_plugin.parsing.mistakes import not_one_of
+
+            raise argparse.ArgumentTypeError(not_one_of(text, self.all))
         if not given:
-            raise argparse.ArgumentTypeError(f"{name} needs a template: write e.g. {name}={_TEMPLATES[name]}")
+            raise argparse.ArgumentTypeError(
+                f"{name}: its template is missing\nWrite e.g. -o {name}={_TEMPLATES[name]}"
+            )
         return Output(name, _template(name, given))
 
 
@@ -147,7 +155,7 @@ def wanted_output(args: argparse.Namespace) -> Output:
     columns = output.template
     parser: argparse.ArgumentParser = args.command_parser
     if not isinstance(columns, Columns):
-        parser.error("--no-headers is for -o custom-columns=SPEC; -o name prints names alone")
+        parser.error("--no-headers goes with -o custom-columns=SPEC\nFor names alone use -o name")
     return output._replace(template=columns._replace(shows_headings=False))
 
 
@@ -162,8 +170,9 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
     def file_name(text: str) -> str:
         if text.partition("=")[0].lower() in _FORMATS:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is a format, and this command has one only: name the file to write (-o {example}), "
-                f"-o ./{text} for a file of that name, or -o - for standard output"
+                f'"{text}": a format, and this command has one only\n'
+                f"Name the file to write (-o {example}), -o ./{text} for a file of that name, "
+                "or -o - for standard output"
             )
         return text
 
@@ -175,6 +184,32 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
         metavar="FILE",
         help="the file to write or replace; - is standard output",
     )
+
+
+def add_selection(parser: argparse.ArgumentParser, *, all_namespaces: bool = True) -> None:
+    """``-l``, ``--field-selector`` and ``-A``: which of a type.
+
+    Args:
+        parser: Of a command that takes a type, or lists.
+        all_namespaces: Whether objects are in namespaces; the command has no such flag of its own.
+    """
+    if all_namespaces:
+        parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
+    parser.add_argument("-l", "--selector", metavar="LABELS", help="with these labels, e.g. app=web,tier!=test")
+    parser.add_argument("--field-selector", metavar="FIELDS", help="with these fields, e.g. status.phase=Pending")
+
+
+def selects(args: argparse.Namespace) -> bool:
+    """Whether anything chooses among the objects of a type."""
+    return bool(getattr(args, "all_namespaces", False) or args.selector or args.field_selector)
+
+
+def wanted_selection(args: argparse.Namespace) -> Selection:
+    """What ``-A``, ``-l`` and ``--field-selector`` ask for."""
+    from kubectl_plugin.options import Selection
+
+    everywhere = bool(getattr(args, "all_namespaces", False))
+    return Selection(everywhere, args.selector or "", args.field_selector or "")
 
 
 def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
@@ -279,9 +314,13 @@ def watch_interval(args: argparse.Namespace) -> float | None:
     if not args.watch:
         return None
     if args.demo or args.snapshot or getattr(args, "offline", False):
-        args.command_parser.error("--watch is for a cluster: the demo, a snapshot and --offline do not change")
+        args.command_parser.error(
+            "--watch is for a cluster: the demo, a snapshot and --offline do not change\nLeave --watch out"
+        )
     if "-" in getattr(args, "files", ()):
-        args.command_parser.error("--watch reads files again: standard input can be read once only")
+        args.command_parser.error(
+            "--watch reads files again: standard input can be read once only\nName a file with -f"
+        )
     return float(max(_LEAST_INTERVAL, args.watch_interval))
 
 
@@ -293,7 +332,7 @@ def seconds(text: str) -> float:
     try:
         value = float(number) * units[unit]
     except (KeyError, ValueError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write e.g. 30s, 500ms or 2m") from None
+        raise argparse.ArgumentTypeError(f'"{text}": not a time\nWrite e.g. 30s, 500ms or 2m') from None
     if value < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is negative: write e.g. 30s")
+        raise argparse.ArgumentTypeError(f'"{text}": negative\nWrite e.g. 30s')
     return value or 3600.0

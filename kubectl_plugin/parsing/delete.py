@@ -43,7 +43,7 @@ exit codes: 0 gone, or a dry run; 1 unexpected; 2 wrong command line;
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    parser.add_argument("targets", nargs="*", metavar="pod/NAME", help="or pod NAME")
+    parser.add_argument("targets", nargs="*", metavar="pod/NAME", help="or pod NAME, or NAME")
     parser.add_argument(
         "--grace-period", type=_grace_period, metavar="SECONDS", help="the pod's own when not given; 0: at once"
     )
@@ -59,7 +59,7 @@ def options(args: argparse.Namespace) -> DeletionOptions:
     from kubectl_plugin.options import DeletionOptions
 
     if not args.targets:
-        args.command_parser.error("nothing to delete: name a pod (pod/NAME)")
+        args.command_parser.error("nothing to delete\nName a pod: kubectl qos delete pod/NAME")
     return DeletionOptions(
         targets=tuple(args.targets),
         grace_period=args.grace_period,
@@ -74,5 +74,5 @@ def options(args: argparse.Namespace) -> DeletionOptions:
 
 def _grace_period(text: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no grace period: write seconds, 0 or more")
+        raise argparse.ArgumentTypeError(f'"{text}": no grace period\nWrite seconds, 0 or more')
     return int(text)

@@ -10,10 +10,13 @@ from kubectl_plugin.parsing.common import (
     add_files,
     add_output,
     add_scheduler_config,
+    add_selection,
     add_watch,
     cluster_options,
     scheduler_config,
+    selects,
     wanted_output,
+    wanted_selection,
     wants_colour,
     watch_interval,
 )
@@ -35,7 +38,11 @@ next, and the pods that it has.
 EXAMPLES: Final = """\
 examples:
   kubectl qos explain pod/web-0                    one pod
+  kubectl qos explain web-0                        the same: a name alone is a pod
   kubectl qos explain pod web-0 web-1 -n shop      two pods
+  kubectl qos explain pods -l app=web              the pods with this label
+  kubectl qos explain pods -A --field-selector status.phase=Pending
+  kubectl qos explain pod,deploy                   pods and deployments of a namespace
   kubectl qos explain deployment/web               its template and its pods
   kubectl qos explain pod/web-0 --placement        where it would go if it came anew
   kubectl qos explain pod/web-0 --timeline         when it is told to stop, killed, gone, replaced
@@ -56,8 +63,12 @@ exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forb
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     parser.add_argument(
-        "targets", nargs="*", metavar="TYPE/NAME", help="or TYPE NAME …, or TYPE for all of a namespace"
+        "targets",
+        nargs="*",
+        metavar="TYPE/NAME",
+        help="or TYPE NAME …, TYPE for all of a namespace, several types with commas; NAME alone is a pod",
     )
+    add_selection(parser)
     add_files(parser)
     add_output(parser, wide=True, name=True)
     add_watch(parser)
@@ -87,7 +98,7 @@ def _node_name(text: str) -> str:
     """``NODE`` or ``node/NODE``."""
     name = text.removeprefix("node/")
     if not name or "/" in name:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a node's name, or node/NAME")
+        raise argparse.ArgumentTypeError(f'"{text}": no node\nWrite a node\'s name, or node/NAME')
     return name
 
 
@@ -95,10 +106,24 @@ def options(args: argparse.Namespace) -> ExplainOptions:
     """What was typed, as options; what cannot be meant ends the process with code 2."""
     from kubectl_plugin.options import ExplainOptions
 
-    if not args.targets and not args.files:
-        args.command_parser.error("nothing to explain: name a pod (pod/NAME), a node, a workload, or a file with -f")
+    parser: argparse.ArgumentParser = args.command_parser
+    if not args.targets and not args.files and not selects(args):
+        parser.error("nothing to explain\nName a pod (pod/NAME), a node, a workload, or a file with -f")
+    if args.offline and args.targets:
+        parser.error(
+            f"--offline goes with -f only: {args.targets[0]} is in a cluster\n"
+            "Use --snapshot FILE or --demo, or leave --offline out"
+        )
+    if args.offline and not args.files:
+        parser.error("--offline goes with -f only\nName a file with -f, use --snapshot FILE or --demo, or leave it out")
+    selection = wanted_selection(args)
+    if selection.flags and args.files:
+        parser.error(
+            f"{selection.flags} chooses objects of a cluster, and -f names a file\nLeave {selection.flags} or -f out"
+        )
     return ExplainOptions(
         targets=tuple(args.targets),
+        selection=selection,
         files=tuple(args.files),
         output=wanted_output(args),
         colour=wants_colour(args),

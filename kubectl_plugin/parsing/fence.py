@@ -51,7 +51,7 @@ exit codes: 0 everything has gone, or a dry run; 1 unexpected; 2 wrong command l
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME")
+    parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME, or NAME")
     proof = parser.add_argument_group("who knows that the machine is off").add_mutually_exclusive_group()
     proof.add_argument("--confirm-powered-off", action="store_true", help="you do")
     proof.add_argument(
@@ -72,12 +72,12 @@ def options(args: argparse.Namespace) -> FenceOptions:
     from kubectl_plugin.options import FenceOptions
 
     if not args.targets:
-        args.command_parser.error("nothing to fence: name a node (node/NAME)")
+        args.command_parser.error("nothing to fence\nName a node: kubectl qos fence NODE")
     command = os.environ.get(_CONFIGURED, "") if args.fence_command is None else args.fence_command
     if args.confirm and not command.strip() and not args.confirm_powered_off:
         args.command_parser.error(
-            "--confirm goes with a fence command: name it with --fence-command, or vouch for the machine yourself "
-            "with --confirm-powered-off"
+            "--confirm goes with a fence command\n"
+            "Name it with --fence-command, or vouch for the machine yourself with --confirm-powered-off"
         )
     return FenceOptions(
         targets=tuple(args.targets),

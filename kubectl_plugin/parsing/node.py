@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 from kubectl_plugin.parsing.common import (
     add_common,
     add_output,
+    add_selection,
     add_watch,
     cluster_options,
     wanted_output,
+    wanted_selection,
     wants_colour,
     watch_interval,
 )
@@ -34,6 +36,7 @@ examples:
   kubectl qos node node-1 -o wide         every place, every signal, limits of their own
   kubectl qos node node-1 -o json         the same as data
   kubectl qos node node/node-1 node/node-2
+  kubectl qos node -l topology.kubernetes.io/zone=eu-1a
   kubectl get nodes,pods -A -o json > c.json
   kubectl qos node node-1 --snapshot c.json     without a cluster; usage is not known then
   kubectl qos node node-a1 --demo         the built-in demo cluster
@@ -44,18 +47,29 @@ exit codes: as for explain
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    parser.add_argument("nodes", nargs="+", metavar="NODE", help="a node's name, or node/NAME")
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name, or node/NAME")
+    add_selection(parser, all_namespaces=False)
     add_output(parser, wide=True, name=True)
     add_watch(parser)
     add_common(parser)
 
 
 def options(args: argparse.Namespace) -> NodeOptions:
-    """What was typed, as options."""
+    """What was typed, as options; what cannot be meant is refused."""
     from kubectl_plugin.options import NodeOptions
+
+    selection = wanted_selection(args)
+    if not args.nodes and not selection.flags:
+        args.command_parser.error("no node\nName one: kubectl qos node NODE; or choose some with -l")
+    if args.nodes and selection.flags:
+        args.command_parser.error(
+            f"{selection.flags} chooses among all nodes, and {args.nodes[0]} names one\n"
+            f"Leave {selection.flags} or the name out"
+        )
 
     return NodeOptions(
         nodes=tuple(args.nodes),
+        selection=selection,
         output=wanted_output(args),
         colour=wants_colour(args),
         cluster=cluster_options(args),

@@ -86,7 +86,7 @@ def options(args: argparse.Namespace) -> PlaceOptions:
     from kubectl_plugin.options import PlaceOptions
 
     if not args.files and not args.drain:
-        args.command_parser.error("nothing to place: name a file with -f, or a node with --drain")
+        args.command_parser.error("nothing to place\nName a file with -f, or a node with --drain")
     return PlaceOptions(
         files=tuple(args.files),
         replicas=args.replicas,
@@ -107,5 +107,7 @@ def _replicas(text: str) -> int | str:
     if text == "max":
         return text
     if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= MOST_REPLICAS:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a number from 1 to {MOST_REPLICAS}, or max")
+        raise argparse.ArgumentTypeError(
+            f'"{text}": not a number from 1 to {MOST_REPLICAS}\nWrite a number, or max for as many as fit'
+        )
     return int(text)

@@ -63,7 +63,7 @@ def options(args: argparse.Namespace) -> ReportOptions:
     from kubectl_plugin.options import ReportOptions
 
     if args.everything and (args.targets or args.namespace):
-        args.command_parser.error("--all is for all pods: leave out --all, or the names and -n")
+        args.command_parser.error("--all is for all pods\nLeave --all out, or the names and -n")
     return ReportOptions(
         targets=tuple(args.targets),
         everything=args.everything,

@@ -69,5 +69,7 @@ def _config_map(text: str) -> tuple[str, str]:
     """Namespace and name."""
     namespace, slash, name = text.removeprefix(_CONFIG_MAP).partition("/")
     if not text.startswith(_CONFIG_MAP) or not slash or not namespace or not name or "/" in name:
-        raise argparse.ArgumentTypeError(f"{text!r}: write {_CONFIG_MAP}NAMESPACE/NAME; a file is at hand anyway")
+        raise argparse.ArgumentTypeError(
+            f'"{text}": no ConfigMap\nWrite {_CONFIG_MAP}NAMESPACE/NAME; a file is at hand anyway'
+        )
     return namespace, name

@@ -38,7 +38,7 @@ exit codes: 0 removed, or not there, or a dry run; 1 unexpected; 2 wrong command
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME")
+    parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME, or NAME")
     parser.add_argument("--confirm", action="store_true", help="remove the taint")
     add_dry_run(parser)
     add_output(parser, name=True)
@@ -50,7 +50,7 @@ def options(args: argparse.Namespace) -> FenceOptions:
     from kubectl_plugin.options import FenceOptions
 
     if not args.targets:
-        args.command_parser.error("nothing to take back: name a node (node/NAME)")
+        args.command_parser.error("nothing to take back\nName a node: kubectl qos unfence NODE")
     return FenceOptions(
         targets=tuple(args.targets),
         confirm=args.confirm,

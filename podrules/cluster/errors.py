@@ -27,17 +27,19 @@ __all__ = [
 class ClusterError(Exception):
     """Something could not be read. The message is for the user: what, and the remedy."""
 
-    def __init__(self, message: str, *, remedy: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, *, remedy: tuple[str, ...] = (), advice: str = "") -> None:
         """Take it in parts.
 
         Args:
             message: What, and what helps.
             remedy: A command that helps. Whoever knows how the cluster was chosen names it with the flags for that;
                 ``str`` gives it without.
+            advice: What helps, as a sentence of its own below the message; ``str`` leaves it out.
         """
         super().__init__(f"{message}; try `{' '.join(remedy)}`" if remedy else message)
         self.message = message
         self.remedy = remedy
+        self.advice = advice
 
 
 class UsageError(ClusterError):

@@ -1,14 +1,72 @@
-"""Field selectors over objects that are here, raw or as models."""
+"""Field selectors: which fields the API server knows, and the terms over objects that are here, raw or as models.
+
+Source: AddFieldLabelConversionsForPod and its like in pkg/apis/core/v1, apps/v1 and batch/v1 conversion.go at v1.36.3.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-__all__ = ["FieldTerm"]
+from podrules.cluster.errors import UsageError
+
+if TYPE_CHECKING:
+    from podrules.cluster.kinds import Kind
+
+__all__ = ["FieldTerm", "check_fields"]
+
+_ALWAYS: Final = ("metadata.name", "metadata.namespace")
+_KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
+    ),
+    "Node": ("spec.unschedulable",),
+    "ReplicaSet": ("status.replicas",),
+    "ReplicationController": ("status.replicas",),
+    "Job": ("status.successful",),
+}
+_OF_THE_SERVER: Final = frozenset(
+    {"spec.serviceAccountName", "status.podIP", "status.podIPs", "status.replicas", "status.successful"}
+)
+"""Fields that no rule reads, so that only the API server has them."""
+_UNSET: Final = {"spec.hostNetwork": "false", "spec.unschedulable": "false"}
+"""What a field that is not set counts as; others count as empty."""
+
+
+def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
+    """See that a field selector can be answered: the API server refuses others, and here they would match nothing.
+
+    Args:
+        text: As it was typed.
+        kind: What is listed.
+        live: Whether an API server lists it.
+
+    Raises:
+        UsageError: a term has no operator, or its field is not known of the kind.
+    """
+    known = (*(_ALWAYS if kind.namespaced else _ALWAYS[:1]), *_KNOWN.get(kind.kind, ()))
+    known = tuple(name for name in known if live or name not in _OF_THE_SERVER)
+    for term in filter(None, text.split(",")):
+        path, equals, _ = term.partition("=")
+        path = path.removesuffix("!")
+        if not equals:
+            raise UsageError(f'--field-selector "{term}": no field and value', advice="Write e.g. status.phase=Pending")
+        if path not in known:
+            raise UsageError(
+                f'--field-selector "{path}": no field that {kind.plural} are chosen by',
+                advice=f"Use one of these: {', '.join(known)}",
+            )
 
 
 class FieldTerm:
@@ -19,6 +77,7 @@ class FieldTerm:
         if not unequal:
             path, _, value = text.partition("=")
         self._path = path.split(".")
+        self._unset = _UNSET.get(path, "")
         self._value = value if unequal else value.removeprefix("=")
         self._equal = not unequal
 
@@ -27,14 +86,18 @@ class FieldTerm:
         value: Any = raw
         for name in self._path:
             value = value.get(name) if isinstance(value, Mapping) else None
-        return ((value or "") == self._value) is self._equal
+        return self._holds(value)
 
     def matches_model(self, model: Struct) -> bool:
         """The same of a model; a field that it does not hold is empty."""
         value: Any = model
         for name in self._path:
             value = getattr(value, _attributes(type(value)).get(name, ""), None) if isinstance(value, Struct) else None
-        return ((value or "") == self._value) is self._equal
+        return self._holds(value)
+
+    def _holds(self, value: Any) -> bool:
+        text = ("true" if value is True else value) if value else self._unset
+        return (text == self._value) is self._equal
 
 
 @lru_cache

@@ -17,6 +17,13 @@ __all__ = ["LabelSelector", "LabelSelectorRequirement", "Requirement", "Selector
 
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_TERM: Final = re.compile(
+    r"""\s*(?P<no>!\s*)?(?P<key>[^\s=!,()<>]+)
+    (?:\s*(?P<equals>==|=|!=)\s*(?P<value>[^\s=!,()<>]*)|\s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?
+    \s*(?P<end>,|$)""",
+    re.VERBOSE,
+)
+"""One term of a selector as people type it."""
 _OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _API_OPERATORS: Final = {"=": "In"} | {text: name for name, text in _OPERATORS.items()}
 
@@ -97,6 +104,23 @@ class Selector(Struct, frozen=True):
             terms.append(_requirement(expression.key, operator, expression.values))
         return cls().add(*terms)
 
+    @classmethod
+    def from_text(cls, text: str) -> Selector:
+        """What is typed behind kubectl's ``-l`` (labels.Parse), but for ``>`` and ``<``.
+
+        Raises:
+            SelectorError: it cannot be read; the message names the part.
+        """
+        terms: list[Requirement] = []
+        position, more = 0, bool(text.strip())
+        while more:
+            found = _TERM.match(text, position)
+            if found is None or (found["no"] and (found["equals"] or found["set"])):
+                raise SelectorError(f'"{text[position:].strip() or text}" is no term of a label selector')
+            terms.append(_typed_term(found))
+            position, more = found.end(), bool(found["end"])
+        return cls().add(*terms)
+
     def add(self, *requirements: Requirement) -> Selector:
         """This selector and more terms; equal keys keep their order."""
         return Selector(tuple(sorted((*self.requirements, *requirements), key=lambda term: term.key)))
@@ -136,6 +160,18 @@ def _key_problem(key: str) -> str:
     if not _NAME.fullmatch(name) or len(name) > 63:
         return "not a label name"
     return ""
+
+
+def _typed_term(found: re.Match[str]) -> Requirement:
+    key = found["key"]
+    if found["set"]:
+        return _requirement(key, found["set"], tuple(value.strip() for value in found["values"].split(",")))
+    match found["equals"]:
+        case None:
+            return _requirement(key, "!" if found["no"] else "exists", ())
+        case "!=":
+            return _requirement(key, "notin", (found["value"],))
+    return _requirement(key, "=", (found["value"],))
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:

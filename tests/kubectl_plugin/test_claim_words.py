@@ -30,7 +30,9 @@ def told(command: str, manifest: str) -> str:
 
 @pytest.mark.parametrize(("manifest", "words"), [("pvc.yaml", BOTH), ("pvcself.yaml", UNBOUND)])
 def test_explain_and_place_lead_with_it(manifest: str, words: str) -> None:
-    assert told("explain", manifest).startswith(f"Pod usepvc in namespace shop (from {manifest}) No node fits now. {words}")
+    assert told("explain", manifest).startswith(
+        f"Pod usepvc in namespace shop (from {manifest}) No node fits now. {words}"
+    )
     assert told("place", manifest).startswith(f"on 12 nodes pod/usepvc stays pending. {words}")
 
 

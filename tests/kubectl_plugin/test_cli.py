@@ -100,13 +100,17 @@ def test_what_was_not_found_does_not_keep_the_rest() -> None:
     ("words", "code", "message"),
     [
         ((), 2, "nothing to explain"),
-        (("secret/x",), 2, "'secret' cannot be explained; use TYPE/NAME with one of: pod, node, deployment"),
-        (("pod/",), 2, "'pod/': write TYPE/NAME, e.g. pod/web-0"),
-        (("pod", "node/x"), 2, "'node/x': either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both"),
-        (("pod/x", "-o", "xml"), 2, "invalid choice: 'xml'"),
-        (("pod/x", "--request-timeout", "soon"), 2, "'soon' is not a time: write e.g. 30s, 500ms or 2m"),
-        (("pod/x", "--request-timeout=-3s"), 2, "'-3s' is negative: write e.g. 30s"),
-        (("pod/x", "--snapshot", "x"), 2, "not allowed with argument --demo"),
+        (("secret/x",), 2, '"secret" cannot be explained\nTypes: pod, node, deployment'),
+        (("pod/",), 2, '"pod/": no name\nWrite TYPE/NAME, e.g. pod/web-0\n'),
+        (("pod", "node/x"), 2, '"node/x": a TYPE/NAME behind the type pod\nWrite TYPE NAME [NAME …], or TYPE/NAME'),
+        (("pod/x", "-o", "xml"), 2, '-o "xml": not one of table, wide, json'),
+        (
+            ("pod/x", "--request-timeout", "soon"),
+            2,
+            '--request-timeout "soon": not a time\nWrite e.g. 30s, 500ms or 2m\n',
+        ),
+        (("pod/x", "--request-timeout=-3s"), 2, '--request-timeout "-3s": negative\nWrite e.g. 30s\n'),
+        (("pod/x", "--snapshot", "x"), 2, "--snapshot does not go with --demo\nLeave --snapshot or --demo out\n"),
     ],
 )
 def test_wrong_command_lines(words: tuple[str, ...], code: int, message: str) -> None:

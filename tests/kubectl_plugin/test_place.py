@@ -32,9 +32,13 @@ def manifest(kind: str, **spec: Any) -> str:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ((), 2, "nothing to place: name a file with -f, or a node with --drain"),
-        (("-f", CHECKOUT, "--replicas", "0"), 2, "'0': write a number from 1 to 100000, or max"),
-        (("-f", CHECKOUT, "--replicas", "many"), 2, "'many': write a number"),
+        ((), 2, "nothing to place\nName a file with -f, or a node with --drain"),
+        (
+            ("-f", CHECKOUT, "--replicas", "0"),
+            2,
+            '--replicas "0": not a number from 1 to 100000\nWrite a number, or max',
+        ),
+        (("-f", CHECKOUT, "--replicas", "many"), 2, '--replicas "many": not a number'),
         (("-f", CHECKOUT, "--exclude-node", "node-zz"), 3, 'nodes "node-zz" not found'),
         (("-f", CHECKOUT, "--without", "pod/nobody"), 3, 'pods "nobody" not found in namespace shop'),
         (("-f", CHECKOUT, "--without", "nobody"), 2, "--without nobody: write pod/NAME or NAMESPACE/NAME"),

@@ -80,7 +80,7 @@ def test_a_format_is_no_file(command: str, name: str, tmp_path: Path, monkeypatc
     ran = run(command, "--demo", "-o", name)
 
     assert (ran.code, ran.out) == (2, "")
-    assert f"error: argument -o/--output: {name!r} is a format" in ran.err
+    assert f'error: -o "{name}": a format, and this command has one only\n' in ran.err
     assert f"-o ./{name} for a file of that name, or -o - for standard output" in ran.err
     assert not list(tmp_path.iterdir())
 

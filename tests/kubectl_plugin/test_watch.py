@@ -31,8 +31,8 @@ def _pipe(*, in_words: bool) -> tuple[Pipe, io.StringIO, io.StringIO]:
         (("node", "x", "--watch", "--snapshot", "c.json"), "--watch is for a cluster"),
         (("explain", "-w", "--offline", "-f", "x.yaml"), "--watch is for a cluster"),
         (("explain", "-w", "-f", "-"), "standard input can be read once only"),
-        (("partitions", "-w", "--watch-interval=soon"), "'soon' is not a time"),
-        (("delete", "pod/x", "-w"), "unrecognized arguments: -w"),
+        (("partitions", "-w", "--watch-interval=soon"), '--watch-interval "soon": not a time'),
+        (("delete", "pod/x", "-w"), "unknown flag -w"),
     ],
 )
 def test_K_what_cannot_be_watched(words: tuple[str, ...], problem: str) -> None:

@@ -231,3 +231,32 @@ def test_to_label_selector(requirements: list[Requirement], expected: LabelSelec
 )
 def test_is_label_key(key: str, valid: bool) -> None:
     assert is_label_key(key) is valid
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("", ()),
+        ("x=a,y=b,z=c", (("x", "=", ("a",)), ("y", "=", ("b",)), ("z", "=", ("c",)))),
+        ("x==a", (("x", "=", ("a",)),)),
+        (" x = a , y != b ", (("x", "=", ("a",)), ("y", "notin", ("b",)))),
+        ("x=", (("x", "=", ("",)),)),
+        ("x,!y", (("x", "exists", ()), ("y", "!", ()))),
+        ("x in (a,b), y notin ( c )", (("x", "in", ("a", "b")), ("y", "notin", ("c",)))),
+        ("x in ()", (("x", "in", ("",)),)),
+        ("example.com/in in (in)", (("example.com/in", "in", ("in",)),)),
+    ],
+)
+def test_what_is_typed(text: str, terms: tuple[tuple[str, str, tuple[str, ...]], ...]) -> None:
+    found = Selector.from_text(text)
+    assert tuple((term.key, term.operator, term.values) for term in found.requirements) == terms
+    assert Selector.from_text(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x=a,", ",x=a", "x=a y=b", "x in a", "x in (a", "!x=a", "x=a=b", "x>1", "=a", "!", "x in (a)b", "-x=a", "x=a/b"],
+)
+def test_what_cannot_be_read(text: str) -> None:
+    with pytest.raises(SelectorError):
+        Selector.from_text(text)

@@ -1,0 +1,157 @@
+"""What was named on the command line: types, names, or a choice among the objects of a type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_plugin.options import Selection
+from podrules.cluster.errors import NotFound, UsageError
+from podrules.cluster.field_selector import check_fields
+from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NODES, PODS, WORKLOADS, Kind, find_kind
+from podrules.cluster.source import Source
+from podrules.model.base import KubeObject
+from podrules.model.selectors import Selector, SelectorError
+
+__all__ = ["EXPLAINED", "Asked", "find", "label_selector", "targets_of"]
+
+EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
+_ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
+_OTHER_TYPES: Final = frozenset(
+    {"all", "secret", "secrets", "ingress", "ingresses", "ing", "serviceaccount", "sa", "crd"}
+)
+"""Types of kubectl that we have no kind for."""
+
+
+class Asked(NamedTuple):
+    """Objects that were asked for."""
+
+    kind: Kind[Any]
+    name: str = ""
+    """Empty: all that the selection leaves."""
+    bare: bool = False
+    """Whether the name stood alone: it is a pod's."""
+
+
+def targets_of(words: Sequence[str], selection: Selection) -> list[Asked]:
+    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods.
+
+    Raises:
+        UsageError: something else was typed, or a name together with a selection.
+    """
+    asked = _asked(words) if words else [Asked(PODS)] if selection.flags else []
+    named = next((one for one in asked if one.name), None)
+    if named is not None and selection.flags:
+        name = f"{named.kind.singular}/{named.name}"
+        raise UsageError(
+            f"{selection.flags} chooses among all {named.kind.plural}, and {name} names one",
+            advice=f"Leave {selection.flags} or the name out",
+        )
+    return asked
+
+
+def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> Sequence[KubeObject]:
+    """The objects that were asked for.
+
+    Args:
+        asked: What.
+        selection: Which of a type.
+        source: Where.
+        live: Whether an API server answers.
+
+    Raises:
+        UsageError: the selection cannot be read.
+        ClusterError: they cannot be read, or one that was named is not there.
+    """
+    if not asked.name:
+        check_fields(selection.fields, asked.kind, live=live)
+        namespace = None if selection.everywhere else source.namespace
+        selector = label_selector(selection.labels)
+        return source.list(asked.kind, namespace, selector=selector, field_selector=selection.fields)
+    try:
+        return [source.get(asked.kind, asked.name, source.namespace)]
+    except NotFound as error:
+        if asked.bare:
+            error.advice = _of_what_else(asked.name)
+        raise
+
+
+def label_selector(text: str) -> Selector | None:
+    """What ``-l`` says; None: nothing.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return Selector.from_text(text) if text.strip() else None
+    except SelectorError as error:
+        advice = "Write e.g. app=web, tier!=test, 'zone in (a,b)', '!canary', with commas between them"
+        raise UsageError(f"-l: {error}", advice=advice) from error
+
+
+def _asked(words: Sequence[str]) -> list[Asked]:
+    kinds = _kinds(words[0])
+    if not kinds:
+        return [_one(word) for word in words]
+    mixed = next((word for word in words[1:] if "/" in word), None)
+    if mixed is not None:
+        raise UsageError(
+            f'"{mixed}": a TYPE/NAME behind the type {words[0]}',
+            advice="Write TYPE NAME [NAME …], or TYPE/NAME [TYPE/NAME …]",
+        )
+    if "" in words[1:]:
+        raise UsageError(
+            "an empty name", advice=f"Write {kinds[0].singular} NAME, or {kinds[0].plural} alone for all of a namespace"
+        )
+    return [Asked(kind, name) for kind in kinds for name in words[1:] or [""]]
+
+
+def _kinds(word: str) -> list[Kind[Any]]:
+    """``pod`` or ``pod,deploy``; none: it is no type."""
+    if "/" in word:
+        return []
+    names = word.split(",")
+    kinds = {name: find_kind(name, EXPLAINED) for name in names if name}
+    strange = next((name for name, kind in kinds.items() if kind is None), None)
+    if strange is None:
+        return list(dict.fromkeys(kind for kind in kinds.values() if kind is not None))
+    if len(names) > 1 or strange.lower() in _OTHER_TYPES or find_kind(strange, _ELSEWHERE) is not None:
+        raise _not_explained(strange)
+    return []
+
+
+def _one(word: str) -> Asked:
+    """``TYPE/NAME``, or a pod's name."""
+    typed, slash, name = word.partition("/")
+    if not slash and word and find_kind(word, EXPLAINED) is None:
+        return Asked(PODS, word, bare=True)
+    if not name:
+        raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
+    kind = find_kind(typed, EXPLAINED)
+    if kind is None:
+        raise _not_explained(typed)
+    return Asked(kind, name)
+
+
+def _not_explained(word: str) -> UsageError:
+    near = _near_type(word)
+    known = ", ".join(kind.singular for kind in EXPLAINED)
+    return UsageError(
+        f'"{word}" cannot be explained', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}"
+    )
+
+
+def _of_what_else(name: str) -> str:
+    """What helps where a name that stood alone is no pod's."""
+    near = _near_type(name)
+    if near:
+        return f"Did you mean the type {near}? A word that is no type is the name of a pod"
+    return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
+
+
+def _near_type(word: str) -> str:
+    from difflib import get_close_matches
+
+    names = {name: kind.singular for kind in EXPLAINED for name in (kind.singular, kind.plural)}
+    found = get_close_matches(word.lower(), names, n=1, cutoff=0.65)
+    return names[found[0]] if found else ""

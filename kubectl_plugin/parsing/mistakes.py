@@ -1,0 +1,178 @@
+"""What was mistyped, and what was meant: two lines each. Loaded when something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.flags import Flag, groups_of
+from podrules.cluster.errors import UsageError
+
+__all__ = ["left_over", "nearest", "no_command", "not_one_of", "unknown_command", "wrong_flag"]
+
+_REQUIRED: Final = "the following arguments are required: "
+_FORCE: Final = {
+    "delete": "Use --grace-period=0: it shows what is at stake; with --confirm as well it deletes without grace",
+    "fence": "Use --confirm-powered-off once the machine is off for certain, or --fence-command with --confirm",
+    "unfence": "Use --confirm: it removes the taint",
+    "snapshot": "Leave it out: -o replaces a file that is there",
+    "report": "Leave it out: -o replaces a file that is there",
+}
+"""What does what people mean by ``--force``."""
+_FORCE_ELSEWHERE: Final = (
+    "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
+)
+_IN_KUBECONFIG: Final = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
+_LEAVE_OUT: Final = "Leave it out"
+_OF_KUBECTL: Final = {
+    "--as-uid": "Leave it out, or use --as and --as-group",
+    "--as-user-extra": "Leave it out, or use --as and --as-group",
+    **dict.fromkeys(("--server", "-s", "--token", "--username", "--password", "--tls-server-name"), _IN_KUBECONFIG),
+    **dict.fromkeys(("--certificate-authority", "--client-certificate", "--client-key"), _IN_KUBECONFIG),
+    **dict.fromkeys(("--insecure-skip-tls-verify", "--disable-compression"), _IN_KUBECONFIG),
+    **dict.fromkeys(("-v", "--v", "--vmodule", "--log-flush-frequency", "--profile", "--profile-output"), _LEAVE_OUT),
+    **dict.fromkeys(("--cache-dir", "--kuberc", "--match-server-version", "--warnings-as-errors"), _LEAVE_OUT),
+}
+"""Kubectl's own flags that are not passed on to it, each with what helps."""
+
+
+def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
+    """What was probably meant; empty: nothing is near.
+
+    Args:
+        word: What was typed.
+        among: What could have been.
+        closeness: From 0 to 1, as difflib counts it.
+    """
+    plain = {name.lstrip("-").lower(): name for name in among}
+    found = get_close_matches(word.lstrip("-").lower(), plain, n=1, cutoff=closeness)
+    return plain[found[0]] if found else ""
+
+
+def not_one_of(value: str, choices: Sequence[str]) -> str:
+    """What is wrong with a value, and behind a line break what was meant."""
+    near = nearest(value, choices)
+    advice = f"Did you mean {near}?" if near else "Write one of these"
+    return f'"{value}": not one of {", ".join(choices)}\n{advice}'
+
+
+def unknown_command(word: str, flags: Sequence[str]) -> UsageError:
+    """The first word is no command; or a flag before it that nobody knows has a value."""
+    near = nearest(word, tuple(COMMANDS))
+    strange = "" if near else _strange(flags, [flag for command in COMMANDS for flag in _flags(command)])
+    if strange:
+        return _unknown_flag(strange, "")
+    if not near and "/" in word:
+        return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {word}")
+    question = f'Did you mean "{near}"? ' if near else ""
+    return UsageError(f'unknown command "{word}"', advice=f"{question}Commands: kubectl qos --help")
+
+
+def no_command(left: Sequence[str]) -> UsageError:
+    """Flags alone."""
+    strange = _strange(left, [flag for command in COMMANDS for flag in _flags(command)])
+    if strange:
+        return _unknown_flag(strange, "")
+    return UsageError("no command", advice="Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help")
+
+
+def wrong_flag(command: str, flags: Sequence[str], error: argparse.ArgumentError | UsageError) -> UsageError:
+    """A value that cannot be meant, none where one has to be, or a flag that nobody knows.
+
+    Args:
+        command: Of which.
+        flags: As they were typed, with their values.
+        error: What the parser says.
+    """
+    strange = _strange(flags, list(_flags(command)))
+    if strange:
+        return _unknown_flag(strange, command)
+    if isinstance(error, UsageError):
+        return _missing(command, error)
+    message, _, advice = error.message.partition("\n")
+    names = (error.argument_name or "").split("/")
+    flag = next((flag for flag in _flags(command) if flag.names == tuple(names)), None)
+    typed = _as_typed(names, flags)
+    if message.startswith("expected"):
+        choices = f", one of {', '.join(flag.choices)}" if flag is not None and flag.choices else ""
+        return UsageError(f"{typed} needs a value", advice=f"Write {typed} {flag.value if flag else 'VALUE'}{choices}")
+    if message.startswith("ignored explicit argument"):
+        return UsageError(f"{typed} takes no value", advice=f"Write {typed} alone")
+    if message.startswith("not allowed with argument"):
+        other = message.rpartition(" ")[2]
+        return UsageError(f"{typed} does not go with {other}", advice=f"Leave {typed} or {other} out")
+    return UsageError(f"{typed} {message}", advice=advice or f"See kubectl qos {command} --help")
+
+
+def left_over(command: str, flags: Sequence[str], left: Sequence[str]) -> UsageError:
+    """Words that no parser took: flags that nobody knows, or words where a command takes none."""
+    strange = _strange(flags, list(_flags(command)))
+    if strange:
+        return _unknown_flag(strange, command)
+    word = next((word for word in left if word != "--"), "")
+    return UsageError(
+        f'"{word}": kubectl qos {command} takes flags only', advice=f"Flags and examples: kubectl qos {command} --help"
+    )
+
+
+def _missing(command: str, error: UsageError) -> UsageError:
+    if not error.message.startswith(_REQUIRED):
+        return error
+    names = error.message.removeprefix(_REQUIRED).split(", ")[0].split("/")
+    flag = next((flag for flag in _flags(command) if flag.names == tuple(names)), None)
+    typed = f"{names[0]} {flag.value}" if flag is not None else names[0]
+    return UsageError(
+        f"{typed} is missing", advice=f"Write kubectl qos {command} {typed}; see kubectl qos {command} --help"
+    )
+
+
+def _unknown_flag(flag: str, command: str) -> UsageError:
+    """A flag that this command does not have; without a command, that none has."""
+    if flag == "--force" and command:
+        return UsageError(f'"kubectl qos {command}" has no --force', advice=_FORCE.get(command, _FORCE_ELSEWHERE))
+    if flag in _OF_KUBECTL:
+        return UsageError(f"{flag} is kubectl's, and kubectl qos does not pass it on", advice=_OF_KUBECTL[flag])
+    place = f"kubectl qos {command}".rstrip()
+    having = [other for other in COMMANDS if any(flag in known.names for known in _flags(other))]
+    if having:
+        advice = f"It is a flag of {' and '.join(f'kubectl qos {name}' for name in having[:2])}. Flags: {place} --help"
+    else:
+        known = [name for entry in (_flags(command) if command else _common()) for name in entry.names]
+        near = nearest(flag, [name for name in known if name.startswith("--")]) if flag.startswith("--") else ""
+        advice = f"{f'Did you mean {near}? ' if near else ''}Flags: {place} --help"
+    return UsageError(f'unknown flag {flag} for "{place}"', advice=advice)
+
+
+def _common() -> Iterator[Flag]:
+    yield from _flags("explain")
+    yield Flag(("--version",), "", (), "")
+
+
+def _flags(command: str) -> Iterator[Flag]:
+    for group in groups_of(command):
+        yield from (flag for flag in group.flags if flag.names)
+
+
+def _strange(flags: Sequence[str], known: Sequence[Flag]) -> str:
+    """The first flag that is not among those known; values of flags are passed over."""
+    names = {name: flag for flag in known for name in flag.names}
+    takes_value = False
+    for word in flags:
+        if takes_value:
+            takes_value = False
+            continue
+        name = word.partition("=")[0]
+        if name in names:
+            takes_value = bool(names[name].value) and "=" not in word
+        elif word.startswith("--") or word[:2] not in names:
+            return name if word.startswith("--") else word[:2]
+    return ""
+
+
+def _as_typed(names: Sequence[str], flags: Sequence[str]) -> str:
+    """The name of a flag that was typed, the last time."""
+    typed = [name for word in flags for name in names if word.partition("=")[0] == name or word[:2] == name]
+    return typed[-1] if typed else names[0]

@@ -1,0 +1,223 @@
+"""What is mistyped is answered in two lines: the error, and what was meant. What kubectl understands is understood."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kubectl_plugin.parsing import COMMANDS
+from tests.kubectl_plugin.running import run
+
+FORMATS = (
+    "table, wide, json, yaml, name, markdown, jsonpath=, jsonpath-as-json=, jsonpath-file=, custom-columns=, "
+    "custom-columns-file="
+)
+WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, node-lost"
+IN_KUBECONFIG = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
+CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
+TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller"
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "advice"),
+    [
+        ("explan pod/x", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
+        ("explan node node-a1", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
+        ("plce --force", 'unknown command "plce"', 'Did you mean "place"? Commands: kubectl qos --help'),
+        ("xyzzy", 'unknown command "xyzzy"', "Commands: kubectl qos --help"),
+        ("pod/web-0", '"pod/web-0" is no command', "Write kubectl qos explain pod/web-0"),
+        ("--demo", "no command", "Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help"),
+        ("--dmo", 'unknown flag --dmo for "kubectl qos"', "Did you mean --demo? Flags: kubectl qos --help"),
+        (
+            "explain --dmo pod/x",
+            'unknown flag --dmo for "kubectl qos explain"',
+            "Did you mean --demo? Flags: kubectl qos explain --help",
+        ),
+        (
+            "explain pod/x --namspace=shop",
+            'unknown flag --namspace for "kubectl qos explain"',
+            "Did you mean --namespace? Flags: kubectl qos explain --help",
+        ),
+        (
+            "report --otput x",
+            'unknown flag --otput for "kubectl qos report"',
+            "Did you mean --output? Flags: kubectl qos report --help",
+        ),
+        ("explain -z pod/x", 'unknown flag -z for "kubectl qos explain"', "Flags: kubectl qos explain --help"),
+        (
+            "explain --drain node-a1 pod/x",
+            'unknown flag --drain for "kubectl qos explain"',
+            "It is a flag of kubectl qos place. Flags: kubectl qos explain --help",
+        ),
+        ("explain pod/x -o jsno", f'-o "jsno": not one of {FORMATS}', "Did you mean json?"),
+        ("explain pod/x --output=jsno", f'--output "jsno": not one of {FORMATS}', "Did you mean json?"),
+        ("explain pod/x -ojsno", f'-o "jsno": not one of {FORMATS}', "Did you mean json?"),
+        ("explain pod/x -o 7", f'-o "7": not one of {FORMATS}', "Write one of these"),
+        ("explain pod/x --timeline=drian", f'--timeline "drian": not one of {WAYS}', "Did you mean drain?"),
+        ("explain pod/x --timeline drian", f'--timeline "drian": not one of {WAYS}', "Did you mean drain?"),
+        ("lint -f x --severity eror", '--severity "eror": not one of error, warning, notice', "Did you mean error?"),
+        ("explain pod/x -o", "-o needs a value", f"Write -o FORMAT, one of {FORMATS}"),
+        ("explain pod/x -n", "-n needs a value", "Write -n NAME"),
+        ("-n explain", "no command", "Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help"),
+        ("explain --demo=yes pod/x", "--demo takes no value", "Write --demo alone"),
+        (
+            "place -f x --replicas x",
+            '--replicas "x": not a number from 1 to 100000',
+            "Write a number, or max for as many as fit",
+        ),
+        ("report", "-o FILE is missing", "Write kubectl qos report -o FILE; see kubectl qos report --help"),
+        ("node", "no node", "Name one: kubectl qos node NODE; or choose some with -l"),
+        ("explain", "nothing to explain", "Name a pod (pod/NAME), a node, a workload, or a file with -f"),
+        ("place web-0", '"web-0": kubectl qos place takes flags only', "Flags and examples: kubectl qos place --help"),
+        (
+            "explain pod/x --offline",
+            "--offline goes with -f only: pod/x is in a cluster",
+            "Use --snapshot FILE or --demo, or leave --offline out",
+        ),
+        (
+            "explain pod/x -f x --offline",
+            "--offline goes with -f only: pod/x is in a cluster",
+            "Use --snapshot FILE or --demo, or leave --offline out",
+        ),
+        ("explain --force pod/x", '"kubectl qos explain" has no --force', CHANGES_NOTHING),
+        ("node --force x", '"kubectl qos node" has no --force', CHANGES_NOTHING),
+        ("place --force -f x", '"kubectl qos place" has no --force', CHANGES_NOTHING),
+        (
+            "fence node/x --force",
+            '"kubectl qos fence" has no --force',
+            "Use --confirm-powered-off once the machine is off for certain, or --fence-command with --confirm",
+        ),
+        (
+            "delete pod/x --force --grace-period=0",
+            '"kubectl qos delete" has no --force',
+            "Use --grace-period=0: it shows what is at stake; with --confirm as well it deletes without grace",
+        ),
+        ("explain --token=a pod/x", "--token is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
+        ("explain -s https://a pod/x", "-s is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
+        ("-v 6 explain pod/x", "-v is kubectl's, and kubectl qos does not pass it on", "Leave it out"),
+        ("explain -v6 pod/x", "-v is kubectl's, and kubectl qos does not pass it on", "Leave it out"),
+        ("explain secret/x --demo", '"secret" cannot be explained', TYPES),
+        ("explain pod,secret --demo", '"secret" cannot be explained', TYPES),
+        ("explain deplyment/x --demo", '"deplyment" cannot be explained', f"Did you mean deployment? {TYPES}"),
+        ("explain db-0 -A --demo", "-A chooses among all pods, and pod/db-0 names one", "Leave -A or the name out"),
+        (
+            "explain sts db -l app=db --demo",
+            "-l chooses among all statefulsets, and statefulset/db names one",
+            "Leave -l or the name out",
+        ),
+        ("explain -f x -A", "-A chooses objects of a cluster, and -f names a file", "Leave -A or -f out"),
+        ("node node-a1 -l a=b --demo", "-l chooses among all nodes, and node-a1 names one", "Leave -l or the name out"),
+        ("node pod/node-a1 --demo", '"pod/node-a1": no node', "Write a node's name, or node/NAME"),
+        (
+            "explain pods -l a=(b) --demo",
+            '-l: "a=(b)" is no term of a label selector',
+            "Write e.g. app=web, tier!=test, 'zone in (a,b)', '!canary', with commas between them",
+        ),
+        (
+            "explain nodes --field-selector spec.podCIDR=x --demo",
+            '--field-selector "spec.podCIDR": no field that nodes are chosen by',
+            "Use one of these: metadata.name, spec.unschedulable",
+        ),
+        (
+            "explain pods --field-selector Pending --demo",
+            '--field-selector "Pending": no field and value',
+            "Write e.g. status.phase=Pending",
+        ),
+        ("fence pod/x --demo", '"pod/x": this command is for a node', "Write node/NAME, or NAME alone"),
+        ("fence node --demo", "no name", "Write one node/NAME: each is looked at before it is changed"),
+    ],
+)
+def test_the_error_and_what_was_meant(typed: str, error: str, advice: str) -> None:
+    assert run(*_words(typed)) == (2, "", f"error: {error}\n{advice}\n")
+
+
+def _words(typed: str) -> list[str]:
+    return typed.split()
+
+
+def test_a_name_that_moves_the_cursor_is_escaped() -> None:
+    first, second = run("\x1b[2Jexplain").err.splitlines()
+    assert first == 'error: unknown command "\\x1b[2Jexplain"'
+    assert second == 'Did you mean "explain"? Commands: kubectl qos --help'
+
+
+def test_nothing_typed_prints_the_help() -> None:
+    ran = run()
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == run("--help").out == run("help").out
+    assert [name for name in COMMANDS if f"    {name}" not in ran.out] == []
+
+
+def test_help_and_version_as_words() -> None:
+    assert run("help", "explain") == run("explain", "--help") == run("--help", "explain")
+    assert run("version") == run("--version")
+    assert run("version").out.startswith("kubectl-qos ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "like"),
+    [
+        ("explain db-0", "explain pod/db-0"),
+        ("explain db-0 db-1", "explain pod/db-0 pod/db-1"),
+        ("explain db-0 statefulset/db", "explain pod/db-0 statefulset/db"),
+        ("explain pod -n shop db-0", "explain pod/db-0"),
+        ("explain pods,sts", "explain pods statefulsets"),
+        ("explain --timeline drain pod/db-0", "explain --timeline=drain pod/db-0"),
+        ("explain pod/db-0 -o JSON", "explain pod/db-0 -o json"),
+        ("explain pod/db-0 -o yaml -o json", "explain pod/db-0 -o json"),
+        ("explain pod/db-0 --namespace=", "explain pod/db-0"),
+        ("explain -A", "explain pods -A"),
+        ("explain -l app=db", "explain pods -l app=db"),
+        ("explain pods -A -n ml", "explain pods -A"),
+        ("node node node-a1", "node node-a1"),
+        ("node node/node-a1", "node node-a1"),
+        ("fence node-c3", "fence node/node-c3"),
+        ("fence node node-c3", "fence node/node-c3"),
+        ("unfence node-c3", "unfence node/node-c3"),
+        ("delete db-1 --grace-period=0", "delete pod/db-1 --grace-period=0"),
+        ("delete pod db-1 --grace-period=0", "delete pod/db-1 --grace-period=0"),
+    ],
+)
+def test_what_is_typed_in_another_way(typed: str, like: str) -> None:
+    ran = run(*_words(typed), "--demo")
+    assert ran.out
+    if like == "explain pods statefulsets":
+        parts = [run("explain", kind, "--demo", "-o", "name").out for kind in ("pods", "statefulsets")]
+        assert run(*_words(typed), "--demo", "-o", "name").out == "".join(parts)
+        return
+    assert ran == run(*_words(like), "--demo")
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "advice"),
+    [
+        (
+            "checkout",
+            'pods "checkout" not found in namespace shop',
+            "A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/checkout",
+        ),
+        (
+            "pdo",
+            'pods "pdo" not found in namespace shop',
+            "Did you mean the type pod? A word that is no type is the name of a pod",
+        ),
+        (
+            "deplyment",
+            'pods "deplyment" not found in namespace shop',
+            "Did you mean the type deployment? A word that is no type is the name of a pod",
+        ),
+    ],
+)
+def test_a_name_alone_that_is_no_pods(typed: str, error: str, advice: str) -> None:
+    ran = run("explain", typed, "--demo")
+    first, second = ran.err.splitlines()
+    assert (ran.code, ran.out, second) == (3, "", advice)
+    assert first.startswith(f"error: {error}")
+
+
+def test_no_word_is_guessed_at_on_the_way_of_an_answer() -> None:
+    code = "import sys\nfrom kubectl_plugin.cli import main\nmain(['explain', 'db-0', '--demo', '-o', 'name'])\n"
+    code += "sys.exit(any(name in sys.modules for name in ('difflib', 'kubectl_plugin.parsing.mistakes')))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

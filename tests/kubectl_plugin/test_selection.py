@@ -1,0 +1,144 @@
+"""``-A``, ``-l`` and ``--field-selector``: which objects are explained, and what the API server is asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from kubectl_plugin.commands.explain import run as explain
+from kubectl_plugin.commands.node import run as node
+from kubectl_plugin.options import Streams
+from kubectl_plugin.parsing import parse
+from podrules.cluster.live import LiveSource
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_node, raw_pod
+
+
+def _names(*words: str) -> list[str]:
+    ran = run(*words, "--demo", "-o", "name")
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out.split()
+
+
+def test_all_namespaces() -> None:
+    spaces = ("shop", "ml", "kube-system", "monitoring", "ops", "batch", "default")
+    some = [
+        name for space in spaces for name in run("explain", "pods", "-n", space, "--demo", "-o", "name").out.split()
+    ]
+    found = _names("explain", "pods", "-A")
+    assert set(some) <= set(found)
+    assert len(found) > len(_names("explain", "pods", "-n", "shop"))
+
+
+def test_labels_choose_as_in_kubectl() -> None:
+    everything = _names("explain", "pods")
+    web = _names("explain", "pods", "-l", "app=web")
+    assert web
+    assert all(name.startswith("pod/web-") for name in web)
+    assert _names("explain", "pods", "--selector", "app in (web)") == web
+    assert _names("explain", "pods", "-l", "app==web,app") == web
+    others = _names("explain", "pods", "-l", "app!=web")
+    assert sorted(web + others) == sorted(everything)
+    assert _names("explain", "pods", "-l", "app notin (web)") == others
+    unlabelled = run("explain", "pods", "-l", "!app", "--demo", "-o", "name").out.split()
+    assert set(unlabelled) <= set(others)
+
+
+def test_fields_choose_as_in_kubectl() -> None:
+    on = _names("explain", "pods", "-A", "--field-selector", "spec.nodeName=node-a1")
+    assert on
+    pending = set(_names("explain", "pods", "-A", "--field-selector", "status.phase=Pending"))
+    assert "pod/checkout-mv9cgvs6p-x2x7p" in pending
+    assert not pending & set(on)
+    assert _names("explain", "nodes", "--field-selector", "spec.unschedulable=true") == ["node/node-c1"]
+    free = _names("explain", "nodes", "--field-selector", "spec.unschedulable=false")
+    assert sorted([*free, "node/node-c1"]) == sorted(_names("explain", "nodes"))
+
+
+def test_fields_choose_alike_in_a_snapshot(tmp_path: Path) -> None:
+    file = tmp_path / "c.qos"
+    assert run("snapshot", "--demo", "-o", str(file)).code == 0
+    for words in (
+        ("nodes", "--field-selector", "spec.unschedulable=true"),
+        ("pods", "-A", "--field-selector", "spec.hostNetwork=true"),
+        ("pods", "-A", "--field-selector", "spec.hostNetwork=false,status.phase=Pending"),
+    ):
+        asked = run("explain", *words, "-o", "name", "--snapshot", str(file))
+        assert (asked.code, asked.out.split()) == (0, _names("explain", *words))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("pods", "-l", "app=none"), "No resources found in shop namespace.\n"),
+        (("pods", "-A", "-l", "app=none"), "No resources found.\n"),
+        (("nodes", "-l", "app=none"), "No resources found.\n"),
+    ],
+)
+def test_nothing_is_left(words: Sequence[str], told: str) -> None:
+    assert run("explain", *words, "--demo") == (0, "", told)
+
+
+def test_nodes_by_label() -> None:
+    zone = ("-l", "topology.kubernetes.io/zone=eu-1a")
+    assert _names("node", *zone) == _names("explain", "nodes", *zone)
+    assert run("node", "-l", "a=none", "--demo") == (0, "", "No resources found.\n")
+
+
+class _Asked:
+    """An API server that notes what it is asked for."""
+
+    def __init__(self, *objects: Any) -> None:
+        self.objects = objects
+        self.lists: list[tuple[str, dict[str, list[str]]]] = []
+
+    def get(self, path: str, accept: str = "") -> tuple[int, bytes]:
+        """Answer a list with the objects of its kind; there is nothing else."""
+        del accept
+        parts = urlsplit(path)
+        self.lists.append((parts.path, parse_qs(parts.query)))
+        kind = {"pods": "Pod", "nodes": "Node"}.get(parts.path.rpartition("/")[2])
+        if kind is None:
+            return 404, b"{}"
+        return 200, json.dumps({"items": [entry for entry in self.objects if entry["kind"] == kind]}).encode()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(
+    ("typed", "path", "query"),
+    [
+        (
+            ["explain", "pods", "-n", "shop", "-l", "app=web,tier in (b,a),!old,z!=1"],
+            "/api/v1/namespaces/shop/pods",
+            {"labelSelector": ["app=web,!old,tier in (a,b),z notin (1)"]},
+        ),
+        (
+            ["explain", "pods", "-A", "--field-selector", "spec.nodeName=node-1,status.phase!=Failed"],
+            "/api/v1/pods",
+            {"fieldSelector": ["spec.nodeName=node-1,status.phase!=Failed"]},
+        ),
+        (
+            ["explain", "pods", "-A", "--field-selector=status.podIP=10.0.0.1"],
+            "/api/v1/pods",
+            {"fieldSelector": ["status.podIP=10.0.0.1"]},
+        ),
+        (["node", "-l", "zone=a"], "/api/v1/nodes", {"labelSelector": ["zone=a"]}),
+    ],
+)
+def test_the_api_server_chooses(typed: list[str], path: str, query: dict[str, list[str]]) -> None:
+    server = _Asked(raw_pod("web-0"), raw_node("node-1"))
+    source = LiveSource(server, namespace="shop")
+    parsed = parse(typed)
+    streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    command: Any = {"explain": explain, "node": node}[parsed.command]
+    command(parsed.options, source, streams)
+    asked = [given for where, given in server.lists if where == path and given.keys() & query.keys()]
+    assert [{name: given[name] for name in query} for given in asked][:1] == [query]
