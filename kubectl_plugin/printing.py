@@ -16,6 +16,7 @@ from podrules.cluster.errors import ClusterError, UsageError
 if TYPE_CHECKING:
     from kubectl_plugin.render.command import Command, Target
     from kubectl_plugin.render.page import Page
+    from kubectl_plugin.reports.verdict import Verdict
     from podrules.cluster.source import Source
 
 __all__ = ["Printer", "naming_what_is_there"]
@@ -39,23 +40,30 @@ class Printer:
         self._source = source
         self._now = now_words(source) if source is not None else ""
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
-        self._reports: list[Struct] = []
+        self._reports: list[tuple[Struct, Verdict | None]] = []
         self._names: list[str] = []
         self._page_before = False
 
-    def add(self, report: Struct, names: Iterable[str] = (), pages: Callable[[], Iterable[Page]] = tuple) -> None:
+    def add(
+        self,
+        report: Struct,
+        names: Iterable[str] = (),
+        pages: Callable[[], Iterable[Page]] = tuple,
+        verdict: Verdict | None = None,
+    ) -> None:
         """Take one answer.
 
         Args:
             report: It as data.
             names: What ``-o name`` calls what it is about: ``pod/web-0``.
             pages: Makes it in words; asked for where words are wanted.
+            verdict: What it comes to, where the report alone does not tell.
         """
         if self._output.in_words:
             for page in pages():
                 self.show(page)
         else:
-            self._reports.append(report)
+            self._reports.append((report, self._verdict(report, verdict)))
             self._names += names
 
     def show(self, page: Page) -> None:
@@ -101,6 +109,13 @@ class Printer:
         """
         if not self._output.in_words:
             self._streams.out.write(self._as_data(as_list=as_list))
+
+    def _verdict(self, report: Struct, given: Verdict | None) -> Verdict | None:
+        if given is not None or self._output.format == "name":
+            return given
+        from kubectl_plugin.views.headline import headline
+
+        return headline(report, self._source.now if self._source is not None else None)
 
     def _in_words(self, page: Page) -> str:
         if self._output.format == "markdown":

@@ -21,7 +21,7 @@ from kubectl_plugin.reports.lint import (
     UnknownIgnore,
     UnreadableFile,
 )
-from kubectl_plugin.views.lint import lint_page, message_of, rule_texts, words_of_rule
+from kubectl_plugin.views.lint import lint_page, lint_verdict, message_of, rule_texts, words_of_rule
 from podrules.checks.finding import Finding
 from podrules.checks.objects import KINDS, Manifest, Objects, read_manifest
 from podrules.checks.rules import RULES, Level
@@ -224,5 +224,5 @@ def _print(report: LintReport, severity: Level, options: LintOptions, streams: S
             streams.out.write(render_github(report))
         case _:
             printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
-            printer.add(report, pages=lambda: (lint_page(report, severity),))
+            printer.add(report, pages=lambda: (lint_page(report, severity),), verdict=lint_verdict(report, severity))
             printer.finish()

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.verdict import Verdict
 
 __all__ = ["content", "render_json", "render_json_list", "render_yaml"]
 
@@ -39,13 +40,17 @@ def render_yaml(data: Any) -> str:
     return text
 
 
-def content(reports: Sequence[Struct], *, as_list: bool) -> dict[str, Any]:
-    """One report, or a List of them, in the types of JSON."""
-    plain = [_ordered(msgspec.to_builtins(report, str_keys=True)) for report in reports]
+def content(reports: Sequence[tuple[Struct, Verdict | None]], *, as_list: bool) -> dict[str, Any]:
+    """One report, or a List of them, in the types of JSON; each with what it comes to, where that is known."""
+    plain = [_ordered(report, verdict) for report, verdict in reports]
     if not as_list and len(plain) == 1:
         return plain[0]
     return {"apiVersion": API_VERSION, "kind": "List", "items": plain}
 
 
-def _ordered(report: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": report["apiVersion"], **report}
+def _ordered(report: Struct, verdict: Verdict | None) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(report, str_keys=True)
+    head = {"apiVersion": data["apiVersion"], "kind": data["kind"]}
+    if verdict is not None:
+        head["verdict"] = msgspec.to_builtins(verdict.as_data())
+    return {**head, **data}

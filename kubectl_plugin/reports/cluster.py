@@ -29,6 +29,7 @@ from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.quantity import ZERO
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform, node_platform
+from podrules.pressure.nearness import is_near_limit
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource
 from podrules.resources import CPU, MEMORY
@@ -118,6 +119,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     usage_source: UsageSource
     nearest: Level | None
     """None: not measured."""
+    near_limit: int
+    """Containers near their own memory limit; 0 also where nothing is measured."""
     first_killed: PodKey | None
     """By the kernel, if the machine runs out of memory."""
     first_evicted: PodKey | None
@@ -337,7 +340,7 @@ class _Entries:
         name = node.metadata.name
         read = self._facts.usages.get(name)
         usage = read.usage if read is not None else NO_USAGE
-        orders, nearest = self._orders(node, pods, read)
+        orders, nearest, near_limit = self._orders(node, pods, read)
         self._note(orders)
         self._note_cpu(pods, usage)
         asked = [self._alike.asked(pod) for pod in pods]
@@ -368,19 +371,26 @@ class _Entries:
             ),
             usage_source=usage.source,
             nearest=nearest,
+            near_limit=near_limit,
             first_killed=_first_killed(orders),
             first_evicted=_first_evicted(orders),
         )
 
-    def _orders(self, node: Node, pods: Sequence[Pod], read: ReadUsage | None) -> tuple[MemoryOrders, Level | None]:
+    def _orders(
+        self, node: Node, pods: Sequence[Pod], read: ReadUsage | None
+    ) -> tuple[MemoryOrders, Level | None, int]:
         usage, features = read.usage if read is not None else NO_USAGE, self._facts.features
         if len(self.shown) > WHOLE_PRESSURE_NODES:
-            return memory_orders(node, pods, usage, self._alike.score, features=features), None
+            return memory_orders(node, pods, usage, self._alike.score, features=features), None, 0
         pressure = node_pressure(node, pods, usage, read.config if read is not None else None, features=features)
         oom = next((order for order in pressure.ooms if order.scope is OOMScope.GLOBAL), None)
         evictions = {order.signal: order.places for order in pressure.evictions}
         nearest = min(map(_level, pressure.headrooms), key=lambda level: level.percent, default=None)
-        return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest
+        near_limit = sum(
+            order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
+            for order in pressure.ooms
+        )
+        return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, near_limit
 
     def _note(self, orders: MemoryOrders) -> None:
         """Keep the places of a node's pods."""

@@ -15,6 +15,7 @@ from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.term import TermReport
+from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.workload import WorkloadReport
 
 __all__ = ["REPORTS", "schema_of"]
@@ -32,9 +33,17 @@ REPORTS: Final = {
     "LintReport": LintReport,
 }
 """By their ``kind``."""
+_WITHOUT_VERDICT: Final = frozenset({"TermExplanation"})
+"""It judges nothing."""
 
 
 def schema_of(kind: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of one kind of report."""
     schema = msgspec.json.schema(REPORTS[kind])
+    if kind not in _WITHOUT_VERDICT:
+        verdict = msgspec.json.schema(VerdictReport)
+        report = schema["$defs"][REPORTS[kind].__name__]
+        report["properties"] |= {"verdict": {"$ref": verdict["$ref"]}}
+        report["required"] = [*report["required"], "verdict"]
+        schema["$defs"] |= verdict["$defs"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **schema}

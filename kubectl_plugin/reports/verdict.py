@@ -42,6 +42,17 @@ class VerdictCode(Enum):
     NODE_OUT_OF_SERVICE = "NodeOutOfService"
     NODE_GONE = "NodeGone"
     NODE_REFUSES = "NodeRefuses"
+    NEAR_MEMORY_LIMIT = "NearMemoryLimit"
+    # A node.
+    READY = "Ready"
+    CORDONED = "Cordoned"
+    NODE_BACK = "NodeBack"
+    NODE_RETURNING = "NodeReturning"
+    NODE_FULL = "NodeFull"
+    REQUESTS_OVER_ALLOCATABLE = "RequestsOverAllocatable"
+    EVICTING = "Evicting"
+    NEAR_EVICTION = "NearEviction"
+    PODS_UNREAD = "PodsUnread"
     # A pod without a node.
     PLANNED = "Planned"
     ADMISSION_REFUSED = "AdmissionRefused"
@@ -58,14 +69,24 @@ class VerdictCode(Enum):
     PREEMPTED = "Preempted"
     FAILED = "Failed"
     SUCCEEDED = "Succeeded"
-
-
-class Verdict(Struct, frozen=True):
-    """The decisive fact of an answer, chosen in one place with its words."""
-
-    code: VerdictCode
-    severity: Severity
-    sentences: tuple[str, ...]
+    # A plan of place.
+    FITS = "Fits"
+    DOES_NOT_FIT = "DoesNotFit"
+    # The nodes of partitions.
+    ALL_NODES_ANSWER = "AllNodesAnswer"
+    NODES_LOST = "NodesLost"
+    # A delete, fence or unfence: as its outcome.
+    NOT_CONFIRMED = "NotConfirmed"
+    NOT_POSSIBLE = "NotPossible"
+    NOTHING_AT_STAKE = "NothingAtStake"
+    DRY_RUN = "DryRun"
+    DONE = "Done"
+    UNDER_WAY = "UnderWay"
+    INTERRUPTED = "Interrupted"
+    # What lint found.
+    NOTHING_FOUND = "NothingFound"
+    FINDINGS = "Findings"
+    UNREADABLE = "Unreadable"
 
 
 class VerdictReport(Struct, frozen=True):
@@ -75,6 +96,18 @@ class VerdictReport(Struct, frozen=True):
     """The page's first sentences, as they are read there, in one line."""
     severity: Severity
     code: VerdictCode
+
+
+class Verdict(Struct, frozen=True):
+    """The decisive fact of an answer, chosen in one place with its words."""
+
+    code: VerdictCode
+    severity: Severity
+    sentences: tuple[str, ...]
+
+    def as_data(self) -> VerdictReport:
+        """The same for a program."""
+        return VerdictReport(" ".join(self.sentences), self.severity, self.code)
 
 
 def joined_verdict(parts: Sequence[Verdict]) -> Verdict:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Final
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import (
@@ -21,6 +23,7 @@ from kubectl_plugin.views.safety_words import (
     unfenced_from,
     until_words,
 )
+from kubectl_plugin.views.steps import outcome_verdict
 from kubectl_plugin.views.words import clock, is_plain_name, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
@@ -29,9 +32,18 @@ from podrules.reachability import Reach
 from podrules.safety import Guarantee
 from podrules.termination import GraceSource
 
-__all__ = ["nothing_at_stake_page", "stakes_page", "state_words"]
+__all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_words"]
 
 _USUAL_GRACE = 30
+_OUTCOMES: Final = {
+    Outcome.NOT_CONFIRMED: "Not deleted: a confirmation is missing.",
+    Outcome.NOT_POSSIBLE: "Not deleted: it is not in a state for it.",
+    Outcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
+    Outcome.DONE: "Deleted: its object is gone.",
+    Outcome.UNDER_WAY: "Being deleted: it was told to end, and its object is still there.",
+    Outcome.FAILED: "The deletion failed: the steps tell how far it came.",
+    Outcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
+}
 _NO_TIME = "its processes end by no known time: only the kubelet of its node stops them, and that does not answer"
 
 
@@ -64,15 +76,30 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     """A pod whose force deletion risks nothing, and what then becomes of its object."""
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
-    waits = report.plan.grace.source is GraceSource.NOT_SCHEDULED
-    why = "it is on no node yet" if waits else "its processes have ended"
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}",
-        verdict=(f"Nothing is at stake: {why}.",),
+        verdict=(_nothing_at_stake(report),),
         severity=Severity.FINE,
         parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)),),
         next_commands=tuple(_explain_command(report)),
     )
+
+
+def _nothing_at_stake(report: DeletionReport) -> str:
+    waits = report.plan.grace.source is GraceSource.NOT_SCHEDULED
+    return f"Nothing is at stake: {'it is on no node yet' if waits else 'its processes have ended'}."
+
+
+def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
+    """What became of a deletion; of one that was only looked at, what it risks."""
+    stakes, outcome = report.stakes, report.outcome
+    if outcome in {Outcome.NOT_CONFIRMED, Outcome.DRY_RUN} and stakes is not None:
+        sentences: tuple[str, ...] = (_verdict(report), *_worst(stakes, now))
+    elif outcome is Outcome.NOTHING_AT_STAKE:
+        sentences = (_nothing_at_stake(report),)
+    else:
+        sentences = (_OUTCOMES[outcome],)
+    return outcome_verdict(outcome, sentences)
 
 
 def _is_idle(report: DeletionReport, stakes: Stakes) -> bool:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import Outcome, StepKind
+from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.partitions import budgets_section, by_itself, pods_table
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guarded, reach_words, unfenced_from
-from kubectl_plugin.views.steps import TAINT_TEXT
+from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
 from podrules.cluster.access import Access
 from podrules.fencing import FenceState
 from podrules.reachability import Reach
 
-__all__ = ["fence_page", "state_words", "unfence_page"]
+__all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 
 _MOST_NAMED = 6
+_BROKEN: Final = {
+    Outcome.FAILED: "It failed: the steps tell how far it came.",
+    Outcome.INTERRUPTED: "It was broken off: the steps tell how far it came.",
+}
 
 
 def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None) -> Page:
@@ -46,6 +52,24 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None)
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, fence_command)),
     )
+
+
+def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
+    """What became of it, or what keeps it from being done."""
+    outcome = report.outcome
+    if outcome in _BROKEN and not report.denied:
+        return outcome_verdict(outcome, (_BROKEN[outcome],))
+    sentences: tuple[str, ...]
+    if report.undo:
+        fenced = report.state in {FenceState.FENCED, FenceState.BACK}
+        told = {Outcome.DONE: "Taken back into service.", Outcome.DRY_RUN: "Dry run: nothing is stored."}
+        done = fenced and outcome in told
+        sentences = (told[outcome],) if done else tuple(_unfence_verdict(report, now))
+    elif outcome in {Outcome.DONE, Outcome.UNDER_WAY}:
+        sentences = (_fenced(report),)
+    else:
+        sentences = tuple(_verdict(report, "", now))
+    return outcome_verdict(outcome, sentences)
 
 
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_plugin.render.command import qos
-from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.lint_words import WORDS, RuleWords
 from kubectl_plugin.views.words import counted, listed
 from podrules.checks.finding import Finding
 from podrules.checks.rules import RULES, Level
 
-__all__ = ["lint_page", "message_of", "rule_texts", "words_of_rule"]
+__all__ = ["lint_page", "lint_verdict", "message_of", "rule_texts", "words_of_rule"]
 
 _SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
 _TERMS: Final = 3
@@ -38,15 +39,28 @@ def rule_texts() -> dict[str, tuple[str, str]]:
 def lint_page(report: LintReport, severity: Level) -> Page:
     """All findings for a person."""
     shown = [finding for finding in report.findings if finding.ignored is None]
-    worst = min((finding.level for finding in shown), key=lambda level: level.rank, default=None)
+    told = lint_verdict(report, severity)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
     return Page(
         title="kubectl qos lint",
-        verdict=tuple(_verdict(report, severity)),
-        severity=Severity.TROUBLE if report.unreadable else Severity.FINE if worst is None else _SEVERITIES[worst],
+        verdict=told.sentences,
+        severity=told.severity,
         parts=(*_unread(report), *map(_section, shown), *_unknown_ignores(report)),
         next_commands=tuple(qos("why", term) for term in list(terms)[:_TERMS]),
     )
+
+
+def lint_verdict(report: LintReport, severity: Level) -> Verdict:
+    """How much was found, and whether that fails at a level."""
+    sentences = tuple(_verdict(report, severity))
+    worst = min(
+        (one.level for one in report.findings if one.ignored is None), key=lambda level: level.rank, default=None
+    )
+    if report.unreadable:
+        return Verdict(VerdictCode.UNREADABLE, Severity.TROUBLE, sentences)
+    if worst is None:
+        return Verdict(VerdictCode.NOTHING_FOUND, Severity.FINE, sentences)
+    return Verdict(VerdictCode.FINDINGS, _SEVERITIES[worst], sentences)
 
 
 def _verdict(report: LintReport, severity: Level) -> Iterator[str]:

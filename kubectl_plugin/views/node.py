@@ -6,17 +6,27 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kubectl_plugin.render.command import Command, kubectl, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
+from kubectl_plugin.views.quiet import QUIET_CODES
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.taint_words import count_words
 from kubectl_plugin.views.words import amount, clock, counted, instant, is_plain_name, listed
 from podrules.reachability import Reach
 
-__all__ = ["full_section", "full_words", "node_page", "promise_parts", "state_sentences"]
+__all__ = [
+    "full_section",
+    "full_words",
+    "node_page",
+    "node_verdict",
+    "promise_parts",
+    "room_verdicts",
+    "state_verdicts",
+]
 
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
 _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
@@ -24,15 +34,15 @@ _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for 
 
 def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
-    sentences, severity = _verdict(report, now)
+    told = node_verdict(report, now)
     platform = node_platform_section(report.platform)
     parts = [*promise_parts(report, wide=wide), *([platform] if platform.lines else [])]
     if report.unread:
         parts.append(unread_section(report.unread))
     return Page(
         title=f"node/{report.name}",
-        verdict=sentences,
-        severity=severity,
+        verdict=told.sentences,
+        severity=told.severity,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report)),
     )
@@ -73,62 +83,81 @@ def _next_commands(report: NodeReport) -> Iterator[Command]:
         yield kubectl("get", "pods", "-A", options=("--field-selector", f"spec.nodeName={report.name}"))
 
 
-def _verdict(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
-    sentences, severity = state_sentences(report, now)
+def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
+    """What is wrong with the node, and what it has promised."""
+    promises = Verdict(VerdictCode.READY, Severity.FINE, tuple(_limits(report)))
     if report.pods is None:
-        return (*sentences, "What it has promised is unknown: its pods could not be read."), severity
-    return (*sentences, *_commitment(report)), severity
+        unread = "What it has promised is unknown: its pods could not be read."
+        promises = Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))
+    return joined_verdict((*state_verdicts(report, now), *room_verdicts(report), promises))
 
 
-def state_sentences(report: NodeReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
+def state_verdicts(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
     """What is wrong with the node itself; none when nothing is."""
-    sentences: list[str] = []
-    severity = Severity.FINE
+    told: list[Verdict] = []
+    quiet = report.reach is not None and report.reach.reach.quiet
+    if report.pressures and not quiet:
+        pressed = f"It has {pressure_names(report.pressures)}: {EVICTING}."
+        told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed,)))
+    told += _standing(report, now)
+    if report.evictions:
+        told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
+    return tuple(told)
+
+
+def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
+    """Whether it answers, is Ready and takes pods."""
     since = instant(report.ready_since)
     when = f" since {clock(since, now)}" if since else ""
     if report.reach is not None and report.reach.reach.quiet:
         known = reach_words(report.reach, None, now)
-        sentences.append(f"{known}: its pods may or may not run, and nothing of them ends by any time.")
-        severity = Severity.TROUBLE
+        text = f"{known}: its pods may or may not run, and nothing of them ends by any time."
+        yield Verdict(QUIET_CODES[report.reach.reach], Severity.TROUBLE, (text,))
     elif report.reach is not None and report.reach.reach.back:
-        sentences.append(f"{reach_words(report.reach, None, now)}: its pods are kept away (kubectl qos unfence).")
-        severity = Severity.TROUBLE
+        text = f"{reach_words(report.reach, None, now)}: its pods are kept away (kubectl qos unfence)."
+        yield Verdict(VerdictCode.NODE_BACK, Severity.TROUBLE, (text,))
     elif report.reach is not None and report.reach.reach is Reach.RETURNING:
-        sentences.append(f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here before.")
-        severity = Severity.NOTICE
+        text = f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here before."
+        yield Verdict(VerdictCode.NODE_RETURNING, Severity.NOTICE, (text,))
     elif report.ready != "True":
-        sentences.append(f"Not ready{when}: the scheduler puts nothing here.")
-        severity = Severity.TROUBLE
+        text = f"Not ready{when}: the scheduler puts nothing here."
+        yield Verdict(VerdictCode.NODE_NOT_READY, Severity.TROUBLE, (text,))
     elif report.unschedulable:
-        sentences.append("Cordoned: its pods go on, new ones do not come (spec.unschedulable).")
-        severity = Severity.NOTICE
-    if report.pressures and not (report.reach is not None and report.reach.reach.quiet):
-        sentences.insert(0, f"It has {pressure_names(report.pressures)}: {EVICTING}.")
-        severity = Severity.TROUBLE
-    if report.evictions:
-        sentences.append(count_words(report.evictions, now))
-        severity = Severity.TROUBLE
-    return tuple(sentences), severity
+        text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
+        yield Verdict(VerdictCode.CORDONED, Severity.NOTICE, (text,))
 
 
-def _commitment(report: NodeReport) -> tuple[str, ...]:
-    """What there is no room for, and how far limits go beyond what there is."""
-    offered = _offered(report)
-    full = [f"{entry.name} {entry.requested_percent}%" for entry in offered if entry.full]
-    first = (
-        [f"It has {report.pods} of {counted(report.max_pods, 'pod')}: no other fits here."] if report.pods_full else []
-    )
+def room_verdicts(report: NodeReport) -> Iterator[Verdict]:
+    """What there is no room for: other pods at all, or those that request more of a resource."""
+    if report.pods is None:
+        return
+    if report.pods_full:
+        text = f"It has {report.pods} of {counted(report.max_pods, 'pod')}: no other fits here."
+        yield Verdict(VerdictCode.NODE_FULL, Severity.NOTICE, (text,))
+    full = [entry for entry in _offered(report) if entry.full]
     if full:
-        first.append(f"Requests add up to {listed(full)} of allocatable: {full_words(_full(report))}.")
+        amounts = listed([f"{entry.name} {entry.requested_percent}%" for entry in full])
+        text = f"Requests add up to {amounts} of allocatable: {full_words(_full(report))}."
+        over = any(entry.requested_percent > 100 for entry in full)
+        code = VerdictCode.REQUESTS_OVER_ALLOCATABLE if over else VerdictCode.NODE_FULL
+        yield Verdict(code, Severity.NOTICE, (text,))
+
+
+def _limits(report: NodeReport) -> tuple[str, ...]:
+    """How far limits go beyond what there is."""
+    offered = _offered(report)
+    said = []
     over = [f"{entry.name} {entry.limited_percent}%" for entry in offered if entry.limited_percent > 100]
     unlimited = next((entry.without_limit for entry in offered if entry.name == "memory"), 0)
     if over:
-        first.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
+        said.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
     if unlimited:
         may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
         pods = "pod" if report.pods == 1 else "pods"
-        first.append(f"{unlimited} of {report.pods} {pods} {may} take all there is.")
-    return tuple(first) or ("Every pod's memory is limited, and limits stay within allocatable.",)
+        said.append(f"{unlimited} of {report.pods} {pods} {may} take all there is.")
+    if said or any(room_verdicts(report)):
+        return tuple(said)
+    return ("Every pod's memory is limited, and limits stay within allocatable.",)
 
 
 def _table(report: NodeReport) -> Table:

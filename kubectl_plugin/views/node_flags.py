@@ -14,11 +14,10 @@ from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, listed, memory
 from podrules.allocation import is_full
 from podrules.eviction.signals import NodeCondition
+from podrules.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
 
-__all__ = ["NEAR_PERCENT", "NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
+__all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 
-NEAR_PERCENT: Final = 10
-"""Of the capacity: a node that is nearer to an eviction is told of."""
 _FULL_PERCENT: Final = 95
 """Of what is allocatable of a resource: from there on requests leave hardly any of it."""
 _MOST_NAMED: Final = 3
@@ -31,7 +30,11 @@ class NodeMark(Enum):
     NOT_READY = "NotReady"
     EVICTING = "Evicting"
     PRESSURE = "Pressure"
+    CLOSE_TO_EVICTION = "CloseToEviction"
+    """So near that one process brings it about."""
     NEAR_EVICTION = "NearEviction"
+    NEAR_LIMIT = "NearLimit"
+    """A container there is near its own memory limit."""
     CPU_BEYOND = "CPUBeyond"
     """More is requested than is allocatable."""
     MEMORY_BEYOND = "MemoryBeyond"
@@ -54,7 +57,9 @@ class NodeFlag(Struct, frozen=True):
         return Severity.TROUBLE if self.mark in _TROUBLE else Severity.NOTICE
 
 
-_TROUBLE: Final = frozenset({NodeMark.SILENT, NodeMark.NOT_READY, NodeMark.EVICTING, NodeMark.PRESSURE})
+_TROUBLE: Final = frozenset({NodeMark.SILENT, NodeMark.NOT_READY, NodeMark.EVICTING, NodeMark.PRESSURE, NodeMark.CLOSE_TO_EVICTION})
+
+_NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeMark.NEAR_EVICTION}
 
 
 def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
@@ -74,8 +79,11 @@ def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
         yield NodeFlag(NodeMark.EVICTING, "evicting")
     elif node.pressures:
         yield NodeFlag(NodeMark.PRESSURE, pressure_names(node.pressures))
-    elif level is not None and level.percent < NEAR_PERCENT:
-        yield NodeFlag(NodeMark.NEAR_EVICTION, "near eviction")
+    elif level is not None and (mark := _NEAR.get(headroom_nearness(level.percent, met=level.met))) is not None:
+        yield NodeFlag(mark, "near eviction")
+    if node.near_limit:
+        whose = "its" if node.near_limit == 1 else "their"
+        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {whose} limit")
 
 
 def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
@@ -117,8 +125,12 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
         case NodeMark.PRESSURE:
             kinds = [kind for kind in NodeCondition if any(kind in node.pressures for node in nodes)]
             return f"{name} under {pressure_names(kinds)}.", f"There {EVICTING}."
-        case NodeMark.NEAR_EVICTION:
+        case NodeMark.CLOSE_TO_EVICTION | NodeMark.NEAR_EVICTION:
             return f"{name} near an eviction.", _nearest(nodes)
+        case NodeMark.NEAR_LIMIT:
+            containers = counted(sum(node.near_limit for node in nodes), "container")
+            meaning = f"At {NEAR_LIMIT_PERCENT}% of its own memory limit or more: the kernel kills it there."
+            return f"{name}: {containers} near the limit.", meaning
         case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:
             resource = "cpu" if mark is NodeMark.CPU_BEYOND else "memory"
             shares = [f"{node.name} {_percent(_of(resource, node))}%" for node in nodes]

@@ -7,48 +7,48 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node_pressure import (
     EvictionOrderReport,
     NodePressureReport,
     OOMOrderReport,
     ThresholdReport,
 )
-from kubectl_plugin.views.node import full_section, promise_parts, state_sentences
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.node import full_section, promise_parts, room_verdicts, state_verdicts
 from kubectl_plugin.views.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.pressure import (
-    NEAR_LIMIT_PERCENT,
+    LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,
     candidate_name,
     eviction_amount,
     eviction_separator,
-    limit_percent,
+    near_limit_words,
     oom_separator,
     oom_terms,
     over_words,
 )
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import duration, is_plain_name, memory
+from kubectl_plugin.views.words import counted, duration, is_plain_name, memory
 from podrules.eviction.signals import INODES, PIDS, Signal
 from podrules.model.pod import PodQOSClass
 from podrules.model.quantity import Quantity
 from podrules.platform import Platform
+from podrules.pressure.nearness import Nearness, headroom_nearness, is_near_limit, limit_percent
 from podrules.pressure.node import OOMScope, ThresholdSource
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["node_pressure_page"]
+__all__ = ["node_pressure_page", "node_pressure_verdict"]
 
 _SHOWN: Final = 8
 """Places of an order, unless all are asked for."""
-_NEAR_PERCENT: Final = 5
-"""Of the capacity: a threshold that is nearer is trouble to come."""
 _NEAR_SHOWN: Final = 3
 _NODES_PROXY: Final = "nodes/proxy"
 
 
 def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide: bool) -> Page:
     """Who goes first, and how far it is; ``wide`` adds every place, every signal and limits of their own."""
-    sentences, severity = _verdict(report, now)
+    told = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
     parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
@@ -56,8 +56,8 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
         parts.append(Section("Unknown", (*map(unread_words, report.unread), *_permission(report))))
     return Page(
         title=f"node/{report.name}",
-        verdict=sentences,
-        severity=severity,
+        verdict=told.sentences,
+        severity=told.severity,
         parts=tuple(part for part in parts if isinstance(part, Table) or part.lines),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
@@ -75,32 +75,60 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
     yield from _facts(report, wide=wide)
 
 
-def _verdict(report: NodePressureReport, now: datetime | None) -> tuple[tuple[str, ...], Severity]:
-    sentences, severity = state_sentences(report.promised, now)
+def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> Verdict:
+    """What is wrong with it, who goes first, and how far it is."""
+    state = state_verdicts(report.promised, now)
+    unknown = ""
     if report.promised.pods is None:
-        return (*sentences, "Who goes first is unknown: its pods could not be read."), severity
-    if report.platform is not Platform.LINUX:
-        return (*sentences, f"Who goes first is not known: it is a {platform_name(report.platform)} node."), severity
+        unknown = "Who goes first is unknown: its pods could not be read."
+    elif report.platform is not Platform.LINUX:
+        unknown = f"Who goes first is not known: it is a {platform_name(report.platform)} node."
+    if unknown:
+        unread = report.promised.pods is None
+        code, severity = (VerdictCode.PODS_UNREAD, Severity.NOTICE) if unread else (VerdictCode.READY, Severity.FINE)
+        return joined_verdict((*state, Verdict(code, severity, (unknown,)), *room_verdicts(report.promised)))
     met = [threshold for threshold in report.thresholds if threshold.met]
-    near = [threshold for threshold in report.thresholds if threshold.headroom_percent < _NEAR_PERCENT]
-    if met or report.over_limits:
-        severity = Severity.TROUBLE
-    elif near and severity is Severity.FINE:
-        severity = Severity.NOTICE
-    words = [*_evicting(report, met), *_first_to_go(report, under_pressure=bool(met)), *_headroom(report, met)]
-    return (*sentences, *words), severity
+    first = Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, under_pressure=bool(met))))
+    parts = (*state, *_evicting(report, met), first, *_headroom(report, met), *_near_limits(report))
+    return joined_verdict((*parts, *_over_allocatable(report)))
 
 
-def _evicting(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[str]:
+def _over_allocatable(report: NodePressureReport) -> Iterator[Verdict]:
+    """Requests beyond what the node offers; one that is just full is told further down."""
+    for told in room_verdicts(report.promised):
+        if told.code is VerdictCode.REQUESTS_OVER_ALLOCATABLE:
+            yield told
+
+
+def _near_limits(report: NodePressureReport) -> Iterator[Verdict]:
+    """The container that is nearest to its own memory limit, and how many more are near theirs."""
+    near = [
+        order
+        for order in report.oom
+        if order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
+    ]
+    if near:
+        first, *more = sorted(near, key=lambda order: -limit_percent(order.working_set or 0, order.memory))
+        pod = f"{first.namespace}/{first.pod}"
+        words = [near_limit_words(first.container, first.working_set or 0, first.memory, of=pod)]
+        if more:
+            are = "is near its" if len(more) == 1 else "are near their"
+            words.append(f"{counted(len(more), 'more container')} {are} limit.")
+        yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words))
+
+
+def _evicting(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[Verdict]:
     if met:
         first = min(met, key=lambda threshold: (not threshold.signal.is_memory, not threshold.hard))
         going = _first_evicted(report, first.signal)
         when = "now" if first.hard else f"once this has lasted {_seconds(first.grace_period_seconds)}"
         who = f"the kubelet evicts {going} {when}" if going else "there is no pod that the kubelet may evict"
-        yield f"Under pressure: {_compared(first)}: {who}."
+        text = f"Under pressure: {_compared(first)}: {who}."
+        yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
     for over in report.over_limits:
         used, limit = memory(over.usage), memory(over.limit)
-        yield f"{over.namespace}/{over.pod} is evicted now: {used} of local storage, limit {limit} ({over.field})."
+        text = f"{over.namespace}/{over.pod} is evicted now: {used} of local storage, limit {limit} ({over.field})."
+        yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
 
 
 def _first_to_go(report: NodePressureReport, *, under_pressure: bool) -> Iterator[str]:
@@ -121,19 +149,38 @@ def _first_to_go(report: NodePressureReport, *, under_pressure: bool) -> Iterato
     yield f"{sentence}."
 
 
-def _headroom(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[str]:
-    whose = {
-        ThresholdSource.KUBELET: "the kubelet's own configuration",
-        ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
-    }[report.threshold_source]
-    ahead = [threshold for threshold in report.thresholds if threshold not in met and threshold.signal.is_memory]
-    if ahead:
-        first = min(ahead, key=lambda threshold: Quantity.parse(threshold.headroom))
-        soft = "" if first.hard else f" for {_seconds(first.grace_period_seconds)}"
-        left, below = _amount(first.headroom, first.signal), _amount(first.quantity, first.signal)
-        yield f"Headroom: {left} until the first eviction ({first.signal.value} < {below}{soft}: {whose})."
+def _headroom(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[Verdict]:
+    """How far it is to the first eviction for memory, and to any other that is near."""
+    ahead = [threshold for threshold in report.thresholds if threshold not in met]
+    of_memory = [threshold for threshold in ahead if threshold.signal.is_memory]
+    if of_memory:
+        first = min(of_memory, key=lambda threshold: Quantity.parse(threshold.headroom))
+        whose = {
+            ThresholdSource.KUBELET: "the kubelet's own configuration",
+            ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
+        }[report.threshold_source]
+        yield _left(first, "Headroom: {left} until the first eviction", f": {whose}")
     elif not report.thresholds and report.usage_source is not UsageSource.NONE:
-        yield "No eviction threshold is set: the kubelet evicts nobody."
+        none = "No eviction threshold is set: the kubelet evicts nobody."
+        yield Verdict(VerdictCode.READY, Severity.FINE, (none,))
+    others = [threshold for threshold in ahead if not threshold.signal.is_memory]
+    nearest = min(others, key=lambda threshold: threshold.headroom_percent, default=None)
+    if nearest is not None and headroom_nearness(nearest.headroom_percent, met=False) is not Nearness.FAR:
+        yield _left(nearest, f"{{left}} until an eviction for {SIGNAL_NAMES[nearest.signal]}", "")
+
+
+def _left(threshold: ThresholdReport, lead: str, whose: str) -> Verdict:
+    """``Headroom: 3.6Gi (6% of the capacity) until the first eviction (memory.available < 100Mi: …).``."""
+    soft = "" if threshold.hard else f" for {_seconds(threshold.grace_period_seconds)}"
+    left = f"{_amount(threshold.headroom, threshold.signal)} ({threshold.headroom_percent}% of the capacity)"
+    below = _amount(threshold.quantity, threshold.signal)
+    text = f"{lead.format(left=left)} ({threshold.signal.value} < {below}{soft}{whose})."
+    match headroom_nearness(threshold.headroom_percent, met=threshold.met):
+        case Nearness.FAR:
+            return Verdict(VerdictCode.READY, Severity.FINE, (text,))
+        case Nearness.NEAR:
+            return Verdict(VerdictCode.NEAR_EVICTION, Severity.NOTICE, (text,))
+    return Verdict(VerdictCode.NEAR_EVICTION, Severity.TROUBLE, (text,))
 
 
 def _first_evicted(report: NodePressureReport, signal: Signal) -> str:
@@ -182,7 +229,7 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
         "adj" if unmeasured else "points = usage + adj",
         *(() if unmeasured else ("used",)),
         *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
-        "container, class: what puts it before the next one",
+        "container, class: why ahead",
     )
     return Table(
         title,
@@ -223,7 +270,7 @@ def _eviction_table(order: EvictionOrderReport, *, wide: bool) -> Table:
     if spared:
         rest.append(("", "", "", f"{spared} critical: never evicted"))
     used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
-    headings = ("", used, "priority", "pod, class: what puts it before the next one")
+    headings = ("", used, "priority", "pod, class: why ahead")
     title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
     return Table(title, headings, (*rows, *rest), right=frozenset({0, 2}))
 
@@ -300,7 +347,7 @@ def _near_own_limits(report: NodePressureReport) -> Section:
     lines = [
         f"{order.namespace}/{order.pod} {order.container}: {percent}% of {memory(order.memory)}"
         for percent, order in near
-        if percent >= NEAR_LIMIT_PERCENT
+        if percent >= LISTED_LIMIT_PERCENT
     ]
     if not lines:
         return Section("Own limits", ())

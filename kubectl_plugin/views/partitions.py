@@ -9,6 +9,7 @@ from itertools import groupby
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guarded, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
@@ -19,7 +20,7 @@ from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 
-__all__ = ["budgets_section", "by_itself", "partitions_pages", "pods_table"]
+__all__ = ["budgets_section", "by_itself", "partitions_pages", "partitions_verdict", "pods_table"]
 
 _HEADINGS = ("NodeDown", "pod", "what hangs on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
@@ -36,12 +37,9 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
     if not report.nodes:
         title = counted(report.nodes_total, "node")
         parts = (unread_section(report.unread),) if report.unread else ()
-        if not report.not_ready:
-            return (Page(title, ("All nodes answer.",), Severity.FINE, parts),)
-        verb = "is" if len(report.not_ready) == 1 else "are"
-        unready = f"{listed(report.not_ready, most=3)} {verb} not Ready: {'its' if verb == 'is' else 'their'} taints"
+        told = partitions_verdict(report)
         commands = tuple(qos("node", name) for name in report.not_ready[:3] if is_plain_name(name))
-        return (Page(title, ("All nodes answer.", f"{unready} may delete pods."), Severity.NOTICE, parts, commands),)
+        return (Page(title, told.sentences, told.severity, parts, commands),)
     pages = [_page(node, report, wide=wide) for node in report.nodes]
     if report.unread:
         last = pages[-1]
@@ -49,6 +47,22 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
             last.title, last.verdict, last.severity, (*last.parts, unread_section(report.unread)), last.next_commands
         )
     return pages
+
+
+def partitions_verdict(report: PartitionsReport) -> Verdict:
+    """Whether all nodes answer; of those that do not, what each page says."""
+    if report.nodes:
+        alone = len(report.nodes) == 1
+        told = [
+            f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report.at))}" for node in report.nodes
+        ]
+        return Verdict(VerdictCode.NODES_LOST, Severity.TROUBLE, tuple(told))
+    answer = "All nodes answer."
+    if not report.not_ready:
+        return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
+    verb, whose = ("is", "its") if len(report.not_ready) == 1 else ("are", "their")
+    unready = f"{listed(report.not_ready, most=3)} {verb} not Ready: {whose} taints may delete pods."
+    return Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (answer, unready))
 
 
 def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:

@@ -53,7 +53,7 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
     phrases = [f"{group.count} {_phrase(group)}" for group in groups[:most]]
     rest = sum(group.count for group in groups[most:])
     if rest:
-        phrases.append(f"{rest} {'fails' if rest == 1 else 'fail'} otherwise")
+        phrases.append(f"{rest} more {'fails' if rest == 1 else 'fail'} for other reasons")
     sentences = list(claim_sentences(placement.claims)) if placement.claims else []
     if phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")

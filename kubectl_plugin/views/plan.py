@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.spread_tables import left_out_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.planned import AchievedSpread, PlannedSpec
 
-__all__ = ["plan_page"]
+__all__ = ["plan_page", "plan_verdict"]
 
 _SHOWN_NODES = 10
 _SHOWN_VICTIMS = 10
@@ -34,13 +35,21 @@ _FLAG_REASONS = {
 
 def plan_page(report: PlanReport, *, wide: bool) -> Page:
     """Everything about one plan; ``wide`` names every node and victim."""
-    sentences = tuple(_verdict(report))
+    told = plan_verdict(report)
     return Page(
         title=_title(report),
-        verdict=sentences,
-        severity=Severity.FINE if report.everything_fits else Severity.TROUBLE,
+        verdict=told.sentences,
+        severity=told.severity,
         parts=tuple(_parts(report, wide=wide)),
     )
+
+
+def plan_verdict(report: PlanReport) -> Verdict:
+    """What fits, and what does not."""
+    sentences = tuple(_verdict(report))
+    if report.everything_fits:
+        return Verdict(VerdictCode.FITS, Severity.FINE, sentences)
+    return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
 
 
 def _title(report: PlanReport) -> str:

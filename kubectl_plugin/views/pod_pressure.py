@@ -15,18 +15,18 @@ from kubectl_plugin.reports.pod_pressure import (
     PodPressureReport,
 )
 from kubectl_plugin.views.pressure import (
-    NEAR_LIMIT_PERCENT,
+    LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,
     candidate_name,
     eviction_separator,
-    limit_percent,
     oom_separator,
     oom_terms,
     over_words,
 )
 from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import counted, listed, memory, ordinal
+from kubectl_plugin.views.words import listed, memory, place_words
 from podrules.eviction.signals import Signal
+from podrules.pressure.nearness import limit_percent
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 
@@ -79,7 +79,7 @@ def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
     what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
     known = "" if place.rss is not None else " (by oom_score_adj alone, for usage is not known)"
     text = (
-        f"{ordinal(place.rank)} of {counted(standing.of, 'container')} that the kernel kills if {what}{known}: "
+        f"{place_words(place.rank, standing.of, 'container')} that the kernel kills if {what}{known}: "
         f"{place.container}, {oom_terms(place)}"
     )
     if standing.before is not None:
@@ -92,7 +92,7 @@ def _own_limit(entry: PodPressureReport, standing: OOMStandingReport) -> Iterato
     if standing.scope not in {OOMScope.POD, OOMScope.CONTAINER} or entry.assumption is not Assumption.MEASURED:
         return
     percent = limit_percent(standing.working_set or 0, standing.memory)
-    if percent >= NEAR_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
+    if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
         used, limit = memory(standing.working_set or 0), memory(standing.memory)
         yield f"container {standing.container} uses {used} of its own limit of {limit} ({percent}%): that ends it first"
 
@@ -109,7 +109,7 @@ def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
 def _eviction(standing: EvictionStandingReport) -> str:
     place, signal = standing.place, standing.signal
     text = (
-        f"{ordinal(place.rank)} of {counted(standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
+        f"{place_words(place.rank, standing.of, 'pod')} that the kubelet evicts for {SIGNAL_NAMES[signal]}: "
         f"{over_words(place, signal)}, priority {place.priority}"
     )
     if standing.before is not None:

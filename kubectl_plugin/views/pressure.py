@@ -8,22 +8,23 @@ from kubectl_plugin.reports.node_pressure import EvictionPlaceReport, OOMPlaceRe
 from kubectl_plugin.views.words import memory
 from podrules.eviction.ranking import Comparator
 from podrules.eviction.signals import INODES, PIDS, Signal
+from podrules.pressure.nearness import limit_percent
 from podrules.pressure.oom_order import OOMSeparator
 
 __all__ = [
-    "NEAR_LIMIT_PERCENT",
+    "LISTED_LIMIT_PERCENT",
     "SIGNAL_NAMES",
     "candidate_name",
     "eviction_amount",
     "eviction_separator",
-    "limit_percent",
+    "near_limit_words",
     "oom_separator",
     "oom_terms",
     "over_words",
 ]
 
-NEAR_LIMIT_PERCENT: Final = 90
-"""Of a limit of a container's own: from there on that is what ends it."""
+LISTED_LIMIT_PERCENT: Final = 90
+"""Of a limit of a container's own: from there on it is listed, before the verdict speaks of it."""
 SIGNAL_NAMES: Final = {
     Signal.MEMORY_AVAILABLE: "memory",
     Signal.ALLOCATABLE_MEMORY_AVAILABLE: "pods' memory",
@@ -69,13 +70,13 @@ def oom_terms(place: OOMPlaceReport) -> str:
 
 def oom_separator(place: OOMPlaceReport) -> str:
     """What puts it before the next one."""
-    return _OOM[place.decided_by] if place.decided_by is not None else "equal"
+    return _OOM[place.decided_by] if place.decided_by is not None else "tie"
 
 
 def eviction_separator(place: EvictionPlaceReport, signal: Signal) -> str:
     """What puts it before the next one."""
     if place.decided_by is None:
-        return "equal"
+        return "tie"
     if place.decided_by is Comparator.USAGE_OVER_REQUEST and not place.exceeds_request:
         return "nearer to its request"
     if signal.resource == INODES and place.decided_by is Comparator.USAGE_OVER_REQUEST:
@@ -88,9 +89,20 @@ def eviction_amount(number: int, signal: Signal) -> str:
     return str(number) if signal.resource in {INODES, PIDS} else memory(number)
 
 
-def limit_percent(used: int, limit: int) -> int:
-    """How much of a limit is used, rounded down."""
-    return 100 * used // limit
+def near_limit_words(container: str, used: int, limit: int, *, of: str = "") -> str:
+    """``Container postgres of data/postgres-0 uses 95% of its limit 8Gi: the kernel kills it there, …``.
+
+    Args:
+        container: Its name.
+        used: Bytes.
+        limit: Bytes.
+        of: Its pod; empty: the one that is spoken of.
+    """
+    whose = f" of {of}" if of else ""
+    return (
+        f"Container {container}{whose} uses {limit_percent(used, limit)}% of its limit {memory(limit)}: "
+        "the kernel kills it there, whatever the node has left."
+    )
 
 
 def over_words(place: EvictionPlaceReport, signal: Signal) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod_pressure import EvictionStandingReport, PodPressureReport
+from kubectl_plugin.reports.pod_pressure import Assumption, EvictionStandingReport, PodPressureReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.pressure import near_limit_words
 from kubectl_plugin.views.words import listed
 from podrules.eviction.signals import NodeCondition
+from podrules.pressure.nearness import is_near_limit
+from podrules.pressure.node import OOMScope
 
 __all__ = ["EVICTING", "pressed_sentences", "pressure_names"]
 
@@ -22,31 +25,46 @@ def pressure_names(pressures: Sequence[NodeCondition]) -> str:
 
 
 def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> tuple[Verdict, ...]:
-    """What is said of a pod whose node is under pressure, and when it goes; nothing where the node is not.
+    """What a node under pressure does to a pod, and which of the pod's containers is near its own limit.
 
     Args:
         node: Its node.
         places: The pod's there; empty: not known.
     """
+    near = tuple(_near_limits(places))
     if not node.pressures:
-        return ()
+        return near
+    return (_under_pressure(node, places), *near)
+
+
+def _under_pressure(node: NodeFacts, places: Sequence[PodPressureReport]) -> Verdict:
+    """That its node is short of something, and when the pod goes."""
     lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
     if any(place.critical for place in places):
-        return (_pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical."),)
+        return _pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical.")
     standing = _standing(node, places)
     if standing is None:
         by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
         order = "Pods over their requests go first, then by priority" if by_request else "They go by priority"
-        return (_pressed(Severity.NOTICE, lead, f"{order}: usage is not known, so its place is not either."),)
+        return _pressed(Severity.NOTICE, lead, f"{order}: usage is not known, so its place is not either.")
     if standing.before is None:
-        return (_pressed(Severity.TROUBLE, lead, f"This pod goes first of {standing.of}."),)
+        return _pressed(Severity.TROUBLE, lead, f"This pod goes first of {standing.of}.")
     before = standing.before
     others = f"{standing.place.rank - 1} of {standing.of} go before this pod, the last {before.namespace}/{before.pod}."
-    return (_pressed(Severity.NOTICE, lead, others),)
+    return _pressed(Severity.NOTICE, lead, others)
 
 
 def _pressed(severity: Severity, *sentences: str) -> Verdict:
     return Verdict(VerdictCode.NODE_PRESSURE, severity, sentences)
+
+
+def _near_limits(places: Sequence[PodPressureReport]) -> Iterator[Verdict]:
+    """Of what runs and is measured: who meets its own limit before the node runs out."""
+    for place in places:
+        for standing in place.oom if place.assumption is Assumption.MEASURED else ():
+            if standing.scope is OOMScope.CONTAINER and is_near_limit(standing.working_set, standing.memory):
+                words = near_limit_words(standing.container, standing.working_set or 0, standing.memory)
+                yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,))
 
 
 def _standing(node: NodeFacts, places: Sequence[PodPressureReport]) -> EvictionStandingReport | None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.verdict import VerdictCode
 from kubectl_plugin.views.safety_words import finalizer_words, forcing_words, holder_words
 from kubectl_plugin.views.words import clock, instant
 from podrules.pod_gc import collected_within
@@ -15,6 +16,7 @@ from podrules.reachability import Reach
 from podrules.safety import Guarantee
 
 __all__ = [
+    "QUIET_CODES",
     "ended_line",
     "ended_sentences",
     "force_lines",
@@ -25,6 +27,13 @@ __all__ = [
     "stuck_sentences",
 ]
 
+QUIET_CODES: Final = {
+    Reach.SILENT: VerdictCode.NODE_SILENT,
+    Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,
+    Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
+    Reach.GONE: VerdictCode.NODE_GONE,
+}
+"""What a verdict says of a node that does not answer."""
 _STATES: Final = {
     Reach.SILENT: "is silent{since}",
     Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",

@@ -5,13 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kubectl_plugin.reports.steps import Step, StepKind
+from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import counted, listed
 from podrules.fencing import TAINT
 
-__all__ = ["TAINT_TEXT", "step_line", "step_words"]
+__all__ = ["TAINT_TEXT", "outcome_verdict", "step_line", "step_words"]
 
 TAINT_TEXT: Final = f"{TAINT.key}={TAINT.value}:{TAINT.effect}"
+
+
+_SEVERITIES: Final = {
+    Outcome.NOT_CONFIRMED: Severity.NOTICE,
+    Outcome.NOT_POSSIBLE: Severity.TROUBLE,
+    Outcome.NOTHING_AT_STAKE: Severity.FINE,
+    Outcome.DRY_RUN: Severity.NOTICE,
+    Outcome.DONE: Severity.FINE,
+    Outcome.UNDER_WAY: Severity.NOTICE,
+    Outcome.FAILED: Severity.TROUBLE,
+    Outcome.INTERRUPTED: Severity.TROUBLE,
+}
+
+
+def outcome_verdict(outcome: Outcome, sentences: tuple[str, ...]) -> Verdict:
+    """The headline of a change: its code is its outcome."""
+    return Verdict(VerdictCode(outcome.value), _SEVERITIES[outcome], sentences)
 
 
 def step_line(step: Step) -> str:

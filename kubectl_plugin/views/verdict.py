@@ -15,7 +15,7 @@ from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.pressure_words import pressed_sentences
-from kubectl_plugin.views.quiet import ended_sentences, quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.quiet import QUIET_CODES, ended_sentences, quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
@@ -24,16 +24,9 @@ from podrules.oom import OOMRule
 from podrules.placement.outcome import NamedFate, Outcome
 from podrules.platform import Platform
 from podrules.qos import QOSProblem
-from podrules.reachability import Reach
 
 __all__ = ["verdict"]
 
-_QUIET: Final = {
-    Reach.SILENT: VerdictCode.NODE_SILENT,
-    Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,
-    Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
-    Reach.GONE: VerdictCode.NODE_GONE,
-}
 _NAMED: Final = {
     NamedFate.REFUSED: VerdictCode.NODE_REFUSES,
     NamedFate.SILENT: VerdictCode.NODE_SILENT,
@@ -58,7 +51,7 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.node is None:
         return _pending(report, status, now)
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
-        return _trouble(_QUIET[quiet.reach.reach], *running_sentences(report, quiet, now))
+        return _trouble(QUIET_CODES[quiet.reach.reach], *running_sentences(report, quiet, now))
     waits = status.phase == "Pending" and report.moving
     state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))

@@ -28,6 +28,7 @@ __all__ = [
     "memory",
     "now_words",
     "ordinal",
+    "place_words",
     "quoted",
     "resource_amount",
     "when_words",
@@ -97,6 +98,11 @@ def ordinal(number: int) -> str:
     """``1st``, ``2nd``, ``11th``, ``23rd``."""
     ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def place_words(number: int, of: int, what: str) -> str:
+    """``2nd of 9 containers``; of one ``the only container``."""
+    return f"the only {what}" if of == 1 else f"{ordinal(number)} of {counted(of, what)}"
 
 
 def counted(count: int, what: str) -> str:
