@@ -33,14 +33,14 @@ class NodeMark(Enum):
     CLOSE_TO_EVICTION = "CloseToEviction"
     """So near that one process brings it about."""
     NEAR_EVICTION = "NearEviction"
-    NEAR_LIMIT = "NearLimit"
-    """A container there is near its own memory limit."""
     CPU_BEYOND = "CPUBeyond"
     """More is requested than is allocatable."""
     MEMORY_BEYOND = "MemoryBeyond"
     CPU_FULL = "CPUFull"
     MEMORY_FULL = "MemoryFull"
     PODS_FULL = "PodsFull"
+    NEAR_LIMIT = "NearLimit"
+    """A container there is near its own memory limit."""
     CORDONED = "Cordoned"
 
 
@@ -57,7 +57,9 @@ class NodeFlag(Struct, frozen=True):
         return Severity.TROUBLE if self.mark in _TROUBLE else Severity.NOTICE
 
 
-_TROUBLE: Final = frozenset({NodeMark.SILENT, NodeMark.NOT_READY, NodeMark.EVICTING, NodeMark.PRESSURE, NodeMark.CLOSE_TO_EVICTION})
+_TROUBLE: Final = frozenset(
+    {NodeMark.SILENT, NodeMark.NOT_READY, NodeMark.EVICTING, NodeMark.PRESSURE, NodeMark.CLOSE_TO_EVICTION}
+)
 
 _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeMark.NEAR_EVICTION}
 
@@ -81,13 +83,10 @@ def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
         yield NodeFlag(NodeMark.PRESSURE, pressure_names(node.pressures))
     elif level is not None and (mark := _NEAR.get(headroom_nearness(level.percent, met=level.met))) is not None:
         yield NodeFlag(mark, "near eviction")
-    if node.near_limit:
-        whose = "its" if node.near_limit == 1 else "their"
-        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {whose} limit")
 
 
 def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
-    """What requests leave; of a silent node nobody needs to know it first."""
+    """What requests and limits leave; of a silent node nobody needs to know it first."""
     if node.down:
         return
     for name, promised, beyond, full in (
@@ -100,6 +99,9 @@ def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
             yield NodeFlag(full, f"{name} requests {_percent(promised)}%")
     if is_full(node.max_pods, node.pods):
         yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
+    if node.near_limit:
+        whose = "its" if node.near_limit == 1 else "their"
+        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {whose} limit")
 
 
 def _percent(promised: Promised) -> int:

@@ -58,8 +58,8 @@ def test_Q4_and_none_that_requests_any(tmp_path: Path) -> None:
 def test_Q4_node_and_report_say_the_same() -> None:
     assert f"No room {NO_MEMORY}" in flat(run("node", "node-a3", "--demo"))
     page = re.sub(r"\s+", " ", run("report", "node/node-a3", "--demo", "-o", "-").out)
-    assert "node-a3: memory promised to the full." in page
-    assert "a pod that requests more memory than is left does not fit, one that requests none may." in page
+    assert "node-a3: more memory is requested than is allocatable." in page
+    assert "Requests of allocatable memory: node-a3 112%." in page
     assert "no room for a pod that comes" not in page
 
 

@@ -72,10 +72,10 @@ def test_a_node_is_flagged_in_its_row_as_in_the_summary(reports: list[ClusterRep
 
 def test_requests_beyond_what_is_allocatable(reports: list[ClusterReport], demo: Path) -> None:
     [node] = [node for node in reports[0].nodes if node.name == "node-a3"]
-    assert [flag.mark for flag in node_flags(node)] == [NodeMark.MEMORY_BEYOND]
+    assert [flag.mark for flag in node_flags(node)] == [NodeMark.MEMORY_BEYOND, NodeMark.NEAR_LIMIT]
     said = Read(demo.read_text(encoding="utf-8")).said
     assert "node-a3: more memory is requested than is allocatable." in said
-    assert "node-a3 eu-1a look memory requests 112%" in said
+    assert "node-a3 eu-1a look memory requests 112%; 1 container near its limit" in said
 
 
 def test_the_tiles_are_the_categories(demo: Path) -> None:
