@@ -4,7 +4,8 @@
     end            how it ended now, where it has ended
     last           how it ended before it was started anew; absent: nothing is known of that
     signal         that of the status, else exit code - 128 where that is a signal of Linux (1 to 64): the shell's and
-                   the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows: none
+                   the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows, and on
+                   virtual kubelets: none
     OOMKilled      only where the kubelet says so: exit code 137 alone has many causes
 
 Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
@@ -19,6 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.pod import ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
+from podrules.platform import Platform
 from podrules.processes import status_of
 
 __all__ = ["OOM_KILLED", "ContainerKind", "ObservedContainer", "StateKind", "Termination", "observed_containers"]
@@ -26,7 +28,6 @@ __all__ = ["OOM_KILLED", "ContainerKind", "ObservedContainer", "StateKind", "Ter
 OOM_KILLED: Final = "OOMKilled"
 _SIGNALS: Final = 64
 _SIGNAL_BASE: Final = 128
-_WINDOWS: Final = "windows"
 _MEMORY: Final = "memory"
 
 
@@ -87,16 +88,21 @@ class ObservedContainer(Struct, frozen=True, rename="camel"):
         return self.end or self.last
 
 
-def observed_containers(pod: Pod) -> tuple[ObservedContainer, ...]:
-    """The containers of which its kubelet told, app containers first."""
+def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:
+    """The containers of which its kubelet told, app containers first.
+
+    Args:
+        pod: The pod.
+        platform: What it runs on: what its exit codes mean.
+    """
+    linux = platform is Platform.LINUX
     told = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
-    return tuple(_observed(pod, ref, status) for ref, status in told if status is not None)
+    return tuple(_observed(ref, status, linux=linux) for ref, status in told if status is not None)
 
 
-def _observed(pod: Pod, ref: ContainerRef, status: ContainerStatus) -> ObservedContainer:
+def _observed(ref: ContainerRef, status: ContainerStatus, *, linux: bool) -> ObservedContainer:
     state, limit = status.state, ref.container.resources.limits.get(_MEMORY)
     kind = ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
-    windows = pod.spec.os is not None and pod.spec.os.name == _WINDOWS
     # As `has_process` reads it: a container that runs is running, whatever else is set.
     found = StateKind.TERMINATED if state.terminated is not None else StateKind.WAITING
     return ObservedContainer(
@@ -109,14 +115,14 @@ def _observed(pod: Pod, ref: ContainerRef, status: ContainerStatus) -> ObservedC
         status.started,
         state.running.started_at if state.running is not None else None,
         status.restart_count,
-        _termination(state.terminated, windows=windows),
-        _termination(status.last_state.terminated, windows=windows),
+        _termination(state.terminated, linux=linux),
+        _termination(status.last_state.terminated, linux=linux),
         None if limit is None else str(limit),
     )
 
 
-def _termination(end: ContainerStateTerminated | None, *, windows: bool) -> Termination | None:
+def _termination(end: ContainerStateTerminated | None, *, linux: bool) -> Termination | None:
     if end is None:
         return None
-    guessed = end.exit_code - _SIGNAL_BASE if 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS and not windows else None
+    guessed = end.exit_code - _SIGNAL_BASE if 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS and linux else None
     return Termination(end.exit_code, end.reason, end.message, end.signal or guessed, end.started_at, end.finished_at)

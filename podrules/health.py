@@ -32,7 +32,9 @@ from podrules.container_state import (
     observed_containers,
 )
 from podrules.kubectl_status import kubectl_status
+from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.platform import pod_platform
 
 __all__ = ["Health", "Trouble", "TroubleKind", "health", "readiness"]
 
@@ -123,10 +125,15 @@ class Health(Struct, frozen=True, rename="camel"):
         return next(one for one in self.containers if one.name == name)
 
 
-def health(pod: Pod) -> Health:
-    """How a pod is, by what its kubelet said last."""
+def health(pod: Pod, node: Node | None = None) -> Health:
+    """How a pod is, by what its kubelet said last.
+
+    Args:
+        pod: The pod.
+        node: The one to which it is bound: what exit codes mean there; None: the pod's own words decide.
+    """
     ready, sandbox = pod.status.condition("Ready"), pod.status.condition("PodReadyToStartContainers")
-    containers = observed_containers(pod)
+    containers = observed_containers(pod, pod_platform(pod, node))
     told = Health(
         phase=pod.status.phase,
         reason=pod.status.reason,

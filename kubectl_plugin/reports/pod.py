@@ -341,7 +341,7 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
         resize=_resize(pod),
         ends=tuple(ends),
-        health=health(pod),
+        health=health(pod, facts.node),
     )
 
 

@@ -177,7 +177,7 @@ def test_the_end_is_told_with_its_signal_and_time(end: dict[str, Any], words: st
     assert said(pod) == f'Running, not ready: "app" CrashLoopBackOff, 1 restart, last {words}'
 
 
-def test_no_signal_is_read_from_an_exit_code_of_windows() -> None:
+def test_windows_has_no_signals() -> None:
     pod = make(told("app", CRASHES, ended(137), 1), ready=None, os={"name": "windows"})
     assert said(pod).endswith("last exit 137 (Error) 3 min ago")
 
