@@ -51,6 +51,14 @@ class Streams(NamedTuple):
     stdin: IO[str]
     out: IO[str]
     err: IO[str]
+    columns: int | None = None
+    """Of text, where ``out`` only keeps what is shown elsewhere; None: as many as ``out`` has."""
+
+    def width(self) -> int:
+        """Columns of text on ``out``."""
+        from kubectl_plugin.render.width import text_columns
+
+        return text_columns(self.out) if self.columns is None else self.columns
 
 
 class Output(NamedTuple):

@@ -124,7 +124,7 @@ class Printer:
             return render_markdown(page, target=self._target)
         from kubectl_plugin.render.text import render_page
 
-        return render_page(page, colour=self._colour, target=self._target)
+        return render_page(page, colour=self._colour, target=self._target, width=self._streams.width())
 
     def _as_data(self, *, as_list: bool) -> str:
         from kubectl_plugin.render.escape import escape

@@ -6,6 +6,7 @@ import time
 from threading import Lock
 from typing import IO, Any, Final
 
+from kubectl_plugin.render.width import text_columns
 from podrules.cluster.kinds import Kind
 
 __all__ = ["ProgressLine"]
@@ -33,7 +34,8 @@ class ProgressLine:
             if now - self._written >= _INTERVAL:
                 self._written = now
                 read = ", ".join(f"{number:,} {plural}" for plural, number in self._counts.items())
-                self._terminal.write(f"{_CLEAR}reading {read}")
+                # A line that folds would leave its first part behind.
+                self._terminal.write(f"{_CLEAR}{f'reading {read}'[: text_columns(self._terminal) - 1]}")
                 self._terminal.flush()
 
     def done(self, kind: Kind[Any]) -> None:

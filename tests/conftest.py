@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ __all__ = [
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if in_ci() else "here")
+# Texts are as wide as a pipe's, however wide the terminal is in which the tests run.
+os.environ.pop("COLUMNS", None)
 if in_ci():
     # Constants of the product are among what is drawn, and chance goes on otherwise with each module that is loaded:
     # by which files came before on a worker.

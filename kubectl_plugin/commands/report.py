@@ -73,7 +73,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     from kubectl_plugin.render.text import render_page
 
     page = written_page(report, options.path, len(text), len(explained.pods))
-    streams.out.write(render_page(page, colour=options.colour, target=target))
+    streams.out.write(render_page(page, colour=options.colour, target=target, width=streams.width()))
     return code
 
 

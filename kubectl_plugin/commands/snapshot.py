@@ -32,6 +32,7 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     """
     from kubectl_plugin.render.command import Target
     from kubectl_plugin.render.text import render_page
+    from kubectl_plugin.render.width import text_columns
     from kubectl_plugin.views.snapshot import snapshot_page
 
     to_stdout = options.path == STANDARD_OUTPUT
@@ -42,12 +43,13 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
         _write_to_stdout(parts, streams)
         # What is in it is told where the bytes do not go; who reads them has the file that a command would name.
         page = replace(snapshot_page(report), next_commands=())
-        streams.err.write(render_page(page, colour=False, target=Target()))
+        streams.err.write(render_page(page, colour=False, target=Target(), width=text_columns(streams.err)))
         return 0
     write_whole(Path(options.path), parts)
     # What it suggests asks the file that was written, wherever that came from.
     written = Target(source=(("--snapshot", options.path),), live=False)
-    streams.out.write(render_page(snapshot_page(report), colour=options.colour, target=written))
+    page = snapshot_page(report)
+    streams.out.write(render_page(page, colour=options.colour, target=written, width=streams.width()))
     return 0
 
 

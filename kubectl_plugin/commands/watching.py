@@ -26,6 +26,7 @@ from msgspec import field
 from kubectl_plugin.commands.screen import Pipe, Screen, Terminal
 from kubectl_plugin.exit_codes import words_of
 from kubectl_plugin.options import ExplainOptions, NodeOptions, PartitionsOptions, Run, Streams
+from kubectl_plugin.render.width import LEAST_COLUMNS
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.live import LiveSource
@@ -122,7 +123,8 @@ def _go_on(once: _Once, bell: _Bell, screen: Screen, interval: float) -> None:
         rung = bell.wait(max(0.0, due - time.monotonic()))
         if rung and not rung.strip(_WINDOW):
             screen.draw()
-            continue
+            if once.is_as_wide():
+                continue
         if rung and not delay:
             rest = max(_LEAST_REST, _REST * once.took)
             time.sleep(max(0.0, once.began + once.took + rest - time.monotonic()))
@@ -156,6 +158,7 @@ class _Once:
         """By the monotonic clock."""
         self.took = 0.0
         """Seconds."""
+        self._columns = 0
 
     def told(self, error: Unreachable) -> str:
         """Why there is no answer."""
@@ -168,10 +171,19 @@ class _Once:
             ClusterError: it cannot be answered.
         """
         out, err = io.StringIO(), io.StringIO()
+        self._columns = self._width()
         self.began = time.monotonic()
-        code = self._run(self._options, self._source, Streams(self._streams.stdin, out, err))
+        code = self._run(self._options, self._source, Streams(self._streams.stdin, out, err, self._columns))
         self.took = time.monotonic() - self.began
         return _Answer(code, out.getvalue(), err.getvalue())
+
+    def is_as_wide(self) -> bool:
+        """Whether the terminal is still as wide as the last answer."""
+        return self._columns == self._width()
+
+    def _width(self) -> int:
+        # The screen leaves its last column free.
+        return max(self._streams.width() - self._streams.out.isatty(), LEAST_COLUMNS)
 
 
 class _Bell:

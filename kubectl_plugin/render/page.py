@@ -31,6 +31,8 @@ class Table(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
     """Columns that hold numbers."""
+    drawing: bool = False
+    """Its signs stand at their columns, and words beside it say the same: left out where it does not fit."""
 
 
 class Page(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Pages as plain text of at most 80 columns, with colour where a terminal wants it."""
+"""Pages as plain text of a given width, with colour where a terminal wants it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Final
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.width import DEFAULT_COLUMNS
 
 __all__ = ["render_page"]
 
-WIDTH: Final = 80
-"""Columns of prose, also on wider terminals: longer lines are harder to read, not easier."""
+_PROSE: Final = 100
+"""Columns of prose at most, also on wider terminals: longer lines are harder to read. Tables take all there are."""
 _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
@@ -26,24 +27,28 @@ _RESET: Final = "\x1b[0m"
 _COLOURS: Final = {Severity.FINE: "\x1b[32m", Severity.NOTICE: "\x1b[33m", Severity.TROUBLE: "\x1b[31m"}
 
 
-def render_page(page: Page, *, colour: bool, target: Target) -> str:
+def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAULT_COLUMNS) -> str:
     """The whole page, ending in a new line. Every text in it is escaped here, and only here.
 
     Args:
         page: What it says.
         colour: Whether the terminal wants it.
         target: Where the answer came from, for the commands in it.
+        width: Columns that there are; only what cannot be broken, a name or a command, is longer.
     """
+    prose = min(width, _PROSE)
     paint = _Painter(colour=colour)
-    lines = [paint.bold(line) for line in _wrap(page.title, WIDTH)]
+    lines = [paint.bold(line) for line in _wrap(page.title, width)]
     for number, sentence in enumerate(page.verdict):
-        wrapped = _wrap(sentence, WIDTH)
+        wrapped = _wrap(sentence, prose)
         lines += [paint.severity(line, page.severity) for line in wrapped] if number == 0 else wrapped
     previous: Section | Table | None = None
     for part in page.parts:
+        if isinstance(part, Table) and part.drawing and not _fits(part, width):
+            continue
         if not (isinstance(part, Section) and isinstance(previous, Section)):
             lines.append("")
-        lines += _section(part, paint, target) if isinstance(part, Section) else _table(part, paint)
+        lines += _section(part, paint, target, prose) if isinstance(part, Section) else _table(part, paint, width)
         previous = part
     commands = target.suggestions(page.next_commands)
     if commands:
@@ -68,24 +73,30 @@ class _Painter:
         return f"{_COLOURS[severity]}{text}{_RESET}" if self._colour else text
 
 
-def _section(section: Section, paint: _Painter, target: Target) -> list[str]:
+def _section(section: Section, paint: _Painter, target: Target, width: int) -> list[str]:
     body: list[str] = []
     for is_row, group in groupby(section.lines, key=lambda line: isinstance(line, Row)):
         if is_row:
-            body += _rows([line.cells for line in group if isinstance(line, Row)], WIDTH - _LABEL)
+            body += _rows([line.cells for line in group if isinstance(line, Row)], width - _LABEL)
         else:
             for line in group:
-                body += [] if isinstance(line, Row) else _wrap_prose(line, WIDTH - _LABEL, target)
+                body += [] if isinstance(line, Row) else _wrap_prose(line, width - _LABEL, target)
     first, *rest = body or [""]
     label = f"{section.label:<{_LABEL}}"
     return [paint.bold(label) + first, *(" " * _LABEL + line if line else "" for line in rest)]
 
 
-def _table(table: Table, paint: _Painter) -> list[str]:
+def _table(table: Table, paint: _Painter, width: int) -> list[str]:
     widths = _widths([table.headings, *table.rows])
-    laid_out = _rows([table.headings, *table.rows], WIDTH, table.right, widths)
-    title = [paint.bold(escape(table.title))] if table.title else []
+    laid_out = _rows([table.headings, *table.rows], width, table.right, widths)
+    title = [paint.bold(line) for line in _wrap(table.title, width)] if table.title else []
     return [*title, paint.bold(laid_out[0]), *laid_out[1:]]
+
+
+def _fits(table: Table, width: int) -> bool:
+    # The legend below it may wrap.
+    widths = _widths([table.headings, *(row for row in table.rows if row[0])])
+    return sum(widths) + len(_GAP) * (len(widths) - 1) <= width
 
 
 def _widths(rows: Iterable[tuple[str, ...]]) -> list[int]:
@@ -113,11 +124,26 @@ def _rows(
         if len(row) - 1 in right:
             last = last.rjust(widths[len(row) - 1])
         if width - len(lead) < _MIN_LAST and len(lead) + len(last) > width:
-            lines += [head.rstrip(), *(f"{_GAP}{line}" for line in _wrap(last, width - len(_GAP)))]
+            lines += _folded(cells, head, width)
+            lines += [f"{_GAP}{line}" for line in _fill(last, width - len(_GAP))]
             continue
         first, *rest = _fill(last, width - len(lead)) or [""]
         lines.append((lead + first).rstrip())
         lines += [" " * len(lead) + line for line in rest]
+    return lines
+
+
+def _folded(cells: Sequence[str], head: str, width: int) -> list[str]:
+    """The cells before the last one in as many lines as they need; in one, they keep their columns."""
+    if len(head.rstrip()) <= width:
+        return [head.rstrip()]
+    lines = [""]
+    for cell in filter(None, cells):
+        joined = f"{lines[-1]}{_GAP}{cell}" if lines[-1] else cell
+        if len(joined) <= width or not lines[-1]:
+            lines[-1] = joined
+        else:
+            lines.append(f"{_GAP}{cell}")
     return lines
 
 

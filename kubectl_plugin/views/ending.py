@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -60,8 +60,8 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
     return (f"{lead}: it ends by {by}.", *then), False
 
 
-def stop_lines(report: PodReport, now: datetime | None) -> Iterator[str | Row]:
-    """When and how its processes end."""
+def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
+    """When and how its processes end; ``wide`` adds every container's way and the kubelet's eviction."""
     plan, ending = report.termination, report.ending
     if plan.grace.source is GraceSource.NOT_SCHEDULED:
         yield "at once: it is on no node yet (spec.nodeName is empty)"
@@ -78,9 +78,13 @@ def stop_lines(report: PodReport, now: datetime | None) -> Iterator[str | Row]:
         return
     if ending.static:
         node = report.status.node.name if report.status is not None and report.status.node is not None else "its node"
-        yield f"{STATIC_STOP} ({_MIRROR})"
-        yield f"removing its manifest on {node} stops it, with {ending.grace.seconds} s ({_SPEC})"
-        yield from _eviction_words(report)
+        yield f"{STATIC_STOP} ({_MIRROR})" if wide else "a delete stops nothing: it is a static pod"
+        yield f"removing its manifest on {node} stops it, with {ending.grace.seconds} s{f' ({_SPEC})' if wide else ''}"
+        if wide:
+            yield from _eviction_words(report)
+        return
+    if not wide:
+        yield from _briefly(report, now)
         return
     yield _told(report, now)
     if ending.deleted_at is not None and ending.grace.first is not None:
@@ -94,6 +98,27 @@ def stop_lines(report: PodReport, now: datetime | None) -> Iterator[str | Row]:
         yield "no container of it runs now: nothing has to stop"
     yield from _held(ending)
     yield from _eviction_words(report)
+
+
+def _briefly(report: PodReport, now: datetime | None) -> Iterator[str]:
+    """``grace 30 s after a delete, SIGKILL by 32 s; preStop up to 5 s``: the containers in one line."""
+    stops, deleted = report.termination.containers, report.ending.deleted_at is not None
+    grace = report.termination.grace.seconds
+    told = _told(report, now) if deleted else f"grace {grace} s after a delete" if grace else "grace 0 s"
+    if not stops:
+        yield f"{told}; no container of it runs now: nothing has to stop"
+    else:
+        last = max(stop.sigkill_latest for stop in stops)
+        gone = not deleted and report.termination.object_removed_at_once
+        at_once = "; a delete removes the object at once" if gone else ""
+        yield f"{told}{';' if deleted else ','} SIGKILL by {last} s{at_once}{_longest_hook(stops)}"
+    yield from _held(report.ending)
+
+
+def _longest_hook(stops: Sequence[ContainerStop]) -> str:
+    """How much of the grace period preStop hooks may use."""
+    hooks = [stop.pre_stop_latest for stop in stops if stop.pre_stop is not None]
+    return f"; preStop up to {max(hooks)} s" if hooks else ""
 
 
 def _held(ending: Ending) -> Iterator[str]:

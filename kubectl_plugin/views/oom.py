@@ -13,10 +13,10 @@ from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_CRITICAL_PRIORITY
 
-__all__ = ["oom_section"]
+__all__ = ["OOM_UNKNOWN", "oom_section"]
 
 _FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
-_UNKNOWN: Final = {
+OOM_UNKNOWN: Final = {
     OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",
     OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: there is no node that its node selector, affinity and tolerations allow",
     OOMUnknown.NOT_LINUX: "none: no node that it may come to is a Linux machine with a kubelet",
@@ -24,6 +24,7 @@ _UNKNOWN: Final = {
         "none: spec.resources.requests.memory is less than its containers request, which the API server refuses"
     ),
 }
+"""Why there is no score to tell."""
 _ONE_FOR_ALL: Final = {OOMRule.NODE_CRITICAL, OOMRule.GUARANTEED, OOMRule.BEST_EFFORT}
 """Rules by which all containers of a pod have the same value."""
 _AT_LEAST: Final = f"Burstable gets at least {MIN_BURSTABLE_OOM_SCORE_ADJ}"
@@ -35,7 +36,7 @@ def oom_section(report: PodReport) -> Section:
     if report.platform is not Platform.LINUX:
         return Section(label, ())
     if report.oom_unknown is not None:
-        return Section(label, (_UNKNOWN[report.oom_unknown],))
+        return Section(label, (OOM_UNKNOWN[report.oom_unknown],))
     lines: list[str | Row] = []
     several = len(report.oom) > 1
     bound = report.status is not None and report.status.node is not None

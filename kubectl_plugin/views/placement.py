@@ -37,6 +37,7 @@ __all__ = ["named_words", "placement_parts", "why_no_node"]
 _LABEL = "Placement"
 _SHOWN_GROUPS_IN_VERDICT = 3
 _SHOWN_BEST = 3
+_SHOWN_GROUPS = 5
 _SHOWN_CHANGED = 4
 
 
@@ -77,13 +78,12 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
         return  # The verdict names the gates already.
     yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
     if placement.scores:
-        yield _scores_table(placement)
+        yield _scores_table(placement, wide=wide)
         if wide:
             yield from soft_spread_tables(placement.scores)
     if placement.rejected:
         yield _rejected_table(placement, wide=wide)
-    broken = any(group.plugin == "PodTopologySpread" for group in placement.rejected)
-    if placement.spread and (wide or broken):
+    if placement.spread and wide:
         yield spread_table(placement.spread)
 
 
@@ -98,7 +98,8 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         case Outcome.NOT_MODELLED:
             yield f"not modelled: {placement.reason}"
         case Outcome.UNSCHEDULABLE:
-            yield "on no node" if placement.rejected else f"on no node: {placement.message}"
+            if wide or not placement.rejected or not report.status:
+                yield "on no node" if placement.rejected else f"on no node: {placement.message}"
             yield from claim_lines(placement.claims)
         case Outcome.FITS:
             yield _likely(placement)
@@ -112,13 +113,13 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         yield f"preempts nobody: {disabled_words(placement.preemption_disabled)}"
     if placement.queue is not None:
         yield queue_words(placement.queue)
-    if placement.sampled is not None:
+    if placement.sampled is not None and wide:
         yield (
             f"kube-scheduler stops after the first {placement.sampled} nodes that fit, in turn: it may choose one that "
             "is not the best (percentageOfNodesToScore)"
         )
     if placement.told is not None:
-        yield from _told(placement, placement.told)
+        yield from _told(placement, placement.told, wide=wide)
     for plugin in placement.unknown_plugins:
         yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
     for url in placement.extenders:
@@ -167,11 +168,12 @@ def _current(current: CurrentNode) -> str:
     return f"{current.node}, where it runs, would score {current.total}: {count} better now, and nothing moves it there"
 
 
-def _told(placement: Placement, told: ToldBefore) -> Iterator[str]:
+def _told(placement: Placement, told: ToldBefore, *, wide: bool) -> Iterator[str]:
+    said = f": {told.message}" if wide else " (its message: -o wide)"
     if told.agrees:
-        yield f"kube-scheduler said the same: {told.message}"
+        yield f"kube-scheduler said the same{said}"
         return
-    yield f"kube-scheduler said before: {told.message}"
+    yield f"kube-scheduler said before{said}" if wide else f"kube-scheduler said otherwise before{said}"
     if not told.changed:
         return
     changes = [f"{entry.now} {entry.reason} (was {entry.then})" for entry in told.changed]
@@ -179,9 +181,12 @@ def _told(placement: Placement, told: ToldBefore) -> Iterator[str]:
     yield f"since then: {now or listed(changes, most=_SHOWN_CHANGED)}"
 
 
-def _scores_table(placement: Placement) -> Table:
+def _scores_table(placement: Placement, *, wide: bool) -> Table:
     title = f"{placement.feasible} of {counted(placement.nodes, 'node')} {'fits' if placement.feasible == 1 else 'fit'}"
-    rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in placement.scores)
+    shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
+    if len(placement.scores) > len(shown):
+        title += f", of which the best {len(shown)} (all: -o wide)"
+    rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in shown)
     return Table(title, ("score", "node", "of which"), rows, right=frozenset({0}))
 
 
@@ -192,12 +197,15 @@ def _by_plugin(entry: NodeScore) -> str:
 def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     count = placement.nodes - placement.feasible
     rows: list[tuple[str, ...]] = []
-    for group in placement.rejected:
+    shown = placement.rejected if wide else placement.rejected[:_SHOWN_GROUPS]
+    for group in shown:
         rows.append((str(group.count), group.plugin, _reason(group)))
-        if group.remedy is not None:
+        if wide and group.remedy is not None:
             rows.append(("", "", f"would fit: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
             rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
+    if rest := placement.rejected[len(shown) :]:
+        rows.append((str(sum(group.count for group in rest)), "others", f"{counted(len(rest), 'reason')} (-o wide)"))
     some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
     title = some if placement.feasible else "Why no node fits"
     return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))

@@ -30,18 +30,21 @@ from podrules.pressure.nearness import limit_percent
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["pressure_section"]
+__all__ = ["ASSUMED", "distinct_places", "own_limit_lines", "pressure_section"]
 
-_ASSUMED: Final = {
+ASSUMED: Final = {
     Assumption.REQUESTS: "using what it requests: ",
     Assumption.LIMITS: "using all that it may: ",
     Assumption.MEASURED: "",
 }
+"""What a place begins with, by what the pod is taken to use."""
+_IDLE: Final = 8
+"""Containers without a process that are named; the other sections name them all."""
 
 
 def pressure_section(report: PodReport, *, wide: bool) -> Section:
     """Its place in both orders; ``wide`` adds those of all pods' cgroup, of disks and process ids."""
-    lines: list[str | Prose] = [line for entry in _distinct(report.pressure) for line in _lines(entry, wide=wide)]
+    lines: list[str | Prose] = [line for entry in distinct_places(report.pressure) for line in _lines(entry, wide=wide)]
     if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
         lines.append("a container has no memory limit: by using more it may come to be the first")
     if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
@@ -50,7 +53,7 @@ def pressure_section(report: PodReport, *, wide: bool) -> Section:
     return Section("Pressure", tuple(lines))
 
 
-def _distinct(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
+def distinct_places(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
     """Assumptions that come to the same are told once."""
     first = entries[:1]
     return [
@@ -60,7 +63,7 @@ def _distinct(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
 
 
 def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
-    lead = _ASSUMED[entry.assumption]
+    lead = ASSUMED[entry.assumption]
     for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
         standing = entry.oom_of(scope)
         if standing is not None:
@@ -68,9 +71,8 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
             lead = ""
     if entry.idle:
         have = "container has" if len(entry.idle) == 1 else "containers have"
-        yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle)}"
-    for standing in entry.oom:
-        yield from _own_limit(entry, standing)
+        yield f"{have} no process now, so nothing for the kernel to kill: {listed(entry.idle, most=_IDLE)}"
+    yield from own_limit_lines(entry, wide=True)
     yield from _evictions(entry, wide=wide)
 
 
@@ -88,13 +90,15 @@ def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
     return text
 
 
-def _own_limit(entry: PodPressureReport, standing: OOMStandingReport) -> Iterator[str]:
-    if standing.scope not in {OOMScope.POD, OOMScope.CONTAINER} or entry.assumption is not Assumption.MEASURED:
-        return
-    percent = limit_percent(standing.working_set or 0, standing.memory)
-    if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
-        used, limit = memory(standing.working_set or 0), memory(standing.memory)
-        yield f"container {standing.container} uses {used} of its own limit of {limit} ({percent}%): that ends it first"
+def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
+    """The containers that are near their own limit."""
+    lead, own = ("container ", "own ") if wide else ("", "")
+    for standing in entry.oom if entry.assumption is Assumption.MEASURED else ():
+        percent = limit_percent(standing.working_set or 0, standing.memory)
+        if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
+            used, limit = memory(standing.working_set or 0), memory(standing.memory)
+            uses = f"{standing.container} uses {used} of its {own}limit of {limit}"
+            yield f"{lead}{uses} ({percent}%): that ends it first"
 
 
 def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:

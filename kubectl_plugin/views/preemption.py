@@ -70,7 +70,7 @@ def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]
         yield f"preempts nobody: {_no_room(preview.no_room[0])}"
     else:
         yield f"preempts nobody: it would help on none of {counted(preview.potential, 'node')}"
-        yield from map(_no_room, preview.no_room)
+        yield from map(_no_room, preview.no_room if wide else ())
     if preview.elsewhere is not None:
         elsewhere, own = preview.elsewhere.elsewhere, _pods(preview.elsewhere.on_node)
         node = preview.elsewhere.node
@@ -109,9 +109,9 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
     if preview.decided_by:
         of = f"of {preview.candidates} nodes" if preview.candidates > 1 else ""
         yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
-    if preview.sampled is not None:
+    if preview.sampled is not None and wide:
         yield f"kube-scheduler looks at {preview.sampled} candidates only, from a random node on: it may choose another"
-    for entry in preview.left_alone:
+    for entry in preview.left_alone if wide else ():
         why = _CRITERIA.get(entry.why)
         reason = f"{preview.nodes[0]} is better: {why}" if why else entry.why
         pods = "1 pod" if entry.pods == 1 else f"{entry.pods} pods"

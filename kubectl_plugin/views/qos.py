@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from kubectl_plugin.render.page import Section
+from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod import PodReport, QOSReport
-from kubectl_plugin.views.words import listed, quoted
+from kubectl_plugin.views.words import counted, listed, quoted
 from podrules.model.pod import PodQOSClass
 from podrules.qos import FieldChange, QOSBlocker, QOSProblem
 
 __all__ = ["qos_section"]
 
-_SHOWN = 2
-"""Blockers shown before ``-o wide`` is needed."""
+_SHORT_WAY = 4
+"""Edits that a BestEffort pod is told one by one."""
+_IN_A_SENTENCE = 3
+"""Containers whose edits make one sentence."""
 
 
 def qos_section(report: PodReport, *, wide: bool) -> Section:
-    """The section of a pod's page."""
-    qos = report.qos
-    lines = [f"{qos.qos_class.value}: {_reason(qos)}"]
-    blockers = qos.explanation.blockers
-    if qos.qos_class is PodQOSClass.BURSTABLE:
-        shown = blockers if wide else blockers[:_SHOWN]
-        lines = [f"{qos.qos_class.value}: {_blocker(shown[0])}", *map(_blocker, shown[1:])] if shown else lines
-        if len(blockers) > len(shown):
-            lines.append(f"and {len(blockers) - len(shown)} more fields (-o wide)")
+    """The section of a pod's page; ``wide`` adds every field that decides, and the way to Guaranteed."""
+    return _every_field(report) if wide else _first_field(report)
+
+
+def _first_field(report: PodReport) -> Section:
+    qos, blockers = report.qos, report.qos.explanation.blockers
+    reason = _reason(qos, brief=True)
+    if qos.qos_class is PodQOSClass.BURSTABLE and blockers:
+        # Where a pod does not exist yet, no command at the end of the page asks for the rest.
+        reason = _first_container(blockers, " (-o wide)" if report.status is None else "")
+    lines = [f"{qos.qos_class.value}: {reason}"]
+    if qos.computed_class is not qos.qos_class or qos.manifest_class not in {None, qos.qos_class}:
+        lines += _stored(qos)
+    if qos.resize is not None:
+        lines.append(_resize(qos, report.name))
+    return Section("QoS class", tuple(lines))
+
+
+def _first_container(blockers: Sequence[QOSBlocker], rest: str) -> str:
+    """``"istio-proxy" has no cpu or memory limit; 2 more fields``."""
+    first = blockers[0]
+    alike = [one for one in blockers if (one.container, one.problem) == (first.container, first.problem)]
+    who = quoted(first.container) if first.container else "the pod"
+    if first.problem is QOSProblem.LIMIT_MISSING:
+        told, words = len(alike), f"{who} has no {' or '.join(one.resource for one in alike)} limit"
+    else:
+        told, words = 1, f"{who} requests {first.resource} {first.request or 'nothing'}, limit {first.limit}"
+    return f"{words}; {counted(len(blockers) - told, 'more field')}{rest}" if len(blockers) > told else words
+
+
+def _every_field(report: PodReport) -> Section:
+    qos, blockers = report.qos, report.qos.explanation.blockers
+    lines: list[str | Row] = [f"{qos.qos_class.value}: {_reason(qos)}"]
+    if qos.qos_class is PodQOSClass.BURSTABLE and blockers:
+        lines = [f"{qos.qos_class.value}: {_blocker(blockers[0])}", *map(_blocker, blockers[1:])]
     exists = report.status is not None
     if qos.qos_class is not PodQOSClass.GUARANTEED:
-        lines.append(f"Guaranteed if {_way(qos)}{', in a new pod' if exists else ''}")
+        lines += _way(qos, ", in a new pod" if exists else "")
     if exists:
         lines.append("a resize in place that would change the class is rejected")
     lines += _stored(qos)
@@ -38,9 +66,12 @@ def qos_section(report: PodReport, *, wide: bool) -> Section:
     return Section("QoS class", tuple(lines))
 
 
-def _reason(qos: QOSReport) -> str:
+def _reason(qos: QOSReport, *, brief: bool = False) -> str:
     pod_level = qos.explanation.decided_by == "spec.resources"
     if qos.qos_class is PodQOSClass.GUARANTEED:
+        if brief:
+            where = "spec.resources, which alone decides" if pod_level else "every container"
+            return f"requests equal limits in {where}"
         who = "spec.resources, which alone decides," if pod_level else "every container"
         return f"{who} limits cpu and memory, and requests equal limits"
     if pod_level:
@@ -55,17 +86,22 @@ def _blocker(blocker: QOSBlocker) -> str:
     return f"{who} requests {blocker.resource} {blocker.request or 'nothing'}, limit {blocker.limit} ({blocker.field})"
 
 
-def _way(qos: QOSReport) -> str:
-    """The edits, container by container."""
+def _way(qos: QOSReport, where: str) -> Iterator[str | Row]:
+    """The edits, container by container: a sentence for a few, else a row each."""
     changes = qos.explanation.changes_to_guaranteed
-    if qos.qos_class is PodQOSClass.BEST_EFFORT and len(changes) > _SHOWN * 2:
-        return "every container and init container limits cpu and memory"
+    if qos.qos_class is PodQOSClass.BEST_EFFORT and len(changes) > _SHORT_WAY:
+        yield f"Guaranteed if every container and init container limits cpu and memory{where}"
+        return
     names = {_owner(entry.field): entry.container for entry in qos.explanation.blockers}
-    parts = []
-    for container, edits in groupby(changes, key=lambda change: names[_owner(change.field)]):
-        who = container or "spec.resources"
-        parts.append(f"{who} sets {listed([_edit(change) for change in edits])}")
-    return "; ".join(parts)
+    parts = [
+        (container or "spec.resources", f"sets {listed([_edit(change) for change in edits])}")
+        for container, edits in groupby(changes, key=lambda change: names[_owner(change.field)])
+    ]
+    if len(parts) <= _IN_A_SENTENCE:
+        yield f"Guaranteed if {'; '.join(map(' '.join, parts))}{where}"
+        return
+    yield f"Guaranteed{where.removeprefix(',')} if"
+    yield from map(Row, parts)
 
 
 def _owner(field: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "guarded",
     "holder_words",
     "owner_risk",
+    "owner_risk_briefly",
     "reach_words",
     "unfenced_from",
     "until_words",
@@ -33,6 +34,15 @@ _RISK: Final = {
     Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only; deleting that stops nothing",
     Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on after the object is gone",
     Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
+}
+_BRIEFLY: Final = {
+    Guarantee.AT_MOST_ONE: "two may run at once, where {owner} promises one",
+    Guarantee.AVAILABILITY_FIRST: "two copies may run for a while: {owner}",
+    Guarantee.ONE_PER_NODE: "two copies may run here for a while: {owner}",
+    Guarantee.RUNS_TO_COMPLETION: "its work may be done twice at once: {owner}",
+    Guarantee.KUBELET_OWNED: "stops nothing: the API holds the mirror of a static pod only",
+    Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on",
+    Guarantee.UNKNOWN: "{owner} decides whether a second copy starts meanwhile",
 }
 _LOCKS: Final = {
     WriterLock.NOT_NEEDED: "made for several pods, or only read",
@@ -111,6 +121,11 @@ def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False) -> str:
         named = f"{owner.kind} {owner.name}".strip()
         return f"no container of it runs now; {f'{named} may make another' if named else 'nobody replaces it'}"
     return _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=name)
+
+
+def owner_risk_briefly(guarantee: Guarantee, owner: str) -> str:
+    """The same in one line; ``Deployment web`` is the owner that people know."""
+    return _BRIEFLY[guarantee].format(owner=owner)
 
 
 def guard_words(guard: WriterGuard, reach: Reach) -> str:

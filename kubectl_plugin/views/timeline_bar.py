@@ -37,7 +37,7 @@ def bar_table(told: WayTimeline) -> Table | None:
     used = {sign for _, text in lanes for sign in text}
     legend = ", ".join(words for sign, words in _LEGEND.items() if sign in used)
     rows = (*((_fit(label), text) for label, text in lanes), ("", legend))
-    return Table("", ("", scale), rows)
+    return Table("", ("", scale), rows, drawing=True)
 
 
 def _lanes(told: WayTimeline, end: int) -> Iterator[tuple[str, str]]:

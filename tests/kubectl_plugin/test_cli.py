@@ -200,7 +200,7 @@ def test_snapshot_of_kubectl_get(tmp_path: Path) -> None:
     objects = [entry for entry in demo_objects() if entry["kind"] in {"Pod", "Node", "PriorityClass"}]
     snapshot = tmp_path / "c.json"
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    ran = run("explain", "--snapshot", str(snapshot), "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z")
+    ran = run("explain", "--snapshot", str(snapshot), "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z", "-o", "wide")
     assert ran.code == 0
     assert 'Burstable: only "istio-proxy" keeps it from Guaranteed.' in ran.out
     assert "replicasets.apps in shop: not found" in ran.out

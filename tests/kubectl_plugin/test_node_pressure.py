@@ -163,7 +163,7 @@ def test_Q3_Q6_metrics_stand_in_and_are_named(tmp_path: Path) -> None:
         "the kernel kills container app of default/web first; if it comes slowly, the kubelet evicts that pod" in said
     )
     assert "memory.available < 100Mi: Kubernetes' default, the kubelet's own was not read" in said
-    place = _flat(_on(tmp_path, objects, "explain", "pod/batch", "-n", "default"))
+    place = _flat(_on(tmp_path, objects, "explain", "pod/batch", "-n", "default", "-o", "wide"))
     assert (
         "2nd of 2 containers that the kernel kills if n1 runs out: app, 1012 = 12 + 1000; after default/web app"
         in place
@@ -187,7 +187,7 @@ def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     assert "there is no pod that the kubelet may evict" in said
     assert "1 critical: never evicted" in said
     assert "the kubelet never evicts it: it is critical" in _flat(
-        _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default")
+        _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")
     )
 
 
@@ -222,7 +222,9 @@ def test_Q3_Q6_manifest_on_a_node_is_told_for_both_ends(tmp_path: Path) -> None:
     assert requests["node"] == "node-a1"
     assert requests["oom"][0]["place"]["rank"] > limits["oom"][0]["place"]["rank"] == 1
     assert requests["evictions"][0]["place"]["rank"] > limits["evictions"][0]["place"]["rank"] == 1
-    said = _flat(run("explain", "-f", str(manifest), "--on", "node-a1", "--demo", "--no-placement"))
+    brief = ("explain", "-f", str(manifest), "--on", "node-a1", "--demo", "--no-placement")
+    assert "using all that it may: under pressure 1st of 21 killed, 1st of " in _flat(run(*brief))
+    said = _flat(run(*brief, "-o", "wide"))
     assert "using what it requests: " in said
     assert "using all that it may: 1st of 21 containers that the kernel kills if node-a1 runs out" in said
 
@@ -255,7 +257,7 @@ def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path)
 
 
 def test_Q2_adj_that_a_resize_leaves_is_told() -> None:
-    said = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo"))
+    said = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo", "-o", "wide"))
     assert "oom_score_adj stays as it was when the container started, until it restarts" in said
 
 

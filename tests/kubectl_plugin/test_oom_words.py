@@ -23,7 +23,7 @@ NODES = [
 def _explain(tmp_path: Path, pod: Object, *words: str) -> str:
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES, pod]}))
-    ran = run("explain", "pod/web", "-n", "shop", "--snapshot", str(file), *words)
+    ran = run("explain", "pod/web", "-n", "shop", "--snapshot", str(file), "-o", "wide", *words)
     assert (ran.code, ran.err) == (0, "")
     return ran.out
 

@@ -142,11 +142,11 @@ def test_a_claim_is_not_said_to_be_missing_where_the_list_has_no_claims(tmp_path
 
 def test_a_class_is_not_said_to_be_gone_where_the_list_has_no_classes(tmp_path: Path) -> None:
     pods = [running("web", "vip", 7000)]
-    told = asked(tmp_path, pods, "explain", "pod/web", "-n", "p")
+    told = asked(tmp_path, pods, "explain", "pod/web", "-n", "p", "-o", "wide")
     assert "no longer exists" not in told
     assert "priorityclasses.scheduling.k8s.io: not in the snapshot" in told
     others = [*pods, raw_priority_class("other", 1)]
-    assert 'class "vip" no longer exists' in asked(tmp_path, others, "explain", "pod/web", "-n", "p")
+    assert 'class "vip" no longer exists' in asked(tmp_path, others, "explain", "pod/web", "-n", "p", "-o", "wide")
 
 
 @pytest.mark.parametrize("others", [[], [raw_priority_class("other", 1)]])

@@ -16,7 +16,7 @@ SEEDS: Final = Path(__file__).parents[1] / "testdata/cases/seeds"
 
 
 def explained(manifest: str, snapshot: str, *more: str) -> str:
-    ran = run("explain", "-f", str(SEEDS / manifest), "--snapshot", str(SEEDS / snapshot), *more)
+    ran = run("explain", "-f", str(SEEDS / manifest), "--snapshot", str(SEEDS / snapshot), "-o", "wide", *more)
     assert (ran.code, ran.err) == (0, "")
     return " ".join(ran.out.split())
 
@@ -56,7 +56,7 @@ def test_P4_place_says_the_same() -> None:
 
 def test_P4_the_reason_of_the_plugin_is_said() -> None:
     assert "preempts nobody: n1 has no pod of lower priority" in explained("Panti.yaml", "s2h.json")
-    said = " ".join(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo").out.split())
+    said = " ".join(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo", "-o", "wide").out.split())
     assert "do not take it even without pods of lower priority: PodTopologySpread: node(s) didn't match" in said
     assert "none has room" not in said
 

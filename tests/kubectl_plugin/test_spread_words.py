@@ -79,19 +79,19 @@ def test_the_table_of_domains_adds_up() -> None:
         "pods with it skew domain zone, maxSkew 1, least 0 (spec.topologySpreadConstraints[0]) "
         "2 3 3 zoneA: more than maxSkew 1 1 2 2 zoneB: more than maxSkew 1 "
         "0 1 1 zoneC: counts, but no node of it takes the pod (TaintToleration)"
-    ) in explained("one.yaml", "s1t.json")
+    ) in explained("one.yaml", "s1t.json", "-o", "wide")
 
 
 def test_a_domain_of_which_no_node_counts_is_said() -> None:
     assert (
         "1 2 1 zoneB: fits zoneC: not counted, for node policies or missing keys leave out every node there"
-    ) in explained("honor.yaml", "s1t.json")
+    ) in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 
 def test_the_way_out_of_the_table_is_the_one_that_the_policy_gives() -> None:
-    before = explained("one.yaml", "s1t.json")
+    before = explained("one.yaml", "s1t.json", "-o", "wide")
     assert "Cheapest way out: nodeTaintsPolicy Honor on zone (then node4 and 1 more)" in before
-    assert "2 of 5 nodes fit score node of which 398 node4" in explained("honor.yaml", "s1t.json")
+    assert "2 of 5 nodes fit score node of which 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 
 def test_json_has_the_terms_of_soft_constraints() -> None:

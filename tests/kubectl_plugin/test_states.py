@@ -28,7 +28,8 @@ def test_Q3_node_ranks_no_container_that_has_no_process() -> None:
 
 @pytest.mark.parametrize("name", ["crash", "image", "creating", "config", "initfail"])
 def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str) -> None:
-    told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES).out.split())
+    assert "no process of it runs now: nothing to kill" in run("explain", f"pod/{name}", "--snapshot", STATES).out
+    told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES, "-o", "wide").out.split())
     assert "container has no process now, so nothing for the kernel to kill: app" in told
     assert "containers that the kernel kills" not in told
 

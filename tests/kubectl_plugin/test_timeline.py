@@ -197,7 +197,7 @@ def test_T5_now_stands_between_what_was_and_what_comes() -> None:
 def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
     manifest = str(CASES / "cli" / "sidecars.yaml")
     path = "spec.initContainers[1].lifecycle.preStop.sleep"
-    told = " ".join(run("explain", "-f", manifest, "--offline").out.split())
+    told = " ".join(run("explain", "-f", manifest, "--offline", "-o", "wide").out.split())
     assert f"preStop sleep for 10 s ({path}), then SIGTERM once the containers before it ended" in told
     drawn = run("explain", "-f", manifest, "--offline", "--timeline=delete").out
     assert f"preStop proxy   {path} 10 s" in drawn

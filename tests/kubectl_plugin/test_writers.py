@@ -63,7 +63,7 @@ def test_F7_iscsi_is_detached_once_unmounted(tmp_path: Path) -> None:
     ],
 )
 def test_F4_explain_shows_the_guard_of_each_volume(case: str, words: str) -> None:
-    told = _told("explain", "pod/web-h-1", "--snapshot", str(CASES / case))
+    told = _told("explain", "pod/web-h-1", "--snapshot", str(CASES / case), "-o", "wide")
     assert f"Writers data {words}" in told
 
 

@@ -244,7 +244,7 @@ def _of_pod(ask: Asker, cluster: Cluster, pod: Object) -> PodTold:
     explained, timed = _data(about("explain", "-o", "json")), _data(about("explain", "--timeline=all", "-o", "json"))
     return PodTold(
         pod=pod,
-        explain=about("explain"),
+        explain=about("explain", "-o", "wide"),
         explained=explained,
         timeline=about("explain", "--timeline=all"),
         timed=timed.get("timeline") or {},
