@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Final
 
 from podrules.cluster.errors import (
@@ -44,6 +45,7 @@ __all__ = [
     "NO_PLACE",
     "UNREADABLE",
     "tell",
+    "warn",
     "words_of",
 ]
 
@@ -95,3 +97,16 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
     if error.advice:
         print(escape(error.advice), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)
+
+
+def warn(warnings: Iterable[str], err: IO[str]) -> None:
+    """Print what the user should look at; it changes no exit code.
+
+    Args:
+        warnings: One line each.
+        err: Where to.
+    """
+    from kubectl_plugin.render.escape import escape
+
+    for warning in warnings:
+        print(f"warning: {escape(warning)}", file=err)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.admission import printed_name
 from kubectl_plugin.commands.reporter import Report, Reporter
 from kubectl_plugin.commands.targets import find, label_selector, targets_of
-from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.exit_codes import tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.escape import escape
@@ -106,6 +106,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
 
         file = ManifestFile(path, source.namespace, streams.stdin)
         yield from file.errors
+        warn(file.warnings, streams.err)
         reporter = Reporter(source, options)
         for manifest in file.manifests:
             report = reporter.manifest(manifest, file.brought)

@@ -153,7 +153,7 @@ def _report(read: _Read, disabled: frozenset[str]) -> LintReport:
     found = [*read.misshapen, *check(Objects.of(read.manifests))]
     findings = [_told(finding, read.entries[finding.position]) for finding in found if finding.rule not in disabled]
     order = {entry.object: number for number, entry in enumerate(read.entries)}
-    findings.sort(key=lambda one: (order[one.object], one.line, one.column, one.level.rank))
+    findings.sort(key=lambda one: (one.level.rank, order[one.object], one.line, one.column))
     return LintReport(
         files=read.files,
         objects=tuple(entry.object for entry in read.entries),

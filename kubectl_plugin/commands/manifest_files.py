@@ -30,6 +30,8 @@ class ManifestFile:
         """
         self.where = "standard input" if path == "-" else path
         self.errors: list[ManifestError] = []
+        self.warnings: Sequence[str]
+        """What is read, and may not be what was meant."""
         self.manifests: list[Manifest] = []
         documents: list[Document] = []
         for entry in read_what_can_be(path, stdin):
@@ -37,6 +39,7 @@ class ManifestFile:
                 self.errors.append(entry)
             else:
                 documents.append(entry)
+        self.warnings = list(dict.fromkeys(_warnings(documents)))
         self.brought: Brought
         self.brought, errors = brought_with(documents, namespace)
         self.errors += errors
@@ -82,6 +85,13 @@ class ManifestFile:
         from kubectl_plugin.views.manifest import nothing_there
 
         return ManifestError(nothing_there(self.where, [*self.read_with, *self.ignored], done))
+
+
+def _warnings(documents: Sequence[Document]) -> Iterator[str]:
+    for document in documents:
+        for field, line, first in document.twice:
+            place = f"{document.place}, line {line}"
+            yield f"{place}: {field} stands in line {first} already; the last one counts: keep one"
 
 
 def _is_explained(document: Document) -> bool:

@@ -21,7 +21,7 @@ from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.placement import Schedulers, claims_left_out
-from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell
+from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
@@ -136,10 +136,12 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     files = [ManifestFile(path, source.namespace, streams.stdin) for path in options.files]
     manifests = tuple(manifest for file in files for manifest in file.manifests)
     errors = [error for file in files for error in (*file.errors, *filter(None, [file.nothing("place")]))]
-    if errors and not manifests:
-        raise errors[0]
-    for error in errors:
+    for file in files:
+        warn(file.warnings, streams.err)
+    for error in errors if manifests else errors[:-1]:
         tell(error, streams.err, options.cluster.target())
+    if errors and not manifests:
+        raise errors[-1]
     return _Files(manifests, joined([file.brought for file in files]), bool(errors))
 
 

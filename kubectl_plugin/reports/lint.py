@@ -79,9 +79,19 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     passed_over: int
     """Objects of other kinds, and documents that are no API objects."""
     findings: tuple[LintFinding, ...]
-    """In the order of files and lines."""
+    """Errors first, then warnings, then notices; of one level in the order of files and lines."""
     unknown_ignores: tuple[UnknownIgnore, ...]
     unreadable: tuple[UnreadableFile, ...]
+
+    @property
+    def read_in_part(self) -> int:
+        """Files of which something was checked and something cannot be read."""
+        return len({entry.file for entry in self.unreadable} & {entry.file for entry in self.objects})
+
+    @property
+    def not_read(self) -> int:
+        """Files of which nothing that is checked can be read."""
+        return len({entry.file for entry in self.unreadable}) - self.read_in_part
 
     def counted(self, level: Level) -> int:
         """Findings of a level that count."""

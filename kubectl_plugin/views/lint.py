@@ -69,7 +69,10 @@ def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
     scope = f"in {counted(len(report.objects), 'object')} of {counted(report.files, 'file')}"
     failing = len(report.failing(severity))
     if report.unreadable:
-        yield f"{counted(len(report.unreadable), 'file')} cannot be read. {found} {scope}."
+        unread = [f"{counted(report.not_read, 'file')} cannot be read"] if report.not_read else []
+        if report.read_in_part:
+            unread.append(f"{counted(report.read_in_part, 'file')} can be read in part only")
+        yield f"{listed(unread)}. {found} {scope}."
     else:
         yield f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
     if not report.objects:

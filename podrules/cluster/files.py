@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import islice
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from podrules.cluster.yaml_words import no_manifest, yaml_problem
 
 __all__ = [
     "Document",
+    "Twice",
     "check_depth",
     "check_expanded",
     "go_loader",
@@ -44,6 +45,16 @@ _MERGE: Final = "<<"
 _EXAMPLES: Final = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
 
 
+class Twice(NamedTuple):
+    """A field that stands more than once in one mapping: the last one is read."""
+
+    field: str
+    line: int
+    """Of the last one, from 1."""
+    first: int
+    """The line of the one before it."""
+
+
 class Document(Struct, frozen=True):
     """One API object of a file."""
 
@@ -58,6 +69,8 @@ class Document(Struct, frozen=True):
     """What messages call the document: ``where`` without the item of a List."""
     file: str = ""
     """What messages call the file; empty: it is none."""
+    twice: tuple[Twice, ...] = ()
+    """Fields that stand more than once in one mapping of the document."""
 
 
 def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document]:
@@ -119,10 +132,10 @@ def _documents(where: str, text: str) -> Iterator[Document | ManifestError]:
         text, errors = part
         yield from errors
         parsed = list(_parse(where, text))
-    for number, content in enumerate(parsed, start=1):
+    for number, (content, twice) in enumerate(parsed, start=1):
         place = where if len(parsed) == 1 else f"{where}, document {number}"
         if content is not None:
-            yield from _objects_of(Document(place, content, text, number, place, where))
+            yield from _objects_of(Document(place, content, text, number, place, where, twice))
 
 
 def _objects_of(document: Document) -> Iterator[Document | ManifestError]:
@@ -177,10 +190,11 @@ def _no_object(where: str, content: Any, file: str) -> str:
     return f"{where}: {field} is missing: every API object has one, e.g. apiVersion: v1, kind: Pod"
 
 
-def _parse(where: str, text: str) -> Iterator[Any]:
+def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
+    """Each document, and what stands twice in it."""
     if text.lstrip()[:1] == "{":
         try:
-            yield json.loads(text)
+            yield json.loads(text), ()
             return
         except RecursionError as error:
             raise ManifestError(f"{where}: nested too deeply") from error
@@ -190,19 +204,21 @@ def _parse(where: str, text: str) -> Iterator[Any]:
 
     try:
         check_depth(where, text)
-        yield from yaml.load_all(text, Loader=go_loader()) if _MERGE not in text else _merged(where, text)
+        yield from _loaded(where, text)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         raise yaml_problem(where, error, text) from error
 
 
-def _merged(where: str, text: str) -> Iterator[Any]:
-    """The documents of a text with merge keys."""
+def _loaded(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
+    merges = _MERGE in text
     loader = go_loader()(text)
     try:
         while loader.check_node():
             node = loader.get_node()
-            _check_merged(where, node)
-            yield loader.construct_document(node)
+            if merges:
+                _check_merged(where, node)
+            loader.twice = []
+            yield loader.construct_document(node), tuple(loader.twice)
     finally:
         loader.dispose()
 
@@ -292,6 +308,16 @@ def _parts(value: Any) -> Iterable[Any] | None:
     return value if isinstance(value, list) else None
 
 
+def _twice(entries: Iterable[tuple[Any, Any]]) -> Iterator[Twice]:
+    """Of a mapping's own nodes, without what is merged into it."""
+    lines: dict[str, int] = {}
+    for key, _ in entries:
+        line = key.start_mark.line + 1
+        if isinstance(key.value, str) and key.value in lines:
+            yield Twice(key.value, line, lines[key.value])
+        lines[str(key.value)] = line
+
+
 def _name_of(content: Any) -> str:
     return {list: "a list", str: "text", bool: "a boolean", dict: "a mapping"}.get(type(content), "a number")
 
@@ -307,6 +333,15 @@ def go_loader() -> type[Any]:
         """PyYAML's safe loader with kubectl's idea of scalars."""
 
         yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+        twice: list[Twice]
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            """A mapping; what stands twice in it is noted."""
+            own = node.value
+            found = super().construct_mapping(node, deep=deep)
+            if len(found) < len(node.value) and hasattr(self, "twice"):
+                self.twice += _twice(own)
+            return found
 
     def resolve(name: str, pattern: str, first: str) -> None:
         GoLoader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), list(first))

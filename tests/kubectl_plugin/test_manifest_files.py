@@ -1,0 +1,196 @@
+"""Files as people have them: what is good in them is explained, what is not is named with its place and its remedy."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+DATA: Final = Path(__file__).parents[1] / "testdata"
+CASES: Final = DATA / "cases" / "cli"
+FILES: Final = (
+    *(
+        "anchors.yaml",
+        "bad.yaml",
+        "bad2.yaml",
+        "bomb.yaml",
+        "d6svc.yaml",
+        "deploy-hpa.yaml",
+        "dupkey.yaml",
+        "empty.yaml",
+    ),
+    *("helm.yaml", "helmout.yaml", "kindonly.yaml", "list.json", "noc.yaml", "noname.yaml", "odd.yaml", "typo.yaml"),
+    "weird.yaml",
+)
+COMMANDS: Final = (("explain", "--offline"), ("explain", "--offline", "--timeline"), ("place", "--demo"), ("lint",))
+FOREIGN: Final = re.compile(r"Expected `|got `|NoneType|\bint\b|\bstr\b|msgspec|<class|codec|KeyError|Traceback|None\b")
+GOOD: Final = "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: a}]}\n"
+
+
+def _said(command: tuple[str, ...], file: str) -> str:
+    """What is said of a file beside the pages, and what heads these."""
+    ran = run(*command, "-f", file)
+    heads = re.findall(r"^\S+ \S+ in namespace [^(]*\([^)]*\).*", ran.out, re.MULTILINE)
+    if command == ("lint",):
+        heads = re.findall(r"^(?:not read .*\n(?: .*\n)*|.* of \d+ files?.*)", ran.out, re.MULTILINE)
+    shown = "".join(f"{head.rstrip()}\n" for head in heads)
+    return f"$ kubectl qos {' '.join((*command, '-f', file))}   # exit code {ran.code}\n{ran.err}{shown}\n"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_said_of_files(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES)
+    said = "".join(_said(command, file) for command in COMMANDS)
+    assert not FOREIGN.search(said)
+    check(DATA / "golden" / "files" / f"{file}.txt", said)
+
+
+SECOND: Final = {
+    "syntax": ("kind: Pod\n  a: [\n", "document 2, line 7, column"),
+    "a tab": ("kind: Pod\nspec:\n\ta: b\n", "a tab stands here; indent with spaces"),
+    "a template": ("kind: {{ .Values.kind }}\n", "document 2, line 6, column 8: it is a template, to be rendered"),
+    "jinja": ("kind: Pod\n{% if a %}\nb: c\n{% endif %}\n", "it is a template, to be rendered first"),
+    "a field": (GOOD.replace("name: a", "name: 5"), "document 2, line 9: spec.containers[0].name: 5 is a number;"),
+    "a text": ("just a text\n", "document 2: an API object is a mapping, this is text"),
+    "no version": ("kind: Pod\n", "document 2: apiVersion is missing"),
+    "a version of another type": ("apiVersion: 1\nkind: Pod\n", "apiVersion: a number stands here; write a string"),
+    "an item": (
+        "apiVersion: v1\nkind: List\nitems:\n- 5\n- {apiVersion: v1, kind: Service, metadata: {name: s}}\n",
+        "document 2, items[0]: an API object is a mapping, this is a number",
+    ),
+    "a number that is none": ("kind: Pod\na: 0x_\n", "a number in it cannot be read; put it in quotation marks"),
+    "a control character": ("kind: Pod\na: \x01\n", "U+0001 is not allowed; remove it"),
+    "a tag": ("kind: !Ref a\n", "the tag '!Ref' means nothing to Kubernetes; remove it"),
+    "a deep one": ("a: " + "[" * 2000 + "\n", "nested too deeply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_one_bad_document_hides_no_good_one(name: str, tmp_path: Path) -> None:
+    text, words = SECOND[name]
+    third = GOOD.replace("good", "third")
+    path = tmp_path / "m.yaml"
+    path.write_text(f"{GOOD}---\n{text}---\n{third}", encoding="utf-8")
+    ran = run("explain", "--offline", "-f", str(path), "-o", "name")
+    assert (ran.code, ran.out) == (6, "pod/good\npod/third\n")
+    assert words in ran.err
+    assert ran.err.count("error: ") == 1
+    assert not FOREIGN.search(ran.err.replace(str(path), ""))
+    report = json.loads(run("lint", "-f", str(path), "-o", "json").out)
+    assert [entry["name"] for entry in report["objects"] if entry["name"] != ""][:1] == ["good"]
+    assert "third" in [entry["name"] for entry in report["objects"]]
+    placed = run("place", "--demo", "-f", str(path))
+    assert placed.code == 6
+    assert "pod/third" in placed.out
+
+
+def test_a_bad_file_of_a_folder_hides_no_good_one(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: [", encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "values.yaml").write_text("replicas: 3\n", encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text("resources: [b.yaml]\n", encoding="utf-8")
+    ran = run("explain", "--offline", "-f", str(tmp_path))
+    assert ran.code == 6
+    assert ran.out.startswith("Pod good in namespace default (from b.yaml)\n")
+    assert f"{tmp_path}/a.yaml, line 2, column 1: not valid YAML" in ran.err
+    assert f"kubectl kustomize {tmp_path} | kubectl qos explain -f -" in ran.err
+    assert f"helm template {tmp_path} | kubectl qos explain -f -" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (GOOD.encode("utf-16"), "it is UTF-16; Kubernetes reads UTF-8; save it as UTF-8: iconv -f UTF-16 -t UTF-8 "),
+        (GOOD.encode("utf-16-le"), "it is UTF-16LE; Kubernetes reads UTF-8; save it as UTF-8: iconv -f UTF-16LE "),
+        (GOOD.encode("utf-16-be"), "it is UTF-16BE"),
+        (GOOD.encode("utf-32"), "it is UTF-32"),
+        (GOOD.encode("utf-32-be"), "it is UTF-32BE"),
+        (gzip.compress(GOOD.encode()), "it is compressed with gzip; unpack it first: gunzip -c "),
+        (b"\x99\xb2\x35\x00\x01\xff" * 20, "it is binary, no YAML or JSON"),
+        (b"kubectl-qos snapshot 1\n", "it is a snapshot of a cluster, no manifest; read it with --snapshot "),
+        (
+            GOOD.replace("good", "gr\xfcn").encode("latin-1"),
+            "line 3: not UTF-8 text: byte 44 is 0xfc; save it as UTF-8",
+        ),
+        (b"", "no object in it; there is nothing to explain"),
+        (b"\n# nothing\n---\n", "no object in it; there is nothing to explain"),
+    ],
+)
+def test_what_is_no_text_says_how_to_make_it_one(content: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_bytes(content)
+    ran = run("explain", "--offline", "-f", str(path))
+    assert (ran.code, ran.out) == (6, "")
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
+    assert not FOREIGN.search(ran.err)
+
+
+def test_a_byte_order_mark_of_utf_8_is_read_over(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_bytes(GOOD.encode("utf-8-sig"))
+    assert run("explain", "--offline", "-f", str(path), "-o", "name").out == "pod/good\n"
+    assert run("lint", "-f", str(path)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (
+            "https://example.com/a.yaml",
+            "a URL is not fetched; download it first: curl -fsSL https://example.com/a.yaml |",
+        ),
+        ("-", "standard input: no object in it; there is nothing to explain"),
+        ("deploi.yaml", "deploi.yaml: No such file or directory; did you mean deploy.yaml?"),
+        ("folder", "folder: no .yaml, .yml or .json file in this folder; name a file"),
+        ("chart", "chart: a Helm chart, whose files are templates; render it first: helm template chart |"),
+    ],
+)
+def test_what_cannot_be_read_at_all(path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deploy.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "chart").mkdir()
+    (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: a\n", encoding="utf-8")
+    ran = run("explain", "--offline", "-f", path, stdin="")
+    assert (ran.code, ran.out) == (6, "")
+    assert words in ran.err
+
+
+def test_what_is_not_explained_is_named_beside_the_pages_and_not_in_data() -> None:
+    others = "".join(f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n" for number in range(9))
+    ran = run("explain", "--offline", "-f", "-", stdin=GOOD + others)
+    assert ran.err == "Not explained: ConfigMap c0, ConfigMap c1, ConfigMap c2 and 6 more.\n"
+    assert run("explain", "--offline", "-f", "-", "-o", "json", stdin=GOOD + others).err == ""
+
+
+def test_a_file_without_pods_names_what_was_there() -> None:
+    ran = run("explain", "--offline", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
+    assert ran.code == 6
+    assert ran.err == (
+        "error: standard input: no pod and no workload in it, only Service web; there is nothing to explain\n"
+    )
+
+
+def test_lint_lists_errors_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES)
+    report = json.loads(run("lint", "-f", "typo.yaml", "-f", "bad2.yaml", "-f", "bad.yaml", "-o", "json").out)
+    levels = [finding["level"] for finding in report["findings"]]
+    assert set(levels) == {"error", "warning", "notice"}
+    assert levels == sorted(levels, key=["error", "warning", "notice"].index)
+    for level in ("error", "warning", "notice"):
+        places = [
+            (["typo.yaml", "bad2.yaml", "bad.yaml"].index(one["object"]["file"]), one["line"])
+            for one in report["findings"]
+            if one["level"] == level
+        ]
+        assert places == sorted(places)
+    page = run("lint", "-f", "typo.yaml", "-f", "bad.yaml").out.splitlines()
+    assert re.match(r"\d+ errors, \d+ warnings? and \d+ notices? in ", page[1])
