@@ -120,15 +120,20 @@ def _why(health: Health, now: datetime | None) -> Iterator[str]:
     broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
     if broken:
         told = [health.container(trouble.container) for trouble in broken]
-        yield from _containers([*told, *(one for one in health.oom_killed if one not in told)], now)
+        yield from _containers(_with_oom_killed(told, health), now)
     elif health.phase == "Pending":
         yield from _starting(health, now)
     elif health.phase == "Unknown":
         yield "its state could not be read"
+        yield from _containers(health.oom_killed, now)
     elif health.ready is False:
         yield from _not_ready(health, now)
     else:
         yield from _containers(lately_ended(health, now), now)
+
+
+def _with_oom_killed(told: list[ObservedContainer], health: Health) -> list[ObservedContainer]:
+    return [*told, *(one for one in health.oom_killed if one not in told)]
 
 
 def _containers(told: Sequence[ObservedContainer], now: datetime | None) -> Iterator[str]:
@@ -165,7 +170,7 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
 def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     told = [health.container(trouble.container) for trouble in health.of_kind(TroubleKind.NOT_READY)]
     if told:
-        yield from _containers(told, now)
+        yield from _containers(_with_oom_killed(told, health), now)
         return
     yield from _containers(lately_ended(health, now), now)
     if health.unready:

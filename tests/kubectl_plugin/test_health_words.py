@@ -120,6 +120,16 @@ def commands(pod: Pod) -> list[str]:
             id="one in a crash loop, another ran out of memory",
         ),
         pytest.param(
+            make(
+                told("app", {"running": {}}) | {"ready": False},
+                told("web", RUNNING, ended(137, "OOMKilled"), 2),
+                ready=UNREADY,
+            ),
+            'Running, not ready for 5 min: "app" runs, not ready; "web" 2 restarts, last exit 137 (OOMKilled, no '
+            "memory limit) 3 min ago",
+            id="one not ready, another ran out of memory",
+        ),
+        pytest.param(
             make(told("app", ended(143)), told("web", RUNNING), ready=UNREADY, restartPolicy="Never"),
             'Running, not ready for 5 min: "app" ended with exit 143 (signal 15, SIGTERM) 3 min ago',
             id="one ended for good",
