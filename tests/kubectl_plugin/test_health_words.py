@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from kubectl_plugin.render.command import kubectl
+from kubectl_plugin.reports.pod import PodFacts, pod_report
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.views.health_commands import health_commands
 from kubectl_plugin.views.health_words import state_line, state_verdict
+from kubectl_plugin.views.pod import pod_page
 from podrules.health import health
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
@@ -298,3 +302,16 @@ def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
     assert "\x07" not in out
     assert "\nForged" not in out
     assert "x" * 300 not in out.replace("\n", "")
+
+
+def test_the_log_is_the_first_of_the_next_commands() -> None:
+    crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
+    page = pod_page(pod_report(PodFacts(pod=crashing, from_manifest=False)), now=NOW, wide=False)
+    assert page.next_commands[0] == kubectl("logs", "web", "-c", "app", "--previous", namespace="shop")
+
+
+def test_no_log_is_suggested_of_a_name_that_is_none() -> None:
+    crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
+    hostile = replace(crashing, metadata=replace(crashing.metadata, name="web;reboot"))
+    page = pod_page(pod_report(PodFacts(pod=hostile, from_manifest=False)), now=NOW, wide=False)
+    assert not any(command.words[:2] == ("kubectl", "logs") for command in page.next_commands)
