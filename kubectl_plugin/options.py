@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEMO_SCHEDULER",
+    "NO_SELECTION",
     "STANDARD_OUTPUT",
     "ClusterOptions",
     "Connection",
@@ -188,6 +189,9 @@ class Selection(NamedTuple):
         return "-A" if self.everywhere else "-l" if self.labels else "--field-selector" if self.fields else ""
 
 
+NO_SELECTION: Final = Selection()
+
+
 class ExplainOptions(NamedTuple):
     """``kubectl qos explain``."""
 
@@ -206,7 +210,7 @@ class ExplainOptions(NamedTuple):
     """The node to which pods are thought of as coming, for their place when it runs short."""
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
-    selection: Selection = Selection()
+    selection: Selection = NO_SELECTION
     """Of types without names."""
 
 
@@ -264,6 +268,8 @@ class ReportOptions(NamedTuple):
     """As for explain."""
     colour: bool
     cluster: ClusterOptions
+    selection: Selection = NO_SELECTION
+    """Which of those pods."""
 
 
 class NodeOptions(NamedTuple):
@@ -276,7 +282,7 @@ class NodeOptions(NamedTuple):
     cluster: ClusterOptions
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
-    selection: Selection = Selection()
+    selection: Selection = NO_SELECTION
     """Of all nodes, where none is named."""
 
 

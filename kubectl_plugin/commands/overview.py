@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from kubectl_plugin.commands.targets import source_pods, targets_of
+from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster import ClusterFacts, PodKey, pod_key
 from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
 from podrules.cluster.errors import UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind, find_kind
+from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.remembered import RememberedSource
@@ -34,6 +36,8 @@ class Scope(NamedTuple):
     nodes: frozenset[str]
     everything: bool
     """All namespaces; without it and without names: the pods of the source's namespace."""
+    selection: Selection = NO_SELECTION
+    """Which of those pods."""
 
 
 class Overview(NamedTuple):
@@ -47,28 +51,33 @@ class Overview(NamedTuple):
     """Those to tell of."""
 
 
-def scope_of(targets: Iterable[str], *, everything: bool) -> Scope:
-    """``pod/NAME`` and ``node/NAME``.
+def scope_of(targets: Sequence[str], *, everything: bool, selection: Selection = NO_SELECTION) -> Scope:
+    """``pod/NAME`` and ``node/NAME``, or what a selection leaves of the pods.
 
     Raises:
-        UsageError: something else was typed.
+        UsageError: something else was typed, or names together with a selection.
     """
     names: dict[Kind[Any], set[str]] = {PODS: set(), NODES: set()}
-    for word in targets:
-        typed, _, name = word.partition("/")
-        kind = find_kind(typed, names)
-        if kind is None or not name:
-            raise UsageError(f"{word!r}: write pod/NAME or node/NAME")
-        names[kind].add(name)
-    return Scope(frozenset(names[PODS]), frozenset(names[NODES]), everything)
+    for asked in targets_of(targets, selection) if targets else ():
+        if asked.kind not in names or not asked.name:
+            raise UsageError(f'"{targets[0]}": no pod and no node', advice="Write pod/NAME or node/NAME")
+        names[asked.kind].add(asked.name)
+    return Scope(frozenset(names[PODS]), frozenset(names[NODES]), everything, selection)
 
 
-def overview(scope: Scope, source: Source) -> Overview:
+def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     """Read what the page tells of.
 
+    Args:
+        scope: What that is.
+        source: Where.
+        live: Whether an API server answers.
+
     Raises:
+        UsageError: the selection cannot be read.
         ClusterError: the pods cannot be read, or one that was named is not there.
     """
+    chosen = _chosen(scope, source, live=live)
     for name in scope.nodes:
         source.get(NODES, name)
     for name in scope.pods:
@@ -81,7 +90,7 @@ def overview(scope: Scope, source: Source) -> Overview:
         pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
     remembered = RememberedSource(source, nodes, pods)
     gatherer = Gatherer(remembered)
-    listed_pods = _listed_pods(scope, source.namespace, pods)
+    listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
     listed_nodes = _listed_nodes(scope, pods, listed_pods)
     shown = [node for node in nodes if listed_nodes is None or node.metadata.name in listed_nodes]
     by_node: dict[str, list[Pod]] = {}
@@ -128,6 +137,14 @@ def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: It
     return replace(facts, unread=tuple(dict.fromkeys((*first.unread, *then.unread, *usage))))
 
 
+def _chosen(scope: Scope, source: Source, *, live: bool) -> frozenset[PodKey] | None:
+    """The pods that a selection leaves; None: there is none."""
+    if not scope.selection.flags:
+        return None
+    selection = scope.selection._replace(everywhere=scope.everything)
+    return frozenset(map(pod_key, source_pods(selection, source, live=live)))
+
+
 def _listed_pods(scope: Scope, namespace: str, pods: Iterable[Pod]) -> frozenset[PodKey] | None:
     if scope.everything:
         return None
@@ -138,12 +155,15 @@ def _listed_pods(scope: Scope, namespace: str, pods: Iterable[Pod]) -> frozenset
 
 
 def _listed_nodes(scope: Scope, pods: Iterable[Pod], listed: frozenset[PodKey] | None) -> frozenset[str] | None:
-    if listed is None or not (scope.pods or scope.nodes):
+    if listed is None or not (scope.pods or scope.nodes or scope.selection.flags):
         return None
     return scope.nodes | {pod.spec.node_name for pod in pods if pod_key(pod) in listed}
 
 
 def _scope_words(scope: Scope, namespace: str) -> str:
+    if scope.selection.flags:
+        which = ", ".join(filter(None, (scope.selection.labels, scope.selection.fields)))
+        return f"pods with {which} in {'all namespaces' if scope.everything else f'namespace {namespace}'}"
     if scope.everything:
         return ""
     if not scope.pods and not scope.nodes:

@@ -51,7 +51,8 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: the pods cannot be read, or the file cannot be written.
     """
-    read = overview(scope_of(options.targets, everything=options.everything), source)
+    scope = scope_of(options.targets, everything=options.everything, selection=options.selection)
+    read = overview(scope, source, live=options.cluster.live)
     reporter = Reporter(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     outcomes = dict(_outcomes(read, reporter))

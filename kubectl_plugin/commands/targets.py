@@ -11,9 +11,10 @@ from podrules.cluster.field_selector import check_fields
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NODES, PODS, WORKLOADS, Kind, find_kind
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
+from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["EXPLAINED", "Asked", "find", "label_selector", "targets_of"]
+__all__ = ["EXPLAINED", "Asked", "find", "label_selector", "source_pods", "targets_of"]
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
@@ -74,6 +75,20 @@ def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> S
         if asked.bare:
             error.advice = _of_what_else(asked.name)
         raise
+
+
+def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence[Pod]:
+    """The pods that a selection leaves.
+
+    Args:
+        selection: Which.
+        source: Where.
+        live: Whether an API server answers.
+
+    Raises:
+        ClusterError: the selection cannot be read, or they cannot.
+    """
+    return [pod for pod in find(Asked(PODS), selection, source, live=live) if isinstance(pod, Pod)]
 
 
 def label_selector(text: str) -> Selector | None:

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_plugin.completion.words import Names, Question
+from kubectl_plugin.completion.words import TYPES, Names, Question
 from kubectl_plugin.options import ClusterOptions
 
 if TYPE_CHECKING:
@@ -24,23 +24,7 @@ _OF_KUBECONFIG: Final = {
     Names.CLUSTERS: ("get-clusters",),
     Names.USERS: ("get-users",),
 }
-_KINDS: Final = {
-    Names.PODS: ("pod",),
-    Names.NODES: ("node",),
-    Names.PODS_AND_NODES: ("pod", "node"),
-    Names.NAMESPACES: ("namespace",),
-    Names.EXPLAINED: (
-        "pod",
-        "node",
-        "deployment",
-        "replicaset",
-        "statefulset",
-        "daemonset",
-        "job",
-        "cronjob",
-        "replicationcontroller",
-    ),
-}
+_KINDS: Final = {**TYPES, Names.NAMESPACES: ("namespace",)}
 
 
 def candidates(asked: Question, cluster: ClusterOptions, seconds: float) -> Sequence[str]:
@@ -93,6 +77,9 @@ def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequen
     named = word if asked.typed_kind is None and slash else asked.typed_kind
     known = [kind for name in kinds if (kind := find_kind(name)) is not None]
     kind = find_kind(named, known) if named else known[0]
+    if kind is None and asked.typed_kind:
+        # The word before is a name alone: so is this one.
+        kind = known[0]
     if kind is None:
         return ()
     lead = f"{word if slash else kind.singular}/" if asked.typed_kind is None else ""

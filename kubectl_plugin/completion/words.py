@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE
 from kubectl_plugin.parsing.flags import Flag, groups_of
 
-__all__ = ["Directive", "Names", "Question", "Typed", "question", "typed"]
+__all__ = ["TYPES", "Directive", "Names", "Question", "Typed", "question", "typed"]
 
 
 class Directive(IntFlag):
@@ -82,6 +82,23 @@ _OWN_NAMES: Final = {
     "why": Names.TERMS,
 }
 """What commands are about."""
+TYPES: Final = {
+    Names.PODS: ("pod",),
+    Names.NODES: ("node",),
+    Names.PODS_AND_NODES: ("pod", "node"),
+    Names.EXPLAINED: (
+        "pod",
+        "node",
+        "deployment",
+        "replicaset",
+        "statefulset",
+        "daemonset",
+        "job",
+        "cronjob",
+        "replicationcontroller",
+    ),
+}
+"""Of what commands are about, the type of a name alone first."""
 _SHORT: Final = {"-n": "--namespace"}
 
 
@@ -124,7 +141,10 @@ def question(before: Typed, current: str) -> Question:
         return Question()
     if names is Names.NODES and before.command == "node":
         return Question(names=names, prefix=current, typed_kind=None if "/" in current else "")
-    kind = before.words[0] if before.words and "/" not in before.words[0] else None
+    kind = before.words[0].partition(",")[0] if before.words and "/" not in before.words[0] else None
+    if kind is None and current and "/" not in current and names in TYPES:
+        # What no type begins with is a name alone.
+        kind = None if any(name.startswith(current) for name in TYPES[names]) else ""
     return Question(names=names, prefix=current, typed_kind=kind)
 
 

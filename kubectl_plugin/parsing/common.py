@@ -186,17 +186,20 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def add_selection(parser: argparse.ArgumentParser, *, all_namespaces: bool = True) -> None:
+def add_selection(
+    parser: argparse.ArgumentParser, *, all_namespaces: bool = True, field: str = "status.phase=Pending"
+) -> None:
     """``-l``, ``--field-selector`` and ``-A``: which of a type.
 
     Args:
         parser: Of a command that takes a type, or lists.
         all_namespaces: Whether objects are in namespaces; the command has no such flag of its own.
+        field: An example.
     """
     if all_namespaces:
         parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
     parser.add_argument("-l", "--selector", metavar="LABELS", help="with these labels, e.g. app=web,tier!=test")
-    parser.add_argument("--field-selector", metavar="FIELDS", help="with these fields, e.g. status.phase=Pending")
+    parser.add_argument("--field-selector", metavar="FIELDS", help=f"with these fields, e.g. {field}")
 
 
 def selects(args: argparse.Namespace) -> bool:

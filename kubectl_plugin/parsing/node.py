@@ -48,7 +48,7 @@ exit codes: as for explain
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name, or node/NAME")
-    add_selection(parser, all_namespaces=False)
+    add_selection(parser, all_namespaces=False, field="spec.unschedulable=true")
     add_output(parser, wide=True, name=True)
     add_watch(parser)
     add_common(parser)

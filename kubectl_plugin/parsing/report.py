@@ -10,8 +10,10 @@ from kubectl_plugin.parsing.common import (
     add_file_to_write,
     add_files,
     add_scheduler_config,
+    add_selection,
     cluster_options,
     scheduler_config,
+    wanted_selection,
     wants_colour,
 )
 
@@ -31,6 +33,7 @@ examples:
   kubectl qos report -o report.html                  pods of your namespace, all nodes
   kubectl qos report -n shop -o shop.html            of another namespace
   kubectl qos report --all -o cluster.html           of all namespaces
+  kubectl qos report -l app=web -o web.html          pods with this label, their nodes
   kubectl qos report node/node-1 -o node-1.html      one node and its pods
   kubectl qos report pod/web-0 pod/web-1 -o web.html
   kubectl qos report -f web.yaml --all -o web.html   with pods to come
@@ -47,12 +50,16 @@ exit codes: 0 written, also where something could not be read (the page says wha
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     parser.add_argument(
-        "targets", nargs="*", metavar="TYPE/NAME", help="pod/NAME or node/NAME; else a namespace's pods"
+        "targets",
+        nargs="*",
+        metavar="TYPE/NAME",
+        help="pod/NAME or node/NAME, or a pod's NAME; else a namespace's pods",
     )
     add_file_to_write(parser, "cluster.html")
     parser.add_argument(
         "-A", "--all", "--all-namespaces", dest="everything", action="store_true", help="all namespaces"
     )
+    add_selection(parser, all_namespaces=False)
     add_files(parser)
     add_scheduler_config(parser)
     add_common(parser)
@@ -67,6 +74,7 @@ def options(args: argparse.Namespace) -> ReportOptions:
     return ReportOptions(
         targets=tuple(args.targets),
         everything=args.everything,
+        selection=wanted_selection(args),
         files=tuple(args.files),
         path=args.output,
         scheduler_config=scheduler_config(args),

@@ -109,6 +109,12 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
         ),
         ("explain -f x -A", "-A chooses objects of a cluster, and -f names a file", "Leave -A or -f out"),
         ("node node-a1 -l a=b --demo", "-l chooses among all nodes, and node-a1 names one", "Leave -l or the name out"),
+        (
+            "report db-0 -l a=b -o - --demo",
+            "-l chooses among all pods, and pod/db-0 names one",
+            "Leave -l or the name out",
+        ),
+        ("report sts/db -o - --demo", '"sts/db": no pod and no node', "Write pod/NAME or node/NAME"),
         ("node pod/node-a1 --demo", '"pod/node-a1": no node', "Write a node's name, or node/NAME"),
         (
             "explain pods -l a=(b) --demo",

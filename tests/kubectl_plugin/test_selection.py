@@ -91,6 +91,24 @@ def test_nodes_by_label() -> None:
     assert run("node", "-l", "a=none", "--demo") == (0, "", "No resources found.\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "heading"),
+    [
+        (("-l", "app=db"), "pods with app=db in namespace shop"),
+        (("-A", "--field-selector", "status.phase=Pending"), "pods with status.phase=Pending in all namespaces"),
+        (("db-0",), "pod/db-0"),
+        (("pod", "db-0"), "pod/db-0"),
+    ],
+)
+def test_a_report_of_some_pods(words: Sequence[str], heading: str) -> None:
+    ran = run("report", *words, "--demo", "-o", "-")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"<h1>{heading}</h1>" in ran.out
+    pending = "status.phase=Pending" in words
+    assert ("checkout-mv9cgvs6p-x2x7p" in ran.out) is pending
+    assert pending or "db-0" in ran.out
+
+
 class _Asked:
     """An API server that notes what it is asked for."""
 
