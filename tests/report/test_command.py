@@ -129,7 +129,12 @@ def test_pods_to_come_are_explained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        pytest.param(["deployment/web"], 2, '"deployment/web": no pod and no node\nWrite pod/NAME or node/NAME\n', id="another kind"),
+        pytest.param(
+            ["deployment/web"],
+            2,
+            '"deployment/web": no pod and no node\nWrite pod/NAME or node/NAME\n',
+            id="another kind",
+        ),
         pytest.param(["--all", "-n", "shop"], 2, "Leave --all out, or the names and -n", id="all and one"),
         pytest.param(["pod/db-9"], 3, "did you mean db-1", id="no such pod"),
         pytest.param(["node/node-z"], 3, "not found", id="no such node"),
