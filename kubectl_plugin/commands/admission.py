@@ -201,8 +201,8 @@ def refused(document: Document, field: str, problem: str) -> ManifestError:
         problem: What is wrong, and the remedy.
     """
     from podrules.cluster.located import line_of
-    from podrules.cluster.yaml_words import template_hint
+    from podrules.cluster.yaml_words import TEMPLATE_ADVICE
 
     line = line_of(document, field)
     place = document.where if line is None else f"{document.where}, line {line}"
-    return ManifestError(f"{place}: {problem}{f'; {template_hint()}' if '{{' in problem else ''}")
+    return ManifestError(f"{place}: {problem}", advice=TEMPLATE_ADVICE if "{{" in problem else "")

@@ -118,7 +118,8 @@ def _text(where: str, get: Callable[[], str], read: _Read) -> Iterator[tuple[str
 
 
 def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
-    return UnreadableFile(file=where, problem=str(error).removeprefix(where).lstrip(",: "))
+    problem = str(error).removeprefix(where).lstrip(",: ")
+    return UnreadableFile(file=where, problem=f"{problem}. {error.advice}" if error.advice else problem)
 
 
 def _add(read: _Read, file: str, located: Located | None, namespace: str) -> None:

@@ -84,7 +84,10 @@ class ManifestFile:
             return None
         from kubectl_plugin.views.manifest import nothing_there
 
-        return ManifestError(nothing_there(self.where, [*self.read_with, *self.ignored], done))
+        return ManifestError(
+            nothing_there(self.where, [*self.read_with, *self.ignored], done),
+            advice="Name a file with a Pod, or with a workload, as a Deployment",
+        )
 
 
 def _warnings(documents: Sequence[Document]) -> Iterator[str]:

@@ -61,7 +61,7 @@ def nothing_there(where: str, ignored: Sequence[tuple[str, str]], done: str) -> 
         done: ``explain``.
     """
     if not ignored:
-        return f"{where}: no object in it; there is nothing to {done}: write a Pod or a workload there"
+        return f"{where}: no object in it; there is nothing to {done}"
     return f"{where}: no pod and no workload in it, only {_named(ignored)}; there is nothing to {done}"
 
 

@@ -42,7 +42,6 @@ _BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
 MAX_MERGED: Final = 100_000
 """Fields of one mapping with its merge keys written out."""
 _MERGE: Final = "<<"
-_EXAMPLES: Final = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
 
 
 class Twice(NamedTuple):
@@ -161,7 +160,7 @@ def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | 
     """
     problem = _no_object(where, content, file)
     if problem:
-        yield ManifestError(problem)
+        yield problem
         return
     items = content.get("items")
     if content["kind"].endswith("List") and isinstance(items, list):
@@ -174,20 +173,25 @@ def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | 
         yield Document(where, content)
 
 
-def _no_object(where: str, content: Any, file: str) -> str:
-    """What keeps a value from being an API object; empty: nothing."""
+def _no_object(where: str, content: Any, file: str) -> ManifestError | None:
+    """What keeps a value from being an API object; None: nothing."""
     if not isinstance(content, Mapping):
-        return f"{where}: an API object is a mapping, this is {_name_of(content)}; write apiVersion:, kind: and so on"
+        return ManifestError(
+            f"{where}: an API object is a mapping, this is {_name_of(content)}",
+            advice="Write apiVersion: and kind: at its head, e.g. apiVersion: v1, kind: Pod",
+        )
     missing = [field for field in ("apiVersion", "kind") if not isinstance(content.get(field), str)]
-    known = no_manifest(where, file) if missing or content["kind"] == "Kustomization" else ""
+    known = no_manifest(where, file) if missing or content["kind"] == "Kustomization" else None
     if known or not missing:
         return known
-    field = missing[0]
-    if content.get(field) is not None:
-        return f"{where}: {field}: {_name_of(content[field])} stands here; write a string, e.g. {_EXAMPLES[field]}"
-    if len(missing) > 1:
-        return f"{where}: apiVersion and kind are missing: every API object has both, e.g. apiVersion: v1, kind: Pod"
-    return f"{where}: {field} is missing: every API object has one, e.g. apiVersion: v1, kind: Pod"
+    if content.get(missing[0]) is not None:
+        problem = f"{missing[0]}: {_name_of(content[missing[0]])} stands here; write a string"
+    else:
+        absent = [field for field in missing if content.get(field) is None]
+        problem = f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing"
+    return ManifestError(
+        f"{where}: {problem}", advice="Every API object has an apiVersion and a kind, e.g. apiVersion: v1, kind: Pod"
+    )
 
 
 def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:

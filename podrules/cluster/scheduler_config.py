@@ -61,7 +61,7 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
         raise ManifestError(f"{where}: {error}") from error
     except ManifestError as error:
         # What is in a file names the file already.
-        raise (ManifestError(f"{where}: {error}") if from_cluster else error) from error
+        raise (ManifestError(f"{where}: {error}", advice=error.advice) if from_cluster else error) from error
 
 
 def _get(source: Source, place: str, where: str) -> ConfigMap:

@@ -38,19 +38,20 @@ def files_of(path: str) -> list[Path]:
     """
     if path.startswith(("http://", "https://")):
         fetched = f"curl -fsSL {shlex.quote(path)} | {PIPED}"
-        raise ManifestError(f"{path}: a URL is not fetched; download it first: {fetched}")
+        raise ManifestError(f"{path}: a URL is not fetched", advice=f"Download it first: {fetched}")
     root = Path(path)
     if not root.is_dir():
         return [root]
     if (root / "Chart.yaml").is_file():
         raise ManifestError(
-            f"{path}: a Helm chart, whose files are templates; "
-            f"render it first: helm template {shlex.quote(path)} | {PIPED}"
+            f"{path}: a Helm chart, whose files are templates",
+            advice=f"Render it first: helm template {shlex.quote(path)} | {PIPED}",
         )
     files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
     if not files:
         raise ManifestError(
-            f"{path}: no .yaml, .yml or .json file in this folder; name a file, or a folder that has manifests"
+            f"{path}: no .yaml, .yml or .json file in this folder",
+            advice="Name a file, or a folder that has manifests",
         )
     return files
 
@@ -66,7 +67,7 @@ def read_text(file: Path, limit: int = MAX_BYTES) -> str:
             # A pipe has no size: of nothing more than the limit is read.
             data = opened.read(limit + 1) if file.stat().st_size <= limit else None
     except FileNotFoundError as error:
-        raise ManifestError(f"{file}: No such file or directory{_near(file)}") from error
+        raise ManifestError(f"{file}: No such file or directory", advice=_near(file)) from error
     except OSError as error:
         raise ManifestError(f"{file}: {error.strerror or 'it cannot be read'}") from error
     if data is None or len(data) > limit:
@@ -93,34 +94,38 @@ def _near(file: Path) -> str:
     try:
         names = [entry.name for entry in file.parent.iterdir()]
     except OSError:
-        return f"; the folder {file.parent} cannot be read either; look at the path"
+        return f"The folder {file.parent} cannot be read either: look at the path"
     near = get_close_matches(file.name, names, n=1)
-    return f"; did you mean {file.parent / near[0]}?" if near else "; look at the name, and at the folder you are in"
+    return f"Did you mean {file.parent / near[0]}?" if near else "Look at the name, and at the folder you are in"
 
 
 def _decoded(where: str, data: bytes, file: str) -> str:
     encoding = _encoding(data)
     if encoding:
         raise ManifestError(
-            f"{where}: it is {encoding}; Kubernetes reads UTF-8; "
-            f"save it as UTF-8: iconv -f {encoding} -t UTF-8 {file} > utf8.yaml "
-            f"(PowerShell: Get-Content {file} | Out-File -Encoding utf8 utf8.yaml)"
+            f"{where}: it is {encoding}; Kubernetes reads UTF-8",
+            advice=f"Save it as UTF-8: iconv -f {encoding} -t UTF-8 {file} > utf8.yaml "
+            f"(PowerShell: Get-Content {file} | Out-File -Encoding utf8 utf8.yaml)",
         )
     if data.startswith(_GZIP):
-        raise ManifestError(f"{where}: it is compressed with gzip; unpack it first: gunzip -c {file} | {PIPED}")
+        raise ManifestError(
+            f"{where}: it is compressed with gzip", advice=f"Unpack it first: gunzip -c {file} | {PIPED}"
+        )
     if data.startswith(_SNAPSHOT):
-        raise ManifestError(f"{where}: it is a snapshot of a cluster, no manifest; read it with --snapshot {file}")
+        raise ManifestError(
+            f"{where}: it is a snapshot of a cluster, no manifest", advice=f"Read it with --snapshot {file}"
+        )
     try:
         return data.decode().removeprefix(_UTF8_MARK)
     except UnicodeDecodeError as error:
         if b"\0" in data or data[: error.start].translate(None, b"\t\n\r").strip(_PRINTABLE):
             raise ManifestError(
-                f"{where}: it is binary, no YAML or JSON; name a file with manifests as text"
+                f"{where}: it is binary, no YAML or JSON", advice="Name a file with manifests as text"
             ) from error
         line = data.count(b"\n", 0, error.start) + 1
         raise ManifestError(
-            f"{where}, line {line}: not UTF-8 text: byte {error.start} is {data[error.start]:#04x}; "
-            f"save it as UTF-8 (PowerShell: Get-Content {file} | Out-File -Encoding utf8 utf8.yaml)"
+            f"{where}, line {line}: not UTF-8 text: byte {error.start} is {data[error.start]:#04x}",
+            advice=f"Save it as UTF-8 (PowerShell: Get-Content {file} | Out-File -Encoding utf8 utf8.yaml)",
         ) from error
 
 

@@ -10,18 +10,19 @@ from typing import Final
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.text import PIPED
 
-__all__ = ["no_manifest", "template_hint", "yaml_problem"]
+__all__ = ["TEMPLATE_ADVICE", "no_manifest", "yaml_problem"]
 
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
-_RENDER: Final = f"helm template . | {PIPED}"
+TEMPLATE_ADVICE: Final = f"Render it first: helm template . | {PIPED}"
+"""What to do with a template."""
 _REMEDIES: Final = {
-    "mapping values are not allowed in this context": "a colon and a space within a value: put it in quotation marks",
-    "found character that cannot start any token": "put the value in quotation marks",
-    "could not find expected ':'": "write FIELD: VALUE here or in the line above",
-    "did not find expected key": "look at the indentation here and in the line above",
-    "did not find expected '-' indicator": "look at the indentation: items of a list begin below each other",
-    "found unhashable key": "a mapping or a list cannot be the name of a field",
-    "found unexpected end of stream": "a quotation mark or a bracket is not closed",
+    "mapping values are not allowed in this context": "A value with a colon and a space in it stands in quotation marks",
+    "found character that cannot start any token": "Put the value in quotation marks",
+    "could not find expected ':'": "Write FIELD: VALUE here or in the line above",
+    "did not find expected key": "Look at the indentation here and in the line above",
+    "did not find expected '-' indicator": "Look at the indentation: items of a list begin below each other",
+    "found unhashable key": "A mapping or a list cannot be the name of a field",
+    "found unexpected end of stream": "A quotation mark or a bracket is not closed",
 }
 
 
@@ -38,23 +39,21 @@ def yaml_problem(where: str, error: Exception, text: str = "") -> ManifestError:
     mark = getattr(error, "problem_mark", None)
     line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
     if _TEMPLATE.search(text):
-        return ManifestError(f"{where}{line}: {template_hint()}")
+        return ManifestError(f"{where}{line}: it is a template", advice=TEMPLATE_ADVICE)
     if isinstance(error, RecursionError):
         return ManifestError(f"{where}: nested too deeply")
     if isinstance(error, yaml.reader.ReaderError):
-        return ManifestError(f"{where}{_line_of(text, error)}: not valid YAML: {_character(error)}; remove it")
+        return ManifestError(f"{where}{_line_of(text, error)}: not valid YAML: {_character(error)}", advice="Remove it")
     if not isinstance(error, yaml.MarkedYAMLError):
-        return ManifestError(f"{where}: not valid YAML: a number in it cannot be read; put it in quotation marks")
-    return ManifestError(f"{where}{line}: not valid YAML: {_problem(error.problem or error.context or '', mark, text)}")
+        return ManifestError(
+            f"{where}: not valid YAML: a number in it cannot be read", advice="Put it in quotation marks"
+        )
+    problem, advice = _problem(error.problem or error.context or "", mark, text)
+    return ManifestError(f"{where}{line}: not valid YAML: {problem}", advice=advice)
 
 
-def template_hint() -> str:
-    """What to do with a template."""
-    return f"it is a template, to be rendered first: {_RENDER}"
-
-
-def no_manifest(where: str, file: str) -> str:
-    """What a document without apiVersion and kind is, by the name of its file; empty: that is not known.
+def no_manifest(where: str, file: str) -> ManifestError | None:
+    """What a document without apiVersion and kind is, by the name of its file; None: that is not known.
 
     Args:
         where: What messages call it.
@@ -63,20 +62,21 @@ def no_manifest(where: str, file: str) -> str:
     name = PurePath(file).name
     folder = shlex.quote(str(PurePath(file).parent))
     if name in {"kustomization.yaml", "kustomization.yml", "Kustomization"}:
-        return f"{where}: a kustomization, which makes manifests; build them: kubectl kustomize {folder} | {PIPED}"
+        advice = f"Build them first: kubectl kustomize {folder} | {PIPED}"
+        return ManifestError(f"{where}: a kustomization, which makes manifests", advice=advice)
     if name in {"Chart.yaml", "values.yaml", "values.yml"}:
-        return f"{where}: a part of a Helm chart, no manifest; render the chart: helm template {folder} | {PIPED}"
-    return ""
+        advice = f"Render the chart first: helm template {folder} | {PIPED}"
+        return ManifestError(f"{where}: a part of a Helm chart, no manifest", advice=advice)
+    return None
 
 
-def _problem(problem: str, mark: object, text: str) -> str:
+def _problem(problem: str, mark: object, text: str) -> tuple[str, str]:
     tag = re.search(r"constructor for the tag (.+)", problem)
     if tag:
-        return f"the tag {tag[1]} means nothing to Kubernetes; remove it"
+        return f"the tag {tag[1]} means nothing to Kubernetes", "Remove it"
     if problem == "found character that cannot start any token" and _at(mark, text) == "\t":
-        return "a tab stands here; indent with spaces"
-    remedy = next((words for start, words in _REMEDIES.items() if problem.startswith(start)), "")
-    return f"{problem}; {remedy}" if remedy else problem
+        return "a tab stands here", "Indent with spaces"
+    return problem, next((words for start, words in _REMEDIES.items() if problem.startswith(start)), "")
 
 
 def _at(mark: object, text: str) -> str:

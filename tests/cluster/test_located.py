@@ -162,7 +162,7 @@ HOSTILE = {
     "too large": ("x" * (MAX_TEXT + 1), "larger than 16 MiB"),
     "NUL": ("apiVersion: v1\nkind: P\0d\n", "not valid YAML"),
     "a tag": ("apiVersion: !!python/object/apply:os.system [id]\nkind: Pod\n", "not valid YAML"),
-    "a template": ("apiVersion: v1\nkind: {{ .Values.kind }}\n", "a template, to be rendered first: helm template"),
+    "a template": ("apiVersion: v1\nkind: {{ .Values.kind }}\n", "it is a template"),
     "half an object": ("kind: Pod\n", "apiVersion is missing"),
     "a list": ("- 1\n", "an API object is a mapping"),
 }

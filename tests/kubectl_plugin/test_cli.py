@@ -229,7 +229,7 @@ def test_manifest_from_standard_input() -> None:
     [
         ("a: [", "not valid YAML"),
         ("- 1", "an API object is a mapping, this is a list"),
-        ("kind: Pod", "apiVersion is missing: every API object has one"),
+        ("kind: Pod", "apiVersion is missing\nEvery API object has an apiVersion and a kind"),
         (
             "apiVersion: v1\nkind: ConfigMap",
             "no pod and no workload in it, only ConfigMap; there is nothing to explain",
@@ -266,7 +266,7 @@ def test_missing_file() -> None:
     ran = run("explain", "--offline", "-f", "no-such-file.yaml")
     assert (ran.code, ran.err) == (
         6,
-        "error: no-such-file.yaml: No such file or directory; look at the name, and at the folder you are in\n",
+        "error: no-such-file.yaml: No such file or directory\nLook at the name, and at the folder you are in\n",
     )
 
 

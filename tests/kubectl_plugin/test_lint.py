@@ -151,7 +151,7 @@ def test_the_others_are_checked_when_a_file_cannot_be_read(tmp_path: Path) -> No
     for form in FORMATS:
         ran = run("lint", "-f", str(tmp_path), "-o", form)
         assert ran.code == 6
-        assert "a template, to be rendered first" in " ".join(ran.out.split())
+        assert "it is a template. Render it first: helm template" in " ".join(ran.out.split())
         assert "Traceback" not in ran.err
 
 

@@ -54,9 +54,9 @@ def test_what_is_said_of_files(file: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 SECOND: Final = {
     "syntax": ("kind: Pod\n  a: [\n", "document 2, line 7, column"),
-    "a tab": ("kind: Pod\nspec:\n\ta: b\n", "a tab stands here; indent with spaces"),
-    "a template": ("kind: {{ .Values.kind }}\n", "document 2, line 6, column 8: it is a template, to be rendered"),
-    "jinja": ("kind: Pod\n{% if a %}\nb: c\n{% endif %}\n", "it is a template, to be rendered first"),
+    "a tab": ("kind: Pod\nspec:\n\ta: b\n", "a tab stands here\nIndent with spaces"),
+    "a template": ("kind: {{ .Values.kind }}\n", "document 2, line 6, column 8: it is a template\nRender it first"),
+    "jinja": ("kind: Pod\n{% if a %}\nb: c\n{% endif %}\n", "it is a template\nRender it first: helm template ."),
     "a field": (GOOD.replace("name: a", "name: 5"), "document 2, line 9: spec.containers[0].name: 5 is a number;"),
     "a text": ("just a text\n", "document 2: an API object is a mapping, this is text"),
     "no version": ("kind: Pod\n", "document 2: apiVersion is missing"),
@@ -65,9 +65,9 @@ SECOND: Final = {
         "apiVersion: v1\nkind: List\nitems:\n- 5\n- {apiVersion: v1, kind: Service, metadata: {name: s}}\n",
         "document 2, items[0]: an API object is a mapping, this is a number",
     ),
-    "a number that is none": ("kind: Pod\na: 0x_\n", "a number in it cannot be read; put it in quotation marks"),
-    "a control character": ("kind: Pod\na: \x01\n", "U+0001 is not allowed; remove it"),
-    "a tag": ("kind: !Ref a\n", "the tag '!Ref' means nothing to Kubernetes; remove it"),
+    "a number that is none": ("kind: Pod\na: 0x_\n", "a number in it cannot be read\nPut it in quotation marks"),
+    "a control character": ("kind: Pod\na: \x01\n", "U+0001 is not allowed\nRemove it"),
+    "a tag": ("kind: !Ref a\n", "the tag '!Ref' means nothing to Kubernetes\nRemove it"),
     "a deep one": ("a: " + "[" * 2000 + "\n", "nested too deeply"),
 }  # fmt: skip
 
@@ -107,17 +107,17 @@ def test_a_bad_file_of_a_folder_hides_no_good_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (GOOD.encode("utf-16"), "it is UTF-16; Kubernetes reads UTF-8; save it as UTF-8: iconv -f UTF-16 -t UTF-8 "),
-        (GOOD.encode("utf-16-le"), "it is UTF-16LE; Kubernetes reads UTF-8; save it as UTF-8: iconv -f UTF-16LE "),
+        (GOOD.encode("utf-16"), "it is UTF-16; Kubernetes reads UTF-8\nSave it as UTF-8: iconv -f UTF-16 -t UTF-8 "),
+        (GOOD.encode("utf-16-le"), "it is UTF-16LE; Kubernetes reads UTF-8\nSave it as UTF-8: iconv -f UTF-16LE "),
         (GOOD.encode("utf-16-be"), "it is UTF-16BE"),
         (GOOD.encode("utf-32"), "it is UTF-32"),
         (GOOD.encode("utf-32-be"), "it is UTF-32BE"),
-        (gzip.compress(GOOD.encode()), "it is compressed with gzip; unpack it first: gunzip -c "),
+        (gzip.compress(GOOD.encode()), "it is compressed with gzip\nUnpack it first: gunzip -c "),
         (b"\x99\xb2\x35\x00\x01\xff" * 20, "it is binary, no YAML or JSON"),
-        (b"kubectl-qos snapshot 1\n", "it is a snapshot of a cluster, no manifest; read it with --snapshot "),
+        (b"kubectl-qos snapshot 1\n", "it is a snapshot of a cluster, no manifest\nRead it with --snapshot "),
         (
             GOOD.replace("good", "gr\xfcn").encode("latin-1"),
-            "line 3: not UTF-8 text: byte 44 is 0xfc; save it as UTF-8",
+            "line 3: not UTF-8 text: byte 44 is 0xfc\nSave it as UTF-8",
         ),
         (b"", "no object in it; there is nothing to explain"),
         (b"\n# nothing\n---\n", "no object in it; there is nothing to explain"),
@@ -129,7 +129,7 @@ def test_what_is_no_text_says_how_to_make_it_one(content: bytes, words: str, tmp
     ran = run("explain", "--offline", "-f", str(path))
     assert (ran.code, ran.out) == (6, "")
     assert words in ran.err
-    assert ran.err.count("\n") == 1
+    assert ran.err.count("\n") == 2
     assert not FOREIGN.search(ran.err)
 
 
@@ -145,12 +145,12 @@ def test_a_byte_order_mark_of_utf_8_is_read_over(tmp_path: Path) -> None:
     [
         (
             "https://example.com/a.yaml",
-            "a URL is not fetched; download it first: curl -fsSL https://example.com/a.yaml |",
+            "a URL is not fetched\nDownload it first: curl -fsSL https://example.com/a.yaml |",
         ),
         ("-", "standard input: no object in it; there is nothing to explain"),
-        ("deploi.yaml", "deploi.yaml: No such file or directory; did you mean deploy.yaml?"),
-        ("folder", "folder: no .yaml, .yml or .json file in this folder; name a file"),
-        ("chart", "chart: a Helm chart, whose files are templates; render it first: helm template chart |"),
+        ("deploi.yaml", "deploi.yaml: No such file or directory\nDid you mean deploy.yaml?"),
+        ("folder", "folder: no .yaml, .yml or .json file in this folder\nName a file"),
+        ("chart", "chart: a Helm chart, whose files are templates\nRender it first: helm template chart |"),
     ],
 )
 def test_what_cannot_be_read_at_all(path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +176,7 @@ def test_a_file_without_pods_names_what_was_there() -> None:
     assert ran.code == 6
     assert ran.err == (
         "error: standard input: no pod and no workload in it, only Service web; there is nothing to explain\n"
+        "Name a file with a Pod, or with a workload, as a Deployment\n"
     )
 
 

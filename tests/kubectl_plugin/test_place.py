@@ -65,7 +65,8 @@ def test_a_file_without_pods_is_told() -> None:
     ran = run("place", "--demo", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: x}\n")
     assert (ran.code, ran.err) == (
         6,
-        "error: standard input: no pod and no workload in it, only Service x; there is nothing to place\n",
+        "error: standard input: no pod and no workload in it, only Service x; there is nothing to place\n"
+        "Name a file with a Pod, or with a workload, as a Deployment\n",
     )
 
 
