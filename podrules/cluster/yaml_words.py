@@ -16,7 +16,7 @@ _TEMPLATE: Final = re.compile(r"\{\{|\{%")
 TEMPLATE_ADVICE: Final = f"Render it first: helm template . | {PIPED}"
 """What to do with a template."""
 _REMEDIES: Final = {
-    "mapping values are not allowed in this context": "A value with a colon and a space in it stands in quotation marks",
+    "mapping values are not allowed in this context": "Put a value that has a colon and a space in quotation marks",
     "found character that cannot start any token": "Put the value in quotation marks",
     "could not find expected ':'": "Write FIELD: VALUE here or in the line above",
     "did not find expected key": "Look at the indentation here and in the line above",
