@@ -26,7 +26,7 @@ from kubectl_plugin.views.pressure import (
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import listed, memory, place_words
 from podrules.eviction.signals import Signal
-from podrules.pressure.nearness import limit_percent
+from podrules.pressure.nearness import is_near_limit, limit_percent
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 
@@ -91,9 +91,11 @@ def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
 
 
 def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
-    """The containers that are near their own limit."""
+    """The containers that are near their own limit; by default those of which the verdict does not speak yet."""
     lead, own = ("container ", "own ") if wide else ("", "")
     for standing in entry.oom if entry.assumption is Assumption.MEASURED else ():
+        if not wide and is_near_limit(standing.working_set, standing.memory):
+            continue
         percent = limit_percent(standing.working_set or 0, standing.memory)
         if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
             used, limit = memory(standing.working_set or 0), memory(standing.memory)

@@ -94,14 +94,14 @@ def _way(qos: QOSReport, where: str) -> Iterator[str | Row]:
         return
     names = {_owner(entry.field): entry.container for entry in qos.explanation.blockers}
     parts = [
-        (container or "spec.resources", f"sets {listed([_edit(change) for change in edits])}")
+        (container or "spec.resources", [_edit(change) for change in edits])
         for container, edits in groupby(changes, key=lambda change: names[_owner(change.field)])
     ]
     if len(parts) <= _IN_A_SENTENCE:
-        yield f"Guaranteed if {'; '.join(map(' '.join, parts))}{where}"
+        yield f"Guaranteed if {'; '.join(f'{who} sets {listed(edits)}' for who, edits in parts)}{where}"
         return
     yield f"Guaranteed{where.removeprefix(',')} if"
-    yield from map(Row, parts)
+    yield from (Row((who, ", ".join(edits))) for who, edits in parts)
 
 
 def _owner(field: str) -> str:
