@@ -29,7 +29,9 @@ def _pod(report: Any, now: datetime | None) -> Verdict:
 
 
 def _workload(report: Any, now: datetime | None) -> Verdict:
-    return _pod(report.template, now)
+    from kubectl_plugin.views.workload import workload_verdict
+
+    return workload_verdict(report, now)
 
 
 def _node(report: Any, now: datetime | None) -> Verdict:

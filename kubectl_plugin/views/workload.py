@@ -7,17 +7,19 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.reports.verdict import Verdict, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import WorkloadPod
 from kubectl_plugin.views.pod import pod_page, unread_section
 from kubectl_plugin.views.skew_words import domain_words, skew_words
+from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted, is_plain_name
 from kubectl_plugin.views.workload_words import by_trouble, place_words, standing
 from podrules.pod_state import PodState
 from podrules.skew import ConstraintSkew
 
-__all__ = ["next_pod_title", "workload_page"]
+__all__ = ["next_pod_title", "workload_page", "workload_verdict"]
 
 _HEADINGS: Final = ("pod", "restarts", "age", "status")
 _WIDE_HEADINGS: Final = ("pod", "qos", "priority", "restarts", "age", "status")
@@ -30,11 +32,7 @@ _WELL: Final = frozenset({PodState.READY, PodState.SUCCEEDED})
 def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -> Page:
     """How its pods stand, a line for each, and the template's page under the workload's name."""
     template = pod_page(report.template, now=now, wide=wide)
-    verdict, severity = template.verdict, template.severity
-    if (stand := standing(report, now)) is not None:
-        sentences, urgency = stand
-        verdict = (*sentences, *_of_template(report, template.verdict))
-        severity = max(severity, urgency, key=list(Severity).index)
+    told = workload_verdict(report, now)
     parts: list[Section | Table] = []
     if report.pods:
         parts.append(_pods_table(report.pods, report, now, wide=wide))
@@ -46,11 +44,20 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         parts.append(unread_section(report.unread))
     return Page(
         title=_workload_title(report) if report.pods is not None else next_pod_title(report),
-        verdict=verdict,
-        severity=severity,
+        verdict=told.sentences,
+        severity=told.severity,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report)),
     )
+
+
+def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
+    """How its pods stand, and what the next one would be like."""
+    template, stand = verdict(report.template, now), standing(report, now)
+    if stand is None:
+        return template
+    said = _of_template(report, template.sentences)
+    return joined_verdict((stand, Verdict(template.code, template.severity, said)))
 
 
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
 from kubectl_plugin.views.health_words import why_words
@@ -26,7 +26,7 @@ _NODES: Final = {
 _MOST_REASONS: Final = 2
 
 
-def standing(report: WorkloadReport, now: datetime | None) -> tuple[tuple[str, ...], Severity] | None:
+def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are not known."""
     if report.pods is None or report.counts is None:
         return None
@@ -38,7 +38,8 @@ def standing(report: WorkloadReport, now: datetime | None) -> tuple[tuple[str, .
         more = " pod" if report.job is not None or counts.wanted is None else " more"
         verb = "is" if len(leaving) == 1 else "are"
         sentences.append(f"{len(leaving)}{more} {verb} {_terminating_words(leaving, now)}.")
-    return tuple(sentences), _severity(report, pods)
+    code, severity = _code(report.job, counts, pods)
+    return Verdict(code, severity, tuple(sentences))
 
 
 def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
@@ -182,16 +183,28 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
     return why_words(pod.health, now) if pod.health is not None else ""
 
 
-def _severity(report: WorkloadReport, pods: Sequence[WorkloadPod]) -> Severity:
-    counts = report.counts
-    if counts is None:
-        return Severity.FINE
+def _code(job: JobProgress | None, counts: PodCounts, pods: Sequence[WorkloadPod]) -> tuple[VerdictCode, Severity]:
+    """What the worst of its pods is in, and how urgent that is."""
     stuck = any(pod.reach is not None for pod in pods if pod.state is PodState.TERMINATING)
     unplaced = any(pod.waits_for == "Unschedulable" and not pod.nominated_node for pod in pods)
-    lost = stuck and counts.terminating_awaited
-    failed = report.job is not None and report.job.ended == "Failed"
-    if counts.broken or counts.unreachable or unplaced or lost or failed:
-        return Severity.TROUBLE
-    if stuck or counts.pending or counts.not_ready or counts.starting or counts.missing:
-        return Severity.NOTICE
-    return Severity.FINE
+    trouble = {
+        VerdictCode.JOB_FAILED: job is not None and job.ended == "Failed",
+        VerdictCode.PODS_BROKEN: counts.broken,
+        VerdictCode.PODS_UNREACHABLE: counts.unreachable,
+        VerdictCode.PODS_UNSCHEDULABLE: unplaced,
+        VerdictCode.PODS_STUCK: stuck and counts.terminating_awaited,
+    }
+    notice = {
+        VerdictCode.PODS_STUCK: stuck,
+        VerdictCode.PODS_PENDING: counts.pending,
+        VerdictCode.PODS_NOT_READY: counts.not_ready,
+        VerdictCode.PODS_STARTING: counts.starting,
+        VerdictCode.PODS_MISSING: counts.missing,
+    }
+    for found, severity in ((trouble, Severity.TROUBLE), (notice, Severity.NOTICE)):
+        for code, is_so in found.items():
+            if is_so:
+                return code, severity
+    if job is None:
+        return VerdictCode.ALL_READY, Severity.FINE
+    return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE

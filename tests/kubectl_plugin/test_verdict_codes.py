@@ -1,0 +1,100 @@
+"""The verdict of every answer as data: its text is the page's, its code is one of a list that is written down."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from tests.kubectl_plugin.running import run
+
+FORMATS: Final = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
+ANSWERS: Final = [
+    ("explain", "--demo", "-n", "shop", "pod/db-0"),
+    ("explain", "--demo", "-n", "shop", "pod/db-1"),
+    ("explain", "--demo", "-n", "data", "pod/postgres-0"),
+    ("explain", "--demo", "-n", "shop", "deployment/checkout"),
+    ("explain", "--demo", "node/node-a3"),
+    ("explain", "--demo", "node/node-c3"),
+    ("node", "--demo", "node-a1"),
+    ("node", "--demo", "node-c3"),
+    ("partitions", "--demo"),
+    ("place", "--demo", "-f", "tests/testdata/manifests/checkout.yaml", "--replicas", "9"),
+    ("delete", "--demo", "-n", "shop", "pod/db-1", "--grace-period=0"),
+    ("fence", "--demo", "node/node-c3"),
+    ("unfence", "--demo", "node/node-c3"),
+    ("lint", "-f", "tests/testdata/manifests/checkout.yaml"),
+]
+
+
+def _verdict(*arguments: str) -> dict[str, Any]:
+    printed = json.loads(run(*arguments, "-o", "json").out)
+    verdict: dict[str, Any] = printed["verdict"]
+    return verdict
+
+
+def _codes_of_the_docs() -> list[str]:
+    section = FORMATS.read_text(encoding="utf-8").partition("\n## Verdict\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+
+
+def test_every_code_is_written_down_once() -> None:
+    written = [code for code in _codes_of_the_docs() if code not in {"text", "severity", "code"}]
+    assert sorted(written) == sorted(code.value for code in VerdictCode)
+
+
+@pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
+def test_the_text_is_what_the_page_begins_with(arguments: tuple[str, ...]) -> None:
+    verdict = _verdict(*arguments)
+    assert sorted(verdict) == ["code", "severity", "text"]
+    page = " ".join(run(*arguments).out.split())
+    assert " ".join(verdict["text"].split()) in page
+    assert "\x1b" not in verdict["text"]
+    assert "\n" not in verdict["text"]
+    assert verdict["code"] in {code.value for code in VerdictCode}
+    assert verdict["severity"] in {severity.value for severity in Severity}
+
+
+def test_templates_and_columns_have_it() -> None:
+    asked = ("explain", "--demo", "-n", "shop", "pod/db-1", "-o")
+    assert run(*asked, "jsonpath={.verdict.code}").out == "TerminatingStuck"
+    assert run(*asked, "custom-columns=NAME:.name,CODE:.verdict.code,HOW:.verdict.severity").out.split() == [
+        *("NAME", "CODE", "HOW"),
+        *("db-1", "TerminatingStuck", "trouble"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "severity"),
+    [
+        (("explain", "--demo", "-n", "shop", "pod/db-0"), "Running", "fine"),
+        (("explain", "--demo", "-n", "data", "pod/postgres-0"), "NearMemoryLimit", "notice"),
+        (("node", "--demo", "node-a1"), "NearEviction", "notice"),
+        (("explain", "--demo", "node/node-a3"), "RequestsOverAllocatable", "notice"),
+        (("explain", "--demo", "node/node-c3"), "NodeSilent", "trouble"),
+        (("partitions", "--demo"), "NodesLost", "trouble"),
+        (("fence", "--demo", "node/node-c3"), "NotConfirmed", "notice"),
+        (("unfence", "--demo", "node/node-c3"), "Done", "fine"),
+    ],
+    ids=str,
+)
+def test_codes_of_the_demo(arguments: tuple[str, ...], code: str, severity: str) -> None:
+    verdict = _verdict(*arguments)
+    assert (verdict["code"], verdict["severity"]) == (code, severity)
+
+
+def test_a_term_has_no_verdict() -> None:
+    assert "verdict" not in json.loads(run("why", "OOMKilled", "-o", "json").out)
+
+
+def test_the_worst_part_gives_the_code_and_all_give_sentences() -> None:
+    parts = (
+        Verdict(VerdictCode.RUNNING, Severity.FINE, ("One.",)),
+        Verdict(VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("Two.",)),
+        Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, ("Three.",)),
+    )
+    assert joined_verdict(parts) == Verdict(VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."))
