@@ -12,6 +12,7 @@ from typing import Any, Final
 from tests.matrix.answers import ClusterTold, PodTold, Said
 from tests.matrix.clusters import HOSTILE, key_of
 from tests.matrix.oracle import Truth, amount
+from tests.plurals import wrong_plurals
 
 __all__ = [
     "commands_can_be_run",
@@ -20,6 +21,7 @@ __all__ = [
     "lint_says_what_explain_says",
     "node_tables_add_up",
     "nothing_moves_a_terminal",
+    "one_is_not_many",
     "orders_are_one",
     "pages_of_pods_are_explanations",
     "partitions_are_what_pods_say",
@@ -50,6 +52,15 @@ def nothing_moves_a_terminal(told: ClusterTold, _: Truths) -> Iterator[str]:
     for name, text in texts.items():
         if found := _UNSEEN.search(text):
             yield f"{name}: {text[max(found.start() - 30, 0) : found.end() + 10]!r}"
+
+
+def one_is_not_many(told: ClusterTold, _: Truths) -> Iterator[str]:
+    """``1 nodes`` is said of nothing."""
+    for pod in told.pods:
+        for name, said in (("explain", pod.explain), ("timeline", pod.timeline), ("delete", pod.delete)):
+            yield from (f"{pod.id} {name}: {text}" for text in wrong_plurals(said.out))
+    for name, said in told.words.items():
+        yield from (f"{name}: {text}" for text in wrong_plurals(said.out))
 
 
 def partitions_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:

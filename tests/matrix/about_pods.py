@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from kubectl_plugin.render.escape import escape
 from tests.matrix.answers import PodTold
 from tests.matrix.clusters import HOSTILE, NOW
 from tests.matrix.oracle import Truth
@@ -30,6 +31,7 @@ __all__ = [
     "lost_containers_are_no_victims",
     "scores_are_in_range",
     "stops_by_one_plan",
+    "tells_programs_the_same",
     "waits_for_one_thing",
 ]
 
@@ -58,6 +60,17 @@ def comes_to_an_end(told: PodTold, truth: Truth) -> Iterator[str]:
     for said in (told.explain, told.timeline, told.delete):
         if "Traceback" in said.err:
             yield said.err[-300:]
+
+
+def tells_programs_the_same(told: PodTold, _: Truth) -> Iterator[str]:
+    """The verdict as data is the one of the page, and its severity is the page's colour."""
+    verdict = told.explained.get("verdict", {})
+    said = " ".join(escape(verdict.get("text", "")).split())
+    # Of a plain List the page adds which time it takes for now.
+    if said != told.explain.verdict.partition(" Now is taken to be ")[0]:
+        yield f"verdict: {said!r} as data, {told.explain.verdict!r} on the page"
+    if verdict.get("severity") != told.explain.severity:
+        yield f"verdict: {verdict.get('severity')} as data, {told.explain.severity} on the page"
 
 
 def has_one_class(told: PodTold, truth: Truth) -> Iterator[str]:

@@ -10,12 +10,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
+from kubectl_plugin.reports.verdict import VerdictCode
 from tests.matrix import about_clusters, about_pods
 from tests.matrix.answers import ClusterTold, PodTold, answers
 from tests.matrix.clusters import CLUSTERS, PODS_EACH, clusters
 from tests.matrix.oracle import Truth
 
 _MOST_SHOWN = 12
+_POD_CODES = frozenset(
+    {
+        *(VerdictCode.RUNNING, VerdictCode.STARTING, VerdictCode.WAITING_FOR_VOLUME, VerdictCode.NOT_READY),
+        *(VerdictCode.CONTAINER_WAITING, VerdictCode.OOM_KILLED, VerdictCode.NO_GRACE_PERIOD),
+        *(VerdictCode.NEAR_MEMORY_LIMIT, VerdictCode.NODE_NOT_READY, VerdictCode.NODE_TAINT_EVICTS),
+        *(VerdictCode.NODE_PRESSURE, VerdictCode.NODE_SILENT, VerdictCode.NODE_OUT_OF_SERVICE, VerdictCode.NODE_GONE),
+        *(VerdictCode.SCHEDULING_GATED, VerdictCode.UNSCHEDULABLE, VerdictCode.AWAITING_PREEMPTION),
+        *(VerdictCode.NOT_YET_BOUND, VerdictCode.PLACEMENT_NOT_MODELLED, VerdictCode.TERMINATING),
+        *(VerdictCode.TERMINATING_LATE, VerdictCode.TERMINATING_STUCK, VerdictCode.FAILED, VerdictCode.SUCCEEDED),
+    }
+)
 
 Truths = Mapping[tuple[str, str], Truth]
 
@@ -50,6 +62,11 @@ def test_the_matrix_holds_every_state(told: Sequence[ClusterTold], truths: Seque
         counts = Counter(map(axis, every))
         assert len(counts) >= least, counts
         assert min(counts.values()) >= 5, counts
+
+
+def test_every_code_of_a_pod_is_reached(told: Sequence[ClusterTold]) -> None:
+    found = Counter(pod.explained["verdict"]["code"] for one in told for pod in one.pods)
+    assert found.keys() >= {code.value for code in _POD_CODES}, found
 
 
 @pytest.mark.parametrize("check", [getattr(about_pods, name) for name in about_pods.__all__], ids=about_pods.__all__)
