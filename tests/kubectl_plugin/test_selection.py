@@ -36,6 +36,16 @@ def test_all_namespaces() -> None:
     assert len(found) > len(_names("explain", "pods", "-n", "shop"))
 
 
+def test_a_pod_is_explained_alike_by_name_and_by_selection() -> None:
+    pending = ("-A", "--field-selector", "status.phase=Pending")
+    chosen = json.loads(run("explain", *pending, "--demo", "-o", "json").out)["items"]
+    assert len({entry["namespace"] for entry in chosen}) > 1
+    for entry in chosen:
+        named = run("explain", f"pod/{entry['name']}", "-n", entry["namespace"], "--demo", "-o", "json")
+        told = json.loads(named.out)
+        assert {key: told[key] for key in entry} == entry
+
+
 def test_labels_choose_as_in_kubectl() -> None:
     everything = _names("explain", "pods")
     web = _names("explain", "pods", "-l", "app=web")
