@@ -262,8 +262,11 @@ class ReportOptions(NamedTuple):
     everything: bool
     """Pods of all namespaces."""
     files: tuple[str, ...]
-    path: str
-    """``-``: standard output."""
+    path: str | None
+    """Of the HTML page, ``-`` for standard output; None: the answer is printed as ``output`` says."""
+    output: Output
+    compare: str | None
+    """File of an earlier report; None: none."""
     scheduler_config: str | None
     """As for explain."""
     colour: bool

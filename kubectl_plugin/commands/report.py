@@ -1,4 +1,4 @@
-"""``kubectl qos report``: a cluster as one HTML page."""
+"""``kubectl qos report``: a cluster as one HTML page, in short, or as data; what changed since an earlier one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import read_manifests
 from kubectl_plugin.commands.brought import brought_with
+from kubectl_plugin.commands.earlier import read_earlier
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.reporter import Reporter
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
-from kubectl_plugin.printing import naming_what_is_there
+from kubectl_plugin.printing import Printer, naming_what_is_there
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodKey, cluster_report, pod_key
+from kubectl_plugin.reports.cluster_changes import EarlierReport, cluster_changes
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod import pod_page
-from kubectl_plugin.views.report import written_page
-from podrules.cluster.errors import ClusterError, ManifestError, Unreachable
+from kubectl_plugin.views.report_page import summary_page, written_page
+from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.origin import Origin
@@ -51,6 +53,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: the pods cannot be read, or the file cannot be written.
     """
+    earlier = read_earlier(options.compare) if options.compare is not None else None
     scope = scope_of(options.targets, everything=options.everything, selection=options.selection)
     read = overview(scope, source, live=options.cluster.live)
     reporter = Reporter(read.source, _explaining(options), read.gatherer)
@@ -61,6 +64,10 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
         read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled, origin=_origin(options, read)
     )
     report = cluster_report(facts)
+    if earlier is not None:
+        report = _compared(earlier, report)
+    if options.path is None:
+        return _printed(options, report, read, streams)
     manifests, code = _manifests(options, reporter, read, streams)
     explained = Explained(
         nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)
@@ -76,6 +83,27 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     page = written_page(report, options.path, len(text), len(explained.pods))
     streams.out.write(render_page(page, colour=options.colour, target=target, width=streams.width()))
     return code
+
+
+def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
+    """The same report with what changed.
+
+    Raises:
+        UsageError: they tell of different pods.
+    """
+    if earlier.scope != report.scope:
+        before, now = (scope or "all namespaces" for scope in (earlier.scope, report.scope))
+        raise UsageError(f"--compare: the earlier report tells of {before}, this one of {now}; ask for the same")
+    return replace(report, changes=cluster_changes(earlier, report))
+
+
+def _printed(options: ReportOptions, report: ClusterReport, read: Overview, streams: Streams) -> int:
+    """The report in words or as data, in place of the page."""
+    target = options.cluster.target(options.scheduler_config)
+    printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
+    printer.add(report, pages=lambda: [summary_page(report)])
+    printer.finish()
+    return 0
 
 
 def _origin(options: ReportOptions, read: Overview) -> Origin:

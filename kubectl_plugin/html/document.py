@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from kubectl_plugin.html import overview
 from kubectl_plugin.html.bars import patterns
+from kubectl_plugin.html.changed import changed
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body
@@ -125,6 +126,7 @@ def _header(report: ClusterReport) -> Markup:
 def _sections(report: ClusterReport, explained: Explained, target: Target) -> Markup:
     return joined(
         overview.summary(report),
+        changed(report),
         overview.capacity(report),
         _manifests(explained, target),
         _listing("nodes", "Nodes", "name, zone, taint", overview.nodes(report)),

@@ -35,7 +35,18 @@ from podrules.pressure.usage import UsageSource
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZONE
 
-__all__ = ["MOST_ROWS", "budgets", "capacity", "nodes", "partitions", "priorities", "summary", "unknown", "zones"]
+__all__ = [
+    "MOST_ROWS",
+    "budgets",
+    "capacity",
+    "nodes",
+    "partitions",
+    "priorities",
+    "summary",
+    "table",
+    "unknown",
+    "zones",
+]
 
 MOST_ROWS: Final = 40
 """Of a table that is drawn without a script; the rest is counted."""
@@ -99,7 +110,7 @@ def _categories(report: ClusterReport) -> Markup | None:
     return element(
         "details",
         element("summary", f"{len(report.pods):,} pods by what is wrong"),
-        _table(title, ("What", "Pods", "How urgent"), rows, numbers={1}),
+        table(title, ("What", "Pods", "How urgent"), rows, numbers={1}),
     )
 
 
@@ -196,7 +207,7 @@ def nodes(report: ClusterReport) -> Markup:
     rest = len(report.nodes) - len(shown)
     return element(
         "div",
-        _table(
+        table(
             "Nodes, the worst first",
             ("Node", "Zone", "State", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
             [_node_cells(node) for node in shown],
@@ -256,14 +267,14 @@ def zones(report: ClusterReport) -> Markup:
     return element(
         "section",
         element("h2", "Zones"),
-        _table(
+        table(
             f"By the nodes' label {ZONE}",
             ("Zone", "Nodes ready", "Pods", "CPU", "Memory"),
             cells,
             numbers={1, 2},
         ),
         element("h3", "How workloads are spread"),
-        _table(
+        table(
             "Pods by zone, the least even first",
             ("Workload", "Pods", *(name or "no zone" for name in names), "Spread"),
             [_spread_cells(spread, names) for spread in shown],
@@ -323,7 +334,7 @@ def priorities(report: ClusterReport) -> Markup:
             "lower priority. The kernel looks at neither.",
             class_="note",
         ),
-        _table(
+        table(
             "The highest first",
             ("Priority", "PriorityClass", "Pods", "By QoS class", "Memory requested", "When it finds no room"),
             rows,
@@ -354,7 +365,7 @@ def budgets(report: ClusterReport) -> Markup:
             )
         headings = ("Budget", "Pods", "Healthy", "Needed", "May a drain take one?")
         if cells:
-            body.append(_table("The worst first", headings, cells, numbers={1, 2, 3}))
+            body.append(table("The worst first", headings, cells, numbers={1, 2, 3}))
         else:
             body.append(element("p", "There are none.", class_="note"))
         rest = len(known.standings) - len(cells)
@@ -401,7 +412,7 @@ def troubled(report: ClusterReport) -> Markup | None:
     rest = len(found) - len(shown)
     return element(
         "div",
-        _table(
+        table(
             "Pods with something wrong, the worst first",
             ("Pod", "What is wrong", "Status", "Restarts", "Age", "CPU", "Memory", "Node"),
             [_troubled_cells(pod, report.at) for pod in shown],
@@ -449,13 +460,22 @@ def unknown(report: ClusterReport, target: Target) -> Markup | None:
     )
 
 
-def _table(
+def table(
     title: str,
     headings: Sequence[str],
     rows: Iterable[Sequence[Child]],
     *,
     numbers: set[int] | frozenset[int] = frozenset(),
 ) -> Markup:
+    """A table with a caption.
+
+    Args:
+        title: Its caption.
+        headings: Of its columns.
+        rows: The first cell of each is its heading.
+        numbers: Columns that hold numbers.
+    """
+
     def side(place: int) -> str | None:
         return "number" if place in numbers else None
 

@@ -215,6 +215,37 @@ def wanted_selection(args: argparse.Namespace) -> Selection:
     return Selection(everywhere, args.selector or "", args.field_selector or "")
 
 
+def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
+    """``-o`` of a command that writes an HTML page, or prints the same in words or as data.
+
+    Args:
+        parser: Of that command.
+        example: A good name for the page.
+    """
+    plain = ("table", "json", "yaml", "markdown")
+
+    def page_or_output(text: str) -> str | Output:
+        if text in plain:
+            from kubectl_plugin.options import Output
+
+            return Output(text)
+        if text.partition("=")[0].lower() in _FORMATS:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no format of this command: choose from {', '.join(plain)}, or name the HTML file to "
+                f"write (-o {example}), -o ./{text} for a file of that name, or -o - for standard output"
+            )
+        return text
+
+    parser.add_argument(
+        "-o",
+        "--output",
+        default="table",
+        type=page_or_output,
+        metavar="FILE",
+        help=f"the HTML file to write or replace, - for standard output; or one of: {', '.join(plain)}",
+    )
+
+
 def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
     """``--scheduler-config``."""
     parser.add_argument(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.parsing.common import (
     add_common,
-    add_file_to_write,
     add_files,
+    add_page_or_output,
     add_scheduler_config,
     add_selection,
     cluster_options,
@@ -40,10 +40,13 @@ examples:
   kubectl qos report --all --snapshot c.qos -o c.html
   kubectl qos report --all --demo -o demo.html       the built-in demo cluster
   kubectl qos report --all -o - | gzip > c.html.gz
+  kubectl qos report --all -o json > old.json        to compare with later
+  kubectl qos report --all --compare old.json        what changed since
+  kubectl qos report --all --compare old.json -o new.html
 
 exit codes: 0 written, also where something could not be read (the page says what);
             1 it cannot be written; 2 wrong command line; 3 not found; 4 forbidden;
-            5 no cluster; 6 manifest or snapshot cannot be read; 130 interrupted
+            5 no cluster; 6 manifest, snapshot or OLD.json cannot be read; 130 interrupted
 """
 
 
@@ -55,7 +58,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE/NAME",
         help="pod/NAME or node/NAME, or a pod's NAME; else a namespace's pods",
     )
-    add_file_to_write(parser, "cluster.html")
+    add_page_or_output(parser, "cluster.html")
+    parser.add_argument("--compare", metavar="OLD.json", help="tell what changed since a report that -o json wrote")
     parser.add_argument(
         "-A", "--all", "--all-namespaces", dest="everything", action="store_true", help="all namespaces"
     )
@@ -67,16 +71,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def options(args: argparse.Namespace) -> ReportOptions:
     """What was typed, as options; what cannot be meant ends the process with code 2."""
-    from kubectl_plugin.options import ReportOptions
+    from kubectl_plugin.options import Output, ReportOptions
 
     if args.everything and (args.targets or args.namespace):
         args.command_parser.error("--all is for all pods\nLeave --all out, or the names and -n")
+    page = args.output if isinstance(args.output, str) else None
+    if page is None and args.files:
+        args.command_parser.error("-f is for the HTML page\nName the file to write: -o cluster.html")
     return ReportOptions(
         targets=tuple(args.targets),
         everything=args.everything,
         selection=wanted_selection(args),
         files=tuple(args.files),
-        path=args.output,
+        path=page,
+        output=Output() if page is not None else args.output,
+        compare=args.compare,
         scheduler_config=scheduler_config(args),
         colour=wants_colour(args),
         cluster=cluster_options(args)._replace(names_context=True),

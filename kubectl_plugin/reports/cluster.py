@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.alike import Alike, Asked
+from kubectl_plugin.reports.cluster_changes import ClusterChanges
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from podrules import __version__
@@ -198,6 +199,8 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     partitions: PartitionsReport | None
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
+    changes: ClusterChanges | None = None
+    """Since an earlier report; None: it is compared with none."""
     unread: tuple[Unread, ...]
 
 

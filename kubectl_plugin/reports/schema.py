@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.deletion import DeletionReport
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.lint import LintReport
@@ -31,6 +32,7 @@ REPORTS: Final = {
     "Fencing": FenceReport,
     "TermExplanation": TermReport,
     "LintReport": LintReport,
+    "ClusterReport": ClusterReport,
 }
 """By their ``kind``."""
 _WITHOUT_VERDICT: Final = frozenset({"TermExplanation"})

@@ -9,13 +9,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.skew_words import domain_words, skew_words
-from kubectl_plugin.views.unread import unread_words
-from kubectl_plugin.views.words import ago, counted, memory
+from kubectl_plugin.views.words import ago, counted
 from podrules.budget_risk import BudgetRisk, BudgetStanding
 from podrules.partitions import NodeDown, Risk
 from podrules.reachability import Reach
@@ -35,7 +34,6 @@ __all__ = [
     "pods_by_severity",
     "restart_words",
     "spread_words",
-    "written_page",
 ]
 
 RISK_WORDS: Final = {
@@ -302,22 +300,3 @@ def restart_words(pod: PodEntry, at: datetime | None) -> str:
     """``3 (5m ago)``, as kubectl prints it."""
     since = ago(pod.last_restart, at)
     return f"{pod.restarts} ({since} ago)" if pod.restarts and since else str(pod.restarts)
-
-
-def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
-    """What is in the file."""
-    found = findings(report)
-    told = "each with its explanation" if explained >= len(report.pods) else f"{explained} with their explanation"
-    nodes, pods = counted(len(report.nodes), "node"), counted(len(report.pods), "pod")
-    missing = Section("Unknown", tuple(map(unread_words, report.unread)))
-    worst = max((one.severity for one in found), key=list(Severity).index, default=Severity.FINE)
-    return Page(
-        title=f"{path}, of {asked_words(report)}",
-        verdict=(
-            f"Written, {memory(size)}B: {nodes} and {pods}, {told}.",
-            headline(report, found),
-            "Open it in a browser: it loads nothing from elsewhere.",
-        ),
-        severity=worst,
-        parts=(missing,) if missing.lines else (),
-    )

@@ -1,0 +1,56 @@
+"""Reads a report that `kubectl qos report -o json` wrote earlier. The file is untrusted: its size is limited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.cluster_changes import EarlierReport
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.files import read_text
+
+__all__ = ["MAX_BYTES", "read_earlier"]
+
+MAX_BYTES: Final = 256 << 20
+"""A report of 150,000 pods is a third of it."""
+_KIND: Final = "ClusterReport"
+_REMEDY: Final = ("kubectl", "qos", "report", "-o", "json")
+
+
+class _Head(Struct, rename="camel"):
+    """What says whether it is a report."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
+def read_earlier(path: str) -> EarlierReport:
+    """Of an earlier report what is compared.
+
+    Raises:
+        ManifestError: the file cannot be read, is no report, or one of another API version.
+    """
+    text = read_text(Path(path), MAX_BYTES)
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_report(path, "it is no JSON of an object") from error
+    if head.kind != _KIND:
+        raise _no_report(path, f"its kind is {head.kind!r}" if head.kind else "it has no kind")
+    if head.api_version != API_VERSION:
+        raise ManifestError(
+            f"{path}: its API version is {head.api_version or 'missing'}, and this kubectl-qos compares {API_VERSION}",
+            remedy=_REMEDY,
+        )
+    try:
+        return msgspec.json.decode(text, type=EarlierReport)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_report(path, str(error)) from error
+
+
+def _no_report(path: str, why: str) -> ManifestError:
+    return ManifestError(f"{path}: no report that can be compared: {why}", remedy=_REMEDY)

@@ -1,0 +1,35 @@
+"""The section of the page that tells what changed since an earlier report."""
+
+from __future__ import annotations
+
+from kubectl_plugin.html.markup import Child, Markup, element
+from kubectl_plugin.html.overview import table
+from kubectl_plugin.html.pages import severity_word
+from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.views.report_changes import MOST_SHOWN, changes_sentence, count_rows, news
+from kubectl_plugin.views.words import counted
+
+__all__ = ["changed"]
+
+
+def changed(report: ClusterReport) -> Markup | None:
+    """What changed, the worst first, and the counts before and after; None: it is compared with none."""
+    if report.changes is None:
+        return None
+    found = news(report.changes)
+    rows: list[list[Child]] = [[one.what, severity_word(one.severity), one.words] for one in found[:MOST_SHOWN]]
+    rest = len(found) - len(rows)
+    counts: list[list[Child]] = [
+        [words, f"{before:,}", f"{after:,}"] for words, before, after in count_rows(report.changes)
+    ]
+    return element(
+        "section",
+        element("h2", "What changed"),
+        element("p", changes_sentence(report, report.changes)),
+        table("Changes, the worst first", ("Object", "Now", "What changed"), rows) if rows else None,
+        element("p", f"and {counted(rest, 'more change')}: kubectl qos report -o json", class_="note")
+        if rest
+        else None,
+        table("Counts", ("Count", "Before", "After"), counts, numbers={1, 2}),
+        id="changed",
+    )
