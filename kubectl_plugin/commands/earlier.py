@@ -11,14 +11,14 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster_changes import EarlierReport
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.files import read_text
+from podrules.cluster.text import read_text
 
 __all__ = ["MAX_BYTES", "read_earlier"]
 
 MAX_BYTES: Final = 256 << 20
 """A report of 150,000 pods is a third of it."""
 _KIND: Final = "ClusterReport"
-_REMEDY: Final = ("kubectl", "qos", "report", "-o", "json")
+_ADVICE: Final = "Make one with: kubectl qos report -o json > OLD.json"
 
 
 class _Head(Struct, rename="camel"):
@@ -44,7 +44,7 @@ def read_earlier(path: str) -> EarlierReport:
     if head.api_version != API_VERSION:
         raise ManifestError(
             f"{path}: its API version is {head.api_version or 'missing'}, and this kubectl-qos compares {API_VERSION}",
-            remedy=_REMEDY,
+            advice=_ADVICE,
         )
     try:
         return msgspec.json.decode(text, type=EarlierReport)
@@ -53,4 +53,4 @@ def read_earlier(path: str) -> EarlierReport:
 
 
 def _no_report(path: str, why: str) -> ManifestError:
-    return ManifestError(f"{path}: no report that can be compared: {why}", remedy=_REMEDY)
+    return ManifestError(f"{path}: no report that can be compared: {why}", advice=_ADVICE)

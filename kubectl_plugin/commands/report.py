@@ -93,7 +93,9 @@ def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
     """
     if earlier.scope != report.scope:
         before, now = (scope or "all namespaces" for scope in (earlier.scope, report.scope))
-        raise UsageError(f"--compare: the earlier report tells of {before}, this one of {now}; ask for the same")
+        raise UsageError(
+            f"--compare: the earlier report tells of {before}, this one of {now}", advice="Ask for the same pods"
+        )
     return replace(report, changes=cluster_changes(earlier, report))
 
 

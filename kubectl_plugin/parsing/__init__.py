@@ -67,6 +67,7 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--severity",
         "--watch-interval",
         "--disable",
+        "--compare",
     }
 )
 """Of all commands: the word after one of them is no command."""

@@ -223,6 +223,7 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
         example: A good name for the page.
     """
     plain = ("table", "json", "yaml", "markdown")
+    listed_formats = ", ".join(plain)
 
     def page_or_output(text: str) -> str | Output:
         if text in plain:
@@ -231,8 +232,9 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
             return Output(text)
         if text.partition("=")[0].lower() in _FORMATS:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is no format of this command: choose from {', '.join(plain)}, or name the HTML file to "
-                f"write (-o {example}), -o ./{text} for a file of that name, or -o - for standard output"
+                f'"{text}": a format, and this command has {listed_formats} only\n'
+                f"Name the HTML file to write (-o {example}), -o ./{text} for a file of that name, "
+                "or -o - for standard output"
             )
         return text
 
@@ -242,7 +244,7 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
         default="table",
         type=page_or_output,
         metavar="FILE",
-        help=f"the HTML file to write or replace, - for standard output; or one of: {', '.join(plain)}",
+        help=f"the HTML file to write or replace, - for standard output; or one of: {listed_formats}",
     )
 
 

@@ -22,7 +22,7 @@ from podrules.cluster.source import Unread
 from podrules.eviction.signals import NodeCondition, Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid
 from podrules.features import REFERENCE_VERSION, Features
-from podrules.kubectl_status import kubectl_status, last_restart
+from podrules.kubectl_status import kubectl_restarts, kubectl_status, last_restart
 from podrules.model.kubelet import CPUStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
@@ -436,7 +436,7 @@ class _Entries:
             priority_class=pod.spec.priority_class_name,
             owner_kind=kind,
             owner=owner,
-            restarts=sum(entry.restart_count for entry in status.container_statuses),
+            restarts=kubectl_restarts(pod),
             last_restart=last_restart(pod),
             cpu_used=place.cpu,
             used=place.used,

@@ -73,14 +73,22 @@ def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert "kubectl" not in said
 
 
-@pytest.mark.parametrize("command", ["snapshot", "report"])
-@pytest.mark.parametrize("name", ["json", "JSON", "yaml", "wide", "name", "markdown", "html", "jsonpath={.name}"])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        *(
+            ("snapshot", name)
+            for name in ("json", "JSON", "yaml", "wide", "name", "markdown", "html", "jsonpath={.name}")
+        ),
+        *(("report", name) for name in ("JSON", "wide", "name", "html", "jsonpath={.name}")),
+    ],
+)
 def test_a_format_is_no_file(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = run(command, "--demo", "-o", name)
 
     assert (ran.code, ran.out) == (2, "")
-    assert f'error: -o "{name}": a format, and this command has one only\n' in ran.err
+    assert f'error: -o "{name}": a format, and this command has ' in ran.err
     assert f"-o ./{name} for a file of that name, or -o - for standard output" in ran.err
     assert not list(tmp_path.iterdir())
 
@@ -97,7 +105,7 @@ def test_every_format_of_every_command_is_known() -> None:
     for command in COMMANDS:
         for flag in (flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names):
             for name in flag.choices:
-                assert run("report", "--demo", "-o", name).code == 2, name
+                assert run("snapshot", "--demo", "-o", name).code == 2, name
 
 
 def _without_usage(value: Any) -> Any:
