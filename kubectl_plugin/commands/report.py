@@ -26,7 +26,7 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod import pod_page
-from kubectl_plugin.views.report_page import summary_page, written_page
+from kubectl_plugin.views.report_page import report_verdict, summary_page, written_page
 from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.node_usage import ReadUsage
@@ -103,7 +103,7 @@ def _printed(options: ReportOptions, report: ClusterReport, read: Overview, stre
     """The report in words or as data, in place of the page."""
     target = options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
-    printer.add(report, pages=lambda: [summary_page(report)])
+    printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
     printer.finish()
     return 0
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.report import asked_words, categories, findings, headline
 from kubectl_plugin.views.report_changes import changes_sentence, changes_tables
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import clock, counted, memory
 
-__all__ = ["summary_page", "written_page"]
+__all__ = ["report_verdict", "summary_page", "written_page"]
 
 
 def summary_page(report: ClusterReport) -> Page:
@@ -35,6 +36,13 @@ def summary_page(report: ClusterReport) -> Page:
             *_unknown(report),
         ),
     )
+
+
+def report_verdict(report: ClusterReport) -> Verdict:
+    """The headline, for a program too."""
+    found = findings(report)
+    code = VerdictCode.FINDINGS if found else VerdictCode.NOTHING_FOUND
+    return Verdict(code, _worst(report), (headline(report, found), *_changed(report)))
 
 
 def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
