@@ -268,7 +268,9 @@ class KubectlProxy:
                 f"no answer to {path} within {self._timeout:g} s; --request-timeout waits longer"
             ) from error
         except (OSError, ValueError) as error:
-            raise Unreachable(self._explained(f"kubectl proxy broke off: {error}")) from error
+            raise Unreachable(
+                self._explained(f"kubectl proxy broke off: {getattr(error, 'strerror', None) or error}")
+            ) from error
 
     def close(self) -> None:
         """Stop the process and remove its folder. A second call does what an interrupted first one left undone."""

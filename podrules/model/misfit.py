@@ -64,9 +64,9 @@ def _problem(problem: str, found: Any) -> str:
     if about:
         return f"the field {about[2]} is missing" if about[1].startswith("missing") else f'unknown field "{about[2]}"'
     expected = _EXPECTED.match(problem)
-    if not expected:
+    wanted = [kind for kind in expected[1].split(" | ") if kind in _WRITE] if expected else []
+    if not wanted:
         return f"{_shown(found)} does not fit this field"
-    wanted = [kind for kind in expected[1].split(" | ") if kind in _WRITE]
     bound = _BOUND.search(problem)
     example = f" of {_SIDES[bound[1]]} {bound[2]}" if bound else _example(found, wanted)
     return f"{_what_it_is(found, wanted)}; write {' or '.join(_WRITE[kind] for kind in wanted)}{example}"

@@ -63,10 +63,10 @@ def test_what_is_refused_is_told_with_a_remedy(arguments: tuple[str, ...], code:
 
 def test_a_file_without_pods_is_told() -> None:
     ran = run("place", "--demo", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: x}\n")
-    assert (ran.code, ran.err) == (
-        6,
+    assert ran.code == 6
+    assert ran.err == (
         "error: standard input: no pod and no workload in it, only Service x; there is nothing to place\n"
-        "Name a file with a Pod, or with a workload, as a Deployment\n",
+        "Name a file with a Pod, or with a workload, as a Deployment\n"
     )
 
 

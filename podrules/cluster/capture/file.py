@@ -30,6 +30,7 @@ from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import Kind
 from podrules.cluster.memory_use import without_collection
 from podrules.model.base import KubeObject
+from podrules.model.decode import DecodeError
 
 __all__ = ["Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "snapshot_parts"]
 
@@ -192,4 +193,9 @@ class SnapshotFile:
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> ManifestError:
-        return ManifestError(f"{self.path}: it is not whole, or was changed: {error}")
+        # What decoders say of themselves helps nobody who holds a broken file.
+        _, _, field = str(error).partition(" - at `$.")
+        told = (
+            f": its {field.rstrip('`')}" if field else f": {error}" if type(error) in (ValueError, DecodeError) else ""
+        )
+        return ManifestError(f"{self.path}: it is not whole, or was changed{told}", advice="Capture that cluster anew")
