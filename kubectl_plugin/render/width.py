@@ -12,12 +12,14 @@ DEFAULT_COLUMNS: Final = 80
 LEAST_COLUMNS: Final = 40
 """In a narrower terminal lines fold."""
 MOST_COLUMNS: Final = 200
+_DIGITS: Final = 9
+"""A longer number is no width of anything."""
 
 
 def text_columns(stream: IO[str]) -> int:
     """``COLUMNS``, else the width of the terminal that a stream writes to, else 80; from 40 to 200."""
     told = os.environ.get("COLUMNS", "")
-    columns = int(told) if told.isascii() and told.isdigit() else 0
+    columns = int(told) if told.isascii() and told.isdigit() and len(told) <= _DIGITS else 0
     return min(max(columns or _terminal_columns(stream) or DEFAULT_COLUMNS, LEAST_COLUMNS), MOST_COLUMNS)
 
 

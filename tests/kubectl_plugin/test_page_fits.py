@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import pty
 import re
 from functools import cache
 from pathlib import Path
@@ -10,12 +13,17 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin.options import Streams
+from kubectl_plugin.progress import ProgressLine
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.render.text import render_page
+from kubectl_plugin.render.width import text_columns
 from podrules.cluster.demo import demo_objects
+from podrules.cluster.kinds import PODS
 from tests.golden import check
 from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.terminals import resize
 from tests.kubectl_plugin.test_golden import GOLDEN
 
 CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases" / "cli"
@@ -150,13 +158,39 @@ def test_pages_of_three_terminals(name: str, columns: int, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("told", "columns"), [("", 80), ("0", 80), ("wide", 80), ("-5", 80), ("10", 40), ("100", 100), ("999", 200)]
+    ("told", "columns"),
+    [("", 80), ("0", 80), ("wide", 80), ("-5", 80), ("10", 40), ("100", 100), ("999", 200), ("9" * 5000, 80)],
 )
 def test_columns_override_the_terminal(told: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--demo")
     expected = page(monkeypatch, columns, *words)
     monkeypatch.setenv("COLUMNS", told)
     assert run("explain", *words).out == expected
+
+
+@pytest.mark.parametrize(("terminal", "columns"), [(0, 80), (20, 40), (97, 97), (300, 200)])
+def test_text_is_as_wide_as_the_terminal(terminal: int, columns: int) -> None:
+    master, slave = pty.openpty()
+    resize(slave, rows=24, columns=terminal)
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        assert text_columns(stream) == columns
+        assert Streams(io.StringIO(), stream, io.StringIO()).width() == columns
+        assert Streams(io.StringIO(), stream, io.StringIO(), 50).width() == 50
+    os.close(master)
+    assert text_columns(io.StringIO()) == 80
+
+
+def test_the_line_of_progress_does_not_fold() -> None:
+    master, slave = pty.openpty()
+    resize(slave, rows=24, columns=50)
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        line = ProgressLine(stream)
+        line._counts = {f"kind{number}": 1000 for number in range(9)}
+        line.read(PODS, 1_000_000)
+        drawn = os.read(master, 4096).decode()
+    os.close(master)
+    assert drawn.startswith("\r\x1b[Kreading 1,000 kind0, ")
+    assert len(drawn.removeprefix("\r\x1b[K")) == 49
 
 
 def test_a_narrow_table_folds_and_loses_nothing() -> None:
