@@ -19,6 +19,8 @@ _REMEDIES: Final = {
     "mapping values are not allowed in this context": "Put a value that has a colon and a space in quotation marks",
     "found character that cannot start any token": "Put the value in quotation marks",
     "could not find expected ':'": "Write FIELD: VALUE here or in the line above",
+    "did not find expected node content": "A value is missing here, or a bracket is not closed in a line above",
+    "did not find expected ',' or": "A comma or a closing bracket is missing here or in a line above",
     "did not find expected key": "Look at the indentation here and in the line above",
     "did not find expected '-' indicator": "Look at the indentation: items of a list begin below each other",
     "found unhashable key": "A mapping or a list cannot be the name of a field",

@@ -54,6 +54,7 @@ def test_what_is_said_of_files(file: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 SECOND: Final = {
     "syntax": ("kind: Pod\n  a: [\n", "document 2, line 7, column"),
+    "a bracket": ("kind: Pod\na: {b: c\nd: e\n", "A comma or a closing bracket is missing here or in a line above"),
     "a tab": ("kind: Pod\nspec:\n\ta: b\n", "a tab stands here\nIndent with spaces"),
     "a template": ("kind: {{ .Values.kind }}\n", "document 2, line 6, column 8: it is a template\nRender it first"),
     "jinja": ("kind: Pod\n{% if a %}\nb: c\n{% endif %}\n", "it is a template\nRender it first: helm template ."),
