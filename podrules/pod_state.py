@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from podrules.health import health
+from podrules.health import Health, health
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach
 
-__all__ = ["PodState", "pod_state"]
+__all__ = ["PodState", "pod_state", "state_of"]
 
 
 class PodState(Enum):
@@ -50,17 +50,29 @@ def pod_state(pod: Pod, reach: NodeReach | None) -> PodState:
         pod: It.
         reach: Whether its node answers; None: it has none, or nobody asked.
     """
-    if pod.metadata.deletion_timestamp is not None:
+    bound, deleted = bool(pod.spec.node_name), pod.metadata.deletion_timestamp is not None
+    return state_of(health(pod), bound=bound, deleted=deleted, reach=reach)
+
+
+def state_of(found: Health, *, bound: bool, deleted: bool, reach: NodeReach | None) -> PodState:
+    """The same of a pod whose health is known.
+
+    Args:
+        found: Its health.
+        bound: Whether it has a node.
+        deleted: Whether it is being deleted.
+        reach: As for `pod_state`.
+    """
+    if deleted:
         return PodState.TERMINATING
-    if pod.finished:
-        return PodState.SUCCEEDED if pod.status.phase == "Succeeded" else PodState.FAILED
+    if found.phase in {"Succeeded", "Failed"}:
+        return PodState.SUCCEEDED if found.phase == "Succeeded" else PodState.FAILED
     if reach is not None and reach.reach.quiet:
         return PodState.UNREACHABLE
-    if not pod.spec.node_name:
+    if not bound:
         return PodState.PENDING
-    found = health(pod)
     if found.broken:
         return PodState.BROKEN
-    if pod.status.phase == "Pending":
+    if found.phase == "Pending":
         return PodState.STARTING
     return PodState.READY if found.ready else PodState.NOT_READY

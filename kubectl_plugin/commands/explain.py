@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,9 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.workload import WorkloadReport
 from podrules.cluster.errors import ClusterError, Unreachable
 from podrules.cluster.source import Source
+
+if TYPE_CHECKING:
+    from kubectl_plugin.views.targets import TargetTable
 
 __all__ = ["explain", "run"]
 
@@ -59,13 +63,74 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
         target=options.cluster.target(options.scheduler_config),
         source=source,
     )
+    lines = _Lines(printer, source.now) if _may_be_lines(options) else None
     for answer in _answers(options, source, streams):
         if isinstance(answer, ClusterError):
             yield answer
-            continue
-        pages = partial(_pages, answer, source.now, wide=options.output.wide)
-        printer.add(answer.report, [answer.name], pages)
+        elif lines is not None:
+            lines.add(answer)
+        else:
+            _print_page(printer, answer, source.now, wide=options.output.wide)
+    if lines is not None:
+        several = _names_several(options)
+        lines.finish(always=several, by_name=not several and not options.files)
     printer.finish(as_list=_asks_for_many(options))
+
+
+class _Lines:
+    """A line for each of several targets; of a single one its page."""
+
+    def __init__(self, printer: Printer, now: datetime | None) -> None:
+        self._printer, self._now = printer, now
+        self._first: _Explained | None = None
+        self._table: TargetTable | None = None
+
+    def add(self, answer: _Explained) -> None:
+        if self._first is None:
+            self._first = answer
+            return
+        self._lay_out(answer)
+
+    def _lay_out(self, answer: _Explained) -> None:
+        # Loaded when there are several.
+        from kubectl_plugin.views.targets import TargetTable
+
+        if self._table is None and self._first is not None:
+            self._table = TargetTable(self._now)
+            self._table.add(self._first.report, self._first.name)
+        if self._table is not None and answer is not self._first:
+            self._table.add(answer.report, answer.name)
+
+    def finish(self, *, always: bool, by_name: bool) -> None:
+        """Print what came.
+
+        Args:
+            always: A table also of one, where others could not be found.
+            by_name: In the order of names, as kubectl lists what is not named.
+        """
+        if self._first is None:
+            return
+        if always:
+            self._lay_out(self._first)
+        if self._table is not None:
+            self._printer.show(self._table.page(by_name=by_name))
+        else:
+            _print_page(self._printer, self._first, self._now, wide=False)
+
+
+def _print_page(printer: Printer, answer: _Explained, now: datetime | None, *, wide: bool) -> None:
+    printer.add(answer.report, [answer.name], partial(_pages, answer, now, wide=wide))
+
+
+def _may_be_lines(options: ExplainOptions) -> bool:
+    """Whether several targets get a line each: a timeline, and what would be on a node, need pages."""
+    return options.output.format in {"table", "markdown"} and options.timeline is None and options.on is None
+
+
+def _names_several(options: ExplainOptions) -> bool:
+    """Whether more than one object was named."""
+    asked = targets_of(options.targets, options.selection)
+    return sum(bool(one.name) for one in asked) > 1
 
 
 def _asks_for_many(options: ExplainOptions) -> bool:
@@ -80,12 +145,14 @@ def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Itera
     targets = targets_of(options.targets, options.selection)
     label_selector(options.selection.labels)
     reporter = Reporter(source, options)
+    # A line says less than a page: what is read for one object alone is left out.
+    in_lines = _may_be_lines(options) and _names_several(options)
     yield from _files(options, source, streams)
     for asked in targets:
         try:
             found = find(asked, options.selection, source, live=options.cluster.live)
             for entry in found:
-                report = reporter.report(entry, asked.kind, named=bool(asked.name))
+                report = reporter.report(entry, asked.kind, named=bool(asked.name) and not in_lines)
                 yield _Explained(report, printed_name(asked.kind, entry.metadata.name))
             if not found and (options.output.in_words or options.output.format == "name"):
                 one_place = asked.kind.namespaced and not options.selection.everywhere

@@ -44,7 +44,7 @@ def render_markdown(page: Page, *, target: Target) -> str:
         page: What it says.
         target: Where the answer came from, for the commands in it.
     """
-    blocks = [f"### {_text(page.title)}"]
+    blocks = [f"### {_text(page.title)}"] if page.title else []
     if page.verdict:
         first, *rest = page.verdict
         blocks.append(" ".join([f"**{_text(first)}**", *map(_text, rest)]))

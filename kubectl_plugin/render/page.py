@@ -33,6 +33,10 @@ class Table(Struct, frozen=True):
     """Columns that hold numbers."""
     drawing: bool = False
     """Its signs stand at their columns, and words beside it say the same: left out where it does not fit."""
+    one_line: bool = False
+    """Whether each row has one line in text: what does not fit is left out, and the last cell cut."""
+    dispensable: tuple[str, ...] = ()
+    """Headings of the columns that are left out for that, the first one first."""
 
 
 class Page(Struct, frozen=True):

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
@@ -20,6 +22,10 @@ _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
 """The last cell of a row keeps at least this many columns; else it goes below."""
+_MIN_CUT: Final = 14
+"""The same of one that is cut: columns are left out for it."""
+_MIN_LEFT: Final = 8
+"""With less than that it is left out itself."""
 _UNBROKEN: Final = "\xa0"
 """A space at which no line ends."""
 _BOLD: Final = "\x1b[1m"
@@ -38,7 +44,7 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
     """
     prose = min(width, _PROSE)
     paint = _Painter(colour=colour)
-    lines = [paint.bold(line) for line in _wrap(page.title, width)]
+    lines = [paint.bold(line) for line in _wrap(page.title, width)] if page.title else []
     for number, sentence in enumerate(page.verdict):
         wrapped = _wrap(sentence, prose)
         lines += [paint.severity(line, page.severity) for line in wrapped] if number == 0 else wrapped
@@ -46,7 +52,7 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
     for part in page.parts:
         if isinstance(part, Table) and part.drawing and not _fits(part, width):
             continue
-        if not (isinstance(part, Section) and isinstance(previous, Section)):
+        if lines and not (isinstance(part, Section) and isinstance(previous, Section)):
             lines.append("")
         lines += _section(part, paint, target, prose) if isinstance(part, Section) else _table(part, paint, width)
         previous = part
@@ -87,6 +93,8 @@ def _section(section: Section, paint: _Painter, target: Target, width: int) -> l
 
 
 def _table(table: Table, paint: _Painter, width: int) -> list[str]:
+    if table.one_line:
+        table = _fitted(table, width)
     widths = _widths([table.headings, *table.rows])
     laid_out = _rows([table.headings, *table.rows], width, table.right, widths)
     title = [paint.bold(line) for line in _wrap(table.title, width)] if table.title else []
@@ -97,6 +105,36 @@ def _fits(table: Table, width: int) -> bool:
     # The legend below it may wrap.
     widths = _widths([table.headings, *(row for row in table.rows if row[0])])
     return sum(widths) + len(_GAP) * (len(widths) - 1) <= width
+
+
+def _fitted(table: Table, width: int) -> Table:
+    """The columns that leave room for the last one, and that cut at the edge."""
+    kept = list(range(len(table.headings)))
+    widths = _widths([table.headings, *table.rows])
+
+    def room() -> int:
+        return width - sum(widths[column] + len(_GAP) for column in kept[:-1])
+
+    for heading in table.dispensable:
+        if room() >= min(_MIN_CUT, widths[-1]):
+            break
+        kept.remove(table.headings.index(heading))
+    last = room()
+    if last < _MIN_LEFT:
+        kept.pop()
+    rows = [
+        tuple(_cut(row[-1], last) if column == len(row) - 1 else row[column] for column in kept) for row in table.rows
+    ]
+    right = frozenset(place for place, column in enumerate(kept) if column in table.right)
+    return replace(table, headings=tuple(table.headings[column] for column in kept), rows=tuple(rows), right=right)
+
+
+def _cut(text: str, width: int) -> str:
+    if len(escape(text)) <= width:
+        return text
+    while len(escape(text)) > width - 1:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
 
 
 def _widths(rows: Iterable[tuple[str, ...]]) -> list[int]:

@@ -1,0 +1,225 @@
+"""Several targets, a line each, as `kubectl get` has them: what each does, what it is, and why it does not run.
+
+Rows are kept, not reports: of a large namespace they take little memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.pod import PodReport, PodStatusReport
+from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.views.node import node_verdict
+from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.words import clock, counted, is_plain_name
+from kubectl_plugin.views.workload_words import count_words, node_word, standing
+from podrules.placement.outcome import Outcome
+from podrules.pod_state import PodState, state_of
+from podrules.reachability import NodeReach
+
+__all__ = ["TargetTable"]
+
+_NONE: Final = "<none>"
+_WELL: Final = "with all pods that are wanted"
+_SHORT: Final = "with fewer"
+_DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS", "NODE")
+
+
+class _Family(Struct, frozen=True):
+    """Targets that share their columns."""
+
+    what: str
+    headings: tuple[str, ...]
+    right: frozenset[int]
+
+
+_PODS: Final = _Family("pod", ("NAME", "STATUS", "QOS", "OOM", "PRIORITY", "NODE", "VERDICT"), frozenset({3, 4}))
+_WORKLOADS: Final = _Family("workload", ("NAME", "RUN", "QOS", "OOM", "PRIORITY", "VERDICT"), frozenset({3, 4}))
+_MANIFESTS: Final = _Family("manifest", ("NAME", "QOS", "OOM", "PRIORITY", "FITS", "VERDICT"), frozenset({2, 3}))
+_NODES: Final = _Family("node", ("NAME", "STATUS", "PODS", "CPU", "MEMORY", "VERDICT"), frozenset({2, 3, 4}))
+_FAMILIES: Final = (_PODS, _WORKLOADS, _NODES, _MANIFESTS)
+
+
+class _Row(Struct, frozen=True):
+    family: _Family
+    namespace: str
+    kind: str
+    name: str
+    cells: tuple[str, ...]
+    """All but the name."""
+    severity: Severity
+    rank: int
+    """The less the worse."""
+    state: str
+    """What it is counted as."""
+
+
+class TargetTable:
+    """Takes reports one by one, and is a page of a line each."""
+
+    def __init__(self, now: datetime | None) -> None:
+        """Nothing yet; `now` is the present, where that is known."""
+        self._now = now
+        self._rows: list[_Row] = []
+
+    def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
+        """Take one; ``printed`` is what ``-o name`` calls it."""
+        kind = printed.partition("/")[0].partition(".")[0]
+        if isinstance(report, NodeReport):
+            self._rows.append(_node(report, self._now))
+        elif isinstance(report, WorkloadReport):
+            self._rows.append(_workload(report, kind, self._now))
+        elif report.status is not None:
+            self._rows.append(_pod(report, report.status, self._now))
+        else:
+            self._rows.append(_manifest(report, printed, self._now))
+
+    def page(self, *, by_name: bool) -> Page:
+        """A table of each family, how many there are, and the worst; ``by_name`` or in the order in which they came."""
+        if by_name:
+            self._rows.sort(key=lambda row: (row.namespace, row.name))
+        families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
+        tables = [self._table(family) for family in families]
+        counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
+        worst = max((row.severity for row in self._rows), key=list(Severity).index, default=Severity.FINE)
+        return Page(
+            title="",
+            verdict=(),
+            severity=worst,
+            parts=(*tables, Section("Total", (*counts, "-o wide: a page each"))),
+            next_commands=tuple(self._next_commands()),
+        )
+
+    def _table(self, family: _Family) -> Table:
+        """Names with what tells them apart."""
+        mine = [row for row in self._rows if row.family is family]
+        spaces, kinds = {row.namespace for row in self._rows if row.namespace}, {row.kind for row in self._rows}
+        rows = []
+        for row in mine:
+            name = f"{row.kind}/{row.name}" if len(kinds) > 1 and family is not _MANIFESTS else row.name
+            rows.append((f"{row.namespace}/{name}" if len(spaces) > 1 and row.namespace else name, *row.cells))
+        return Table(
+            "",
+            family.headings,
+            tuple(rows),
+            right=family.right,
+            one_line=True,
+            dispensable=tuple(heading for heading in _DISPENSABLE if heading in family.headings),
+        )
+
+    def _next_commands(self) -> Iterator[Command]:
+        """The page of the worst."""
+        there = [row for row in self._rows if row.family is not _MANIFESTS]
+        urgency = list(Severity)
+        for row in sorted(there, key=lambda row: (-urgency.index(row.severity), row.rank))[:1]:
+            if not (is_plain_name(row.name) and is_plain_name(row.namespace)):
+                return
+            if row.family is _NODES:
+                yield qos("node", row.name)
+            else:
+                yield qos("explain", f"{row.kind}/{row.name}", namespace=row.namespace)
+
+
+def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _Row:
+    reach = status.node.reach if status.node is not None else None
+    deleted = status.deletion_timestamp is not None
+    state = state_of(status.health, bound=status.node is not None, deleted=deleted, reach=reach)
+    said = verdict(report, now)
+    word, why = status.health.kubectl_status, _why(said.sentences)
+    if state is PodState.UNREACHABLE and reach is not None:
+        word, why = f"Node {node_word(reach)}", _silent_words(reach, now)
+    elif state is PodState.READY and why == said.sentences[0]:
+        # What is urgent is another sentence than how long it has been ready.
+        urgent = said.severity is not Severity.FINE and len(said.sentences) > 1
+        why = said.sentences[1] if urgent else why.removeprefix("Running and ")
+    node = status.node.name if status.node is not None else _NONE
+    cells = (word, report.qos.qos_class.value, _oom(report), _priority(report), node, why.rstrip("."))
+    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, state.worse, state.value)
+
+
+def _silent_words(reach: NodeReach, now: datetime | None) -> str:
+    since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
+    return f"{since}whether it runs is not known"
+
+
+def _why(sentences: Sequence[str]) -> str:
+    """Of ``Pending for 3 min: no node fits.`` what follows the state, which has a column of its own."""
+    lead, colon, rest = sentences[0].partition(": ")
+    return rest if colon else lead
+
+
+def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
+    template, counts = report.template, report.counts
+    said = verdict(template, now)
+    run, why, severity, rank, state = "", said.sentences[0], said.severity, PodState.READY.worse, ""
+    if (stand := standing(report, now)) is not None and counts is not None:
+        (first, *more), urgency = stand.sentences, stand.severity
+        refused = said.sentences[:1] if said.severity is not Severity.FINE else ()
+        severity = max(severity, urgency, key=list(Severity).index)
+        run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
+        # How many run has a column of its own.
+        rest = first if report.job is not None else first.partition(" run, ")[2]
+        why = next(iter((*filter(None, (rest,)), *more, *refused)), "")
+        rank = min((pod.state.worse for pod in report.pods or ()), default=rank)
+        short = counts.wanted is not None and counts.ready < counts.wanted
+        state = _SHORT if short or urgency is Severity.TROUBLE else _WELL
+    cells = (run, template.qos.qos_class.value, _oom(template), _priority(template), why.rstrip("."))
+    return _Row(_WORKLOADS, report.namespace, kind, report.name, cells, severity, rank, state)
+
+
+def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
+    said, placement = verdict(report, now), report.placement
+    fits = ""
+    if placement is not None and placement.outcome in {Outcome.FITS, Outcome.UNSCHEDULABLE}:
+        fits = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
+    why = said.sentences[0].rstrip(".")
+    cells = (report.qos.qos_class.value, _oom(report), _priority(report), fits, why)
+    return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, 0, "")
+
+
+def _node(report: NodeReport, now: datetime | None) -> _Row:
+    said = node_verdict(report, now)
+    why = said.sentences[0] if said.sentences and said.severity is not Severity.FINE else ""
+    status = "Ready" if report.ready == "True" else "NotReady"
+    if report.reach is not None and report.reach.reach.quiet:
+        status = node_word(report.reach).capitalize()
+    rank = 0 if status != "Ready" else 1
+    state = status.lower()
+    if report.unschedulable:
+        status, state = f"{status},SchedulingDisabled", "cordoned" if rank else state
+    percent = {entry.name: f"{entry.requested_percent}%" for entry in report.resources}
+    pods = f"{report.max_pods}" if report.pods is None else f"{report.pods}/{report.max_pods}"
+    cells = (status, pods, percent.get("cpu", ""), percent.get("memory", ""), why.rstrip("."))
+    return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, state)
+
+
+def _oom(report: PodReport) -> str:
+    """The highest oom_score_adj of a container."""
+    scores = [one.value for entry in report.oom for one in entry.containers]
+    return str(max(scores)) if scores else ""
+
+
+def _priority(report: PodReport) -> str:
+    return "" if report.priority.priority is None else str(report.priority.priority)
+
+
+def _counts(family: _Family, rows: Sequence[_Row]) -> str:
+    """``38 pods: 35 run, 2 pending, 1 terminating``."""
+    total = counted(len(rows), family.what)
+    if family is _PODS:
+        return f"{total}: {count_words([PodState(row.state) for row in rows])}"
+    found = Counter(row.state for row in rows)
+    if family is _WORKLOADS:
+        said = ", ".join(f"{found[state]} {state}" for state in (_WELL, _SHORT) if found[state])
+        return f"{total}: {said}" if said else total
+    if family is _NODES:
+        return f"{total}: {', '.join(f'{count} {state}' for state, count in found.most_common())}"
+    return total

@@ -1,0 +1,111 @@
+"""Several targets have a line each; one has its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
+CASES = Path(__file__).resolve().parents[1] / "testdata" / "cases" / "cli"
+TABLES = {
+    "targets-deployments": ("deployments", "-n", "shop"),
+    "targets-daemonsets": ("daemonsets", "-n", "kube-system"),
+    "targets-statefulsets": ("statefulsets", "-A"),
+    "targets-pods": ("pods", "-n", "shop"),
+    "targets-nodes": ("nodes",),
+}
+
+
+def _rows(text: str) -> list[str]:
+    """The lines of the table, without its headings."""
+    return text.partition("\n\n")[0].splitlines()[1:]
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name: str, columns: int) -> None:
+    ran = run("explain", "--demo", *TABLES[name], env={"COLUMNS": str(columns)})
+    assert (ran.code, ran.err) == (0, "")
+    assert max(len(line) for line in ran.out.splitlines() if "kubectl " not in line) <= columns
+    check(GOLDEN / f"{name}-{columns}.txt", ran.out)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_each_has_one_line(columns: int) -> None:
+    names = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
+    rows = _rows(run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out)
+    assert [f"pod/{row.split()[0]}" for row in rows] == sorted(names)
+
+
+def test_every_pod_is_counted_once() -> None:
+    out = run("explain", "pods", "-A", "--demo").out
+    [total] = re.findall(r"Total +(.*?)\n +-o wide", out, flags=re.DOTALL)
+    all_of_them, _, states = total.partition(" pods: ")
+    assert int(all_of_them) == len(_rows(out)) == sum(int(part.split()[0]) for part in states.split(", "))
+
+
+def test_a_pod_on_a_silent_node_is_not_running() -> None:
+    rows = _rows(run("explain", "pods", "-n", "monitoring", "--demo").out)
+    [row] = [row for row in rows if row.startswith("log-agent-fwj7l ")]
+    assert "Node silent" in row
+    assert "Running" not in row
+
+
+def test_next_leads_to_the_worst() -> None:
+    out = run("explain", "pods", "-n", "shop", "--demo").out
+    assert re.findall(r"explain (pod/\S+)", out) == ["pod/image-resizer-t7fpjd79c-t6pxj"]
+    assert "kubectl qos node node-c3" in run("explain", "nodes", "--demo").out
+
+
+def test_wide_has_a_page_each_and_data_a_list() -> None:
+    wide = run("explain", "statefulsets", "-n", "data", "--demo", "-o", "wide").out
+    assert wide.count("statefulset/") >= 3
+    data = json.loads(run("explain", "statefulsets", "-n", "data", "--demo", "-o", "json").out)
+    assert (data["kind"], len(data["items"])) == ("List", 3)
+
+
+@pytest.mark.parametrize("more", [("--timeline",), ("--on", "node-a1")])
+def test_timelines_and_places_keep_their_pages(more: tuple[str, ...]) -> None:
+    out = run("explain", "pod/db-0", "pod/db-1", "-n", "shop", "--demo", *more).out
+    assert {"pod/db-0", "pod/db-1"} <= {line.split()[0] for line in out.splitlines() if line.startswith("pod/")}
+
+
+def test_one_target_has_its_page() -> None:
+    listed, named = (
+        run("explain", *words, "-n", "shop", "--demo").out for words in (["statefulsets"], ["statefulset/db"])
+    )
+    assert listed == named
+    assert named.startswith("statefulset/db in namespace shop")
+
+
+def test_what_is_not_found_is_told_and_gives_the_code() -> None:
+    ran = run("explain", "pod/db-0", "pod/nope", "-n", "shop", "--demo")
+    assert ran.code == run("explain", "pod/nope", "-n", "shop", "--demo").code != 0
+    assert '"nope" not found' in ran.err
+    assert [row.split()[0] for row in _rows(ran.out)] == ["db-0"]
+
+
+def test_what_is_typed_keeps_its_order() -> None:
+    ran = run("explain", "pod/db-1", "pod/db-0", "node/node-c3", "-n", "shop", "--demo")
+    rows = [line.split()[0] for line in ran.out.splitlines() if re.match(r"(pod|node)/", line)]
+    assert rows == ["pod/db-1", "pod/db-0", "node/node-c3"]
+
+
+def test_manifests_have_a_line_each() -> None:
+    files = [word for name in ("sts6", "rs6", "d6") for word in ("-f", str(CASES / f"{name}.yaml"))]
+    ran = run("explain", "--demo", *files)
+    names = [row.split()[0] for row in _rows(ran.out)]
+    assert names == ["statefulset.apps/newapp", "replicaset.apps/newapp", "deployment.apps/newapp"]
+    assert "3 manifests" in ran.out
+
+
+def test_markdown_has_every_column() -> None:
+    out = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out
+    assert out.startswith("| NAME | STATUS | QOS | OOM | PRIORITY | NODE | VERDICT |\n")
+    assert "…" not in out
