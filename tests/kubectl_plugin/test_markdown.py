@@ -143,7 +143,7 @@ kubectl qos explain node/a
 @pytest.mark.parametrize(
     "words",
     [
-        ("explain", "-n", "shop", "pod/db-1", "pod/db-0"),
+        ("explain", "-n", "shop", "pod/db-1"),
         ("node", "node-a1"),
         ("partitions",),
         ("delete", "-n", "shop", "pod/db-1", "--grace-period=0"),
