@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubectl_plugin.options import ClusterOptions, Output, Selection
+    from kubectl_plugin.options import ClusterOptions, Output
     from kubectl_plugin.render.columns import Columns
     from kubectl_plugin.render.jsonpath import Template
 
@@ -21,15 +21,12 @@ __all__ = [
     "add_files",
     "add_output",
     "add_scheduler_config",
-    "add_selection",
     "add_timeout",
     "add_watch",
     "cluster_options",
     "scheduler_config",
     "seconds",
-    "selects",
     "wanted_output",
-    "wanted_selection",
     "wants_colour",
     "watch_interval",
 ]
@@ -184,35 +181,6 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
         metavar="FILE",
         help="the file to write or replace; - is standard output",
     )
-
-
-def add_selection(
-    parser: argparse.ArgumentParser, *, all_namespaces: bool = True, field: str = "status.phase=Pending"
-) -> None:
-    """``-l``, ``--field-selector`` and ``-A``: which of a type.
-
-    Args:
-        parser: Of a command that takes a type, or lists.
-        all_namespaces: Whether objects are in namespaces; the command has no such flag of its own.
-        field: An example.
-    """
-    if all_namespaces:
-        parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
-    parser.add_argument("-l", "--selector", metavar="LABELS", help="with these labels, e.g. app=web,tier!=test")
-    parser.add_argument("--field-selector", metavar="FIELDS", help=f"with these fields, e.g. {field}")
-
-
-def selects(args: argparse.Namespace) -> bool:
-    """Whether anything chooses among the objects of a type."""
-    return bool(getattr(args, "all_namespaces", False) or args.selector or args.field_selector)
-
-
-def wanted_selection(args: argparse.Namespace) -> Selection:
-    """What ``-A``, ``-l`` and ``--field-selector`` ask for."""
-    from kubectl_plugin.options import Selection
-
-    everywhere = bool(getattr(args, "all_namespaces", False))
-    return Selection(everywhere, args.selector or "", args.field_selector or "")
 
 
 def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:

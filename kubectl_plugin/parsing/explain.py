@@ -10,16 +10,14 @@ from kubectl_plugin.parsing.common import (
     add_files,
     add_output,
     add_scheduler_config,
-    add_selection,
     add_watch,
     cluster_options,
     scheduler_config,
-    selects,
     wanted_output,
-    wanted_selection,
     wants_colour,
     watch_interval,
 )
+from kubectl_plugin.parsing.selection import add_selection, selects, wanted_selection
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ExplainOptions

@@ -26,6 +26,8 @@ _FORCE_ELSEWHERE: Final = (
     "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
 )
 _IN_KUBECONFIG: Final = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
+_INSTEAD: Final = {"describe": "explain", "get": "explain", "drain": "place --drain NODE", "top": "node"}
+"""Commands of kubectl, and ours about the same."""
 _LEAVE_OUT: Final = "Leave it out"
 _OF_KUBECTL: Final = {
     "--as-uid": "Leave it out, or use --as and --as-group",
@@ -67,6 +69,7 @@ def unknown_command(word: str, flags: Sequence[str]) -> UsageError:
         return _unknown_flag(strange, "")
     if not near and "/" in word:
         return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {word}")
+    near = near or _INSTEAD.get(nearest(word, tuple(_INSTEAD)), "")
     question = f'Did you mean "{near}"? ' if near else ""
     return UsageError(f'unknown command "{word}"', advice=f"{question}Commands: kubectl qos --help")
 
@@ -97,8 +100,7 @@ def wrong_flag(command: str, flags: Sequence[str], error: argparse.ArgumentError
     flag = next((flag for flag in _flags(command) if flag.names == tuple(names)), None)
     typed = _as_typed(names, flags)
     if message.startswith("expected"):
-        choices = f", one of {', '.join(flag.choices)}" if flag is not None and flag.choices else ""
-        return UsageError(f"{typed} needs a value", advice=f"Write {typed} {flag.value if flag else 'VALUE'}{choices}")
+        return UsageError(f"{typed} needs a value", advice=f"Write {typed} {_value(flag)}")
     if message.startswith("ignored explicit argument"):
         return UsageError(f"{typed} takes no value", advice=f"Write {typed} alone")
     if message.startswith("not allowed with argument"):
@@ -170,6 +172,14 @@ def _strange(flags: Sequence[str], known: Sequence[Flag]) -> str:
         elif word.startswith("--") or word[:2] not in names:
             return name if word.startswith("--") else word[:2]
     return ""
+
+
+def _value(flag: Flag | None) -> str:
+    """What stands behind a flag."""
+    if flag is None or not flag.choices:
+        return flag.value if flag is not None else "VALUE"
+    choices = ", ".join(flag.choices)
+    return choices if len(flag.choices) == 1 else f"{flag.value.partition('{')[0]}, one of {choices}".lstrip(", ")
 
 
 def _as_typed(names: Sequence[str], flags: Sequence[str]) -> str:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 from kubectl_plugin.parsing.common import (
     add_common,
     add_output,
-    add_selection,
     add_watch,
     cluster_options,
     wanted_output,
-    wanted_selection,
     wants_colour,
     watch_interval,
 )
+from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import NodeOptions

@@ -10,12 +10,11 @@ from kubectl_plugin.parsing.common import (
     add_files,
     add_page_or_output,
     add_scheduler_config,
-    add_selection,
     cluster_options,
     scheduler_config,
-    wanted_selection,
     wants_colour,
 )
+from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ReportOptions

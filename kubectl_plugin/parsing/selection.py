@@ -1,0 +1,40 @@
+"""``-A``, ``-l`` and ``--field-selector``: which objects of a type, as in kubectl."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import Selection
+
+__all__ = ["add_selection", "selects", "wanted_selection"]
+
+
+def add_selection(
+    parser: argparse.ArgumentParser, *, all_namespaces: bool = True, field: str = "status.phase=Pending"
+) -> None:
+    """``-l``, ``--field-selector`` and ``-A``: which of a type.
+
+    Args:
+        parser: Of a command that takes a type, or lists.
+        all_namespaces: Whether objects are in namespaces; the command has no such flag of its own.
+        field: An example.
+    """
+    if all_namespaces:
+        parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
+    parser.add_argument("-l", "--selector", metavar="LABELS", help="with these labels, e.g. app=web,tier!=test")
+    parser.add_argument("--field-selector", metavar="FIELDS", help=f"with these fields, e.g. {field}")
+
+
+def selects(args: argparse.Namespace) -> bool:
+    """Whether anything chooses among the objects of a type."""
+    return bool(getattr(args, "all_namespaces", False) or args.selector or args.field_selector)
+
+
+def wanted_selection(args: argparse.Namespace) -> Selection:
+    """What ``-A``, ``-l`` and ``--field-selector`` ask for."""
+    from kubectl_plugin.options import Selection
+
+    everywhere = bool(getattr(args, "all_namespaces", False))
+    return Selection(everywhere, args.selector or "", args.field_selector or "")
