@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 
 FORMATS: Final = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
@@ -77,6 +78,22 @@ def test_templates_and_columns_have_it() -> None:
         (("explain", "--demo", "node/node-a3"), "RequestsOverAllocatable", "notice"),
         (("explain", "--demo", "node/node-c3"), "NodeSilent", "trouble"),
         (("partitions", "--demo"), "NodesLost", "trouble"),
+        (("explain", "--demo", "-n", "shop", "deployment/checkout"), "PodsUnschedulable", "trouble"),
+        (("explain", "--demo", "-n", "shop", "deployment/cart"), "AllReady", "fine"),
+        (("explain", "--demo", "-n", "shop", "deployment/image-resizer"), "PodsBroken", "trouble"),
+        (("explain", "--demo", "-n", "shop", "statefulset/db"), "PodsStuck", "trouble"),
+        (("explain", "--demo", "-n", "monitoring", "daemonset/log-agent"), "PodsUnreachable", "trouble"),
+        (("explain", "--demo", "-n", "batch", "job/video-encode"), "JobRunning", "fine"),
+        (("explain", "--demo", "-n", "ml", "job/evaluate"), "PodsPending", "notice"),
+        (("explain", "--demo", "-f", "tests/testdata/cases/cli/nomem.yaml"), "Planned", "fine"),
+        (("place", "--demo", "-f", "tests/testdata/cases/cli/nomem.yaml"), "Fits", "fine"),
+        (
+            ("place", "--demo", "-f", "tests/testdata/manifests/checkout.yaml", "--replicas", "999"),
+            "DoesNotFit",
+            "trouble",
+        ),
+        (("lint", "-f", "tests/testdata/manifests/checkout.yaml"), "Findings", "notice"),
+        (("delete", "--demo", "-n", "shop", "pod/db-1", "--grace-period=0"), "NotConfirmed", "notice"),
         (("fence", "--demo", "node/node-c3"), "NotConfirmed", "notice"),
         (("unfence", "--demo", "node/node-c3"), "Done", "fine"),
     ],
@@ -85,6 +102,23 @@ def test_templates_and_columns_have_it() -> None:
 def test_codes_of_the_demo(arguments: tuple[str, ...], code: str, severity: str) -> None:
     verdict = _verdict(*arguments)
     assert (verdict["code"], verdict["severity"]) == (code, severity)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_node_that_is_back(answers: bool, tmp_path: Path) -> None:
+    """Its Lease is renewed: it was declared out of service meanwhile, or its Ready is still Unknown."""
+    objects = demo_objects()
+    for entry in objects:
+        if entry["metadata"]["name"] == "node-c3" and entry["kind"] == "Lease":
+            entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+        if entry["metadata"]["name"] == "node-c3" and entry["kind"] == "Node" and answers:
+            taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+            entry["spec"]["taints"].append(taint)
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    verdict = _verdict("explain", "node/node-c3", "--snapshot", str(file))
+    assert verdict["code"] == ("NodeBack" if answers else "NodeReturning")
+    assert verdict["severity"] == ("trouble" if answers else "notice")
 
 
 def test_a_term_has_no_verdict() -> None:
