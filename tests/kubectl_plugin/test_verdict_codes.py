@@ -7,9 +7,15 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.workload import workload_verdict
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 
@@ -132,3 +138,57 @@ def test_the_worst_part_gives_the_code_and_all_give_sentences() -> None:
         Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, ("Three.",)),
     )
     assert joined_verdict(parts) == Verdict(VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."))
+
+
+def _workload(target: str, namespace: str) -> WorkloadReport:
+    printed = run("explain", "--demo", "-n", namespace, target, "-o", "json").out
+    return msgspec.json.decode(printed, type=WorkloadReport)
+
+
+@pytest.mark.parametrize(
+    ("counts", "code"),
+    [
+        ({"starting": 1}, VerdictCode.PODS_STARTING),
+        ({"not_ready": 1}, VerdictCode.PODS_NOT_READY),
+        ({"missing": 1}, VerdictCode.PODS_MISSING),
+        ({"not_ready": 1, "missing": 1}, VerdictCode.PODS_NOT_READY),
+    ],
+    ids=str,
+)
+def test_codes_of_a_workload(counts: dict[str, int], code: VerdictCode) -> None:
+    report = _workload("deployment/cart", "shop")
+    assert report.counts is not None
+    said = workload_verdict(replace(report, counts=replace(report.counts, **counts)), None)
+    assert (said.code, said.severity) == (code, Severity.NOTICE)
+
+
+@pytest.mark.parametrize(
+    ("ended", "code", "severity"),
+    [
+        ("Complete", VerdictCode.JOB_COMPLETE, Severity.FINE),
+        ("Failed", VerdictCode.JOB_FAILED, Severity.TROUBLE),
+    ],
+)
+def test_codes_of_a_job(ended: str, code: VerdictCode, severity: Severity) -> None:
+    report = _workload("job/video-encode", "batch")
+    assert report.job is not None
+    said = workload_verdict(replace(report, job=replace(report.job, ended=ended)), None)
+    assert (said.code, said.severity) == (code, severity)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "severity"),
+    [
+        ({"resize": "Deferred"}, VerdictCode.RESIZE_PENDING, Severity.NOTICE),
+        ({"disruption": "it is evicted."}, VerdictCode.DISRUPTED, Severity.TROUBLE),
+    ],
+    ids=str,
+)
+def test_codes_of_a_pod(changed: dict[str, Any], code: VerdictCode, severity: Severity) -> None:
+    printed = run("explain", "--demo", "-n", "shop", "pod/db-0", "-o", "json").out
+    report = msgspec.json.decode(printed, type=PodReport)
+    assert report.status is not None
+    said = verdict(replace(report, status=replace(report.status, **changed)), None)
+    assert (said.code, said.severity) == (code, severity)
+    refused = verdict(replace(report, priority=replace(report.priority, rejected="no such class.")), None)
+    assert (refused.code, refused.severity) == (VerdictCode.ADMISSION_REFUSED, Severity.TROUBLE)
