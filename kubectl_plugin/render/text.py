@@ -26,6 +26,7 @@ _MIN_CUT: Final = 14
 """The same of one that is cut: columns are left out for it."""
 _MIN_LEFT: Final = 8
 """With less than that it is left out itself."""
+_CUT: Final = "..."
 _UNBROKEN: Final = "\xa0"
 """A space at which no line ends."""
 _BOLD: Final = "\x1b[1m"
@@ -132,9 +133,9 @@ def _fitted(table: Table, width: int) -> Table:
 def _cut(text: str, width: int) -> str:
     if len(escape(text)) <= width:
         return text
-    while len(escape(text)) > width - 1:
+    while len(escape(text)) > width - len(_CUT):
         text = text[:-1]
-    return f"{text.rstrip()}…"
+    return f"{text.rstrip()}{_CUT}"
 
 
 def _widths(rows: Iterable[tuple[str, ...]]) -> list[int]:

@@ -192,3 +192,8 @@ def test_how_many_are_wanted(kind: str, entry: Workload | CronJob, wanted: int |
 def test_json_counts() -> None:
     counts = json.loads(_page("shop", "deployment/checkout", "-o", "json"))["counts"]
     assert (counts["wanted"], counts["ready"], counts["pending"], counts["terminating"]) == (6, 5, 1, 1)
+
+
+def test_a_page_fits_a_screen() -> None:
+    for namespace, name in _demo_workloads():
+        assert len(_page(namespace, name).splitlines()) <= 40, (namespace, name)
