@@ -65,6 +65,12 @@ def test_states(columns: int) -> None:
     check(GOLDEN / f"states-{columns}.txt", "\n".join(f"{_head(page)}\n" for page in pages))
 
 
+@pytest.mark.parametrize("name", ["node-a1", "node-a3"])
+def test_node_at_200_columns(name: str) -> None:
+    """Near an eviction; over its requests, with a container at its limit."""
+    check(GOLDEN / f"qos-{name}-200.txt", run("node", name, "--demo", env={**os.environ, "COLUMNS": "200"}).out)
+
+
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_structured(form: str) -> None:
     ran = run("explain", "--demo", "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z", "-o", form)
