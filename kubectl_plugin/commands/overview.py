@@ -12,7 +12,7 @@ from kubectl_plugin.reports.cluster import ClusterFacts, PodKey, pod_key
 from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
 from podrules.cluster.errors import UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, REPLICA_SETS, Kind
+from podrules.cluster.kinds import DAEMON_SETS, DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.remembered import RememberedSource
@@ -20,12 +20,14 @@ from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.workload import Workload
 from podrules.partitions import partitions
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
 _BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers that usually have one of their own."""
+_WORKLOADS: Final[tuple[Kind[Workload], ...]] = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS, JOBS)
 
 
 class Scope(NamedTuple):
@@ -114,6 +116,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         classes=None if classes is None else tuple(classes.values()),
         budgets=budgets,
         owners=_owners(gatherer, namespace),
+        workloads=_workloads(gatherer, scope, namespace),
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
         features=gatherer.features,
@@ -181,6 +184,18 @@ def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, s
             if owner is not None:
                 found[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
     return found
+
+
+def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[tuple[str, str, str], Workload] | None:
+    """What has no controller of its own; None: of pods that were chosen nobody can say whether they are all."""
+    if scope.pods or scope.nodes or scope.selection.flags:
+        return None
+    return {
+        (entry.metadata.namespace, kind.kind, entry.metadata.name): entry
+        for kind in _WORKLOADS
+        for entry in gatherer.list(kind, namespace) or ()
+        if entry.metadata.controller is None
+    }
 
 
 def _partitions(

@@ -21,6 +21,7 @@ from kubectl_plugin.html.changed import changed
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body
+from kubectl_plugin.html.workloads import workloads
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodKey
@@ -131,6 +132,7 @@ def _sections(report: ClusterReport, explained: Explained, target: Target) -> Ma
         _manifests(explained, target),
         _listing("nodes", "Nodes", "name, zone, taint", overview.nodes(report)),
         _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", overview.troubled(report)),
+        workloads(report),
         overview.zones(report),
         overview.priorities(report),
         overview.budgets(report),

@@ -509,6 +509,7 @@ def anchors() -> Iterator[tuple[str, str]]:
         ("capacity", "Capacity"),
         ("nodes", "Nodes"),
         ("pods", "Pods"),
+        ("workloads", "Workloads"),
         ("zones", "Zones"),
         ("priorities", "Priorities"),
         ("budgets", "Budgets"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.alike import Alike, Asked
 from kubectl_plugin.reports.cluster_changes import ClusterChanges
+from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, WorkloadKey, workload_entries
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from podrules import __version__
@@ -28,11 +29,13 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.quantity import ZERO
+from podrules.model.workload import Workload
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform, node_platform
 from podrules.pressure.nearness import is_near_limit
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource
+from podrules.reachability import NodeReach
 from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee
 from podrules.skew import WorkloadSpread
@@ -188,6 +191,8 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     """Whether the source did not tell it: it is the newest time in it."""
     nodes: tuple[NodeEntry, ...]
     pods: tuple[PodEntry, ...]
+    workloads: tuple[WorkloadEntry, ...] = ()
+    """The one in most trouble first."""
     whole: Promised | None
     """Memory of all nodes."""
     whole_cpu: Promised | None
@@ -226,6 +231,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     budgets: Sequence[PodDisruptionBudget] | None
     owners: Mapping[tuple[str, str, str], tuple[str, str]] = {}
     """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
+    workloads: Mapping[WorkloadKey, Workload] | None = None
+    """Those that have no controller of their own; None: workloads are not told of."""
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
@@ -267,6 +274,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         at_is_newest=facts.at_is_newest,
         nodes=nodes,
         pods=entries.pods(),
+        workloads=_workloads(facts, entries.reach),
         whole=Promised.together([node.memory for node in nodes]) if nodes else None,
         whole_cpu=Promised.together([node.cpu for node in nodes]) if nodes else None,
         zones=zone_nodes(entries.shown),
@@ -281,6 +289,14 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         preemption_disabled=facts.preemption_disabled,
         unread=facts.unread,
     )
+
+
+def _workloads(facts: ClusterFacts, reach: Callable[[str], NodeReach | None]) -> tuple[WorkloadEntry, ...]:
+    if facts.workloads is None:
+        return ()
+    listed = facts.listed_pods
+    pods = facts.pods if listed is None else [pod for pod in facts.pods if pod_key(pod) in listed]
+    return workload_entries(pods, facts.workloads, facts.owner, reach)
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:
@@ -318,6 +334,8 @@ class _Entries:
         self._alike = Alike(facts.features)
         self._places: dict[PodKey, _Place] = {}
         down = facts.partitions.nodes if facts.partitions else ()
+        self.reach = {node.reach.name: node.reach for node in down}.get
+        """Of nodes that do not answer."""
         self._down = frozenset(node.reach.name for node in down if node.reach.reach.quiet)
         self._virtual = frozenset(
             node.metadata.name for node in facts.nodes if node_platform(node) is Platform.VIRTUAL_KUBELET

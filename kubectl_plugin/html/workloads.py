@@ -1,0 +1,65 @@
+"""The section of workloads: how many pods each wants, how many run, and the worst of the others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.html.markup import Child, Markup, element, joined
+from kubectl_plugin.html.overview import MOST_ROWS, table
+from kubectl_plugin.html.pages import severity_word
+from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
+from kubectl_plugin.reports.verdict import Severity
+from kubectl_plugin.views.words import counted
+
+__all__ = ["workloads"]
+
+_HEADINGS: Final = ("Workload", "Wanted", "Ready", "In trouble", "Restarts", "The worst")
+_NUMBERS: Final = frozenset({1, 2, 3, 4})
+
+
+def workloads(report: ClusterReport) -> Markup:
+    """Those with trouble; the others can be opened."""
+    ill = [one for one in report.workloads if one.in_trouble]
+    well = [one for one in report.workloads if not one.in_trouble]
+    rest = len(ill) + len(well) - len(ill[:MOST_ROWS]) - len(well[:MOST_ROWS])
+    return element(
+        "section",
+        element("h2", "Workloads"),
+        table("The worst first", _HEADINGS, map(_cells, ill[:MOST_ROWS]), numbers=_NUMBERS)
+        if ill
+        else element("p", "No workload here is known to be in trouble.", class_="note"),
+        element(
+            "details",
+            element("summary", f"{counted(len(well), 'workload')} with all pods well"),
+            table("By name", _HEADINGS, map(_cells, well[:MOST_ROWS]), numbers=_NUMBERS),
+        )
+        if well
+        else None,
+        element("p", f"and {counted(rest, 'more workload')}: kubectl qos report -o json", class_="note")
+        if rest
+        else None,
+        id="workloads",
+    )
+
+
+def _cells(entry: WorkloadEntry) -> list[Child]:
+    counts = entry.counts
+    return [
+        joined(element("span", f"{entry.namespace}/", class_="dim"), f"{entry.kind} ", element("strong", entry.name)),
+        "unknown" if counts.wanted is None else f"{counts.wanted:,}",
+        f"{counts.ready:,}",
+        f"{entry.in_trouble:,}",
+        f"{entry.restarts:,}",
+        joined(severity_word(Severity.TROUBLE if entry.worst else Severity.NOTICE), " ", _worst_words(entry))
+        if entry.in_trouble
+        else "",
+    ]
+
+
+def _worst_words(entry: WorkloadEntry) -> str:
+    missing = f"{counted(entry.counts.missing, 'pod')} missing" if entry.counts.missing else ""
+    if entry.worst is None:
+        return missing
+    words = f"{entry.worst_pod}: {entry.worst_status} ({entry.worst.value})"
+    return f"{words}; {missing}" if missing else words
