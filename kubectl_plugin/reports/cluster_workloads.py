@@ -1,4 +1,4 @@
-"""The workloads of a cluster: how many of the pods that each wants run, counted as `kubectl qos explain` counts them."""
+"""The workloads of a cluster: how many of the pods that each wants run, counted as for `kubectl qos explain`."""
 
 from __future__ import annotations
 
