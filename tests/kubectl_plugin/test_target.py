@@ -176,7 +176,8 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
     assert line is not None
     parsed = parse(shlex.split(line)[2:])
     assert parsed.command == command.ours
-    assert parsed.options.cluster._replace(namespace=None, request_timeout=CHOSEN.request_timeout) == CHOSEN
+    asked = parsed.options.cluster._replace(namespace=None, request_timeout=CHOSEN.request_timeout)
+    assert asked == CHOSEN._replace(names_context=command.ours == "report")
     assert parsed.options.cluster.namespace == options.get("namespace", command.namespace)
     takes_config = command.ours in {"explain", "place", "report"}
     assert (getattr(parsed.options, "scheduler_config", None) == "my config.yaml") == takes_config
@@ -373,7 +374,7 @@ def test_K_owners_that_a_list_does_not_hold_are_not_named(words: list[str], tmp_
 
 def test_K_commands_in_the_page_keep_the_target() -> None:
     page = run("report", "-n", "shop", "--demo", "-o", "-").out
-    commands = {html.unescape(text).partition("   # ")[0] for text in re.findall(r"<li><code>(.*?)</code></li>", page)}
+    commands = {html.unescape(text).partition("   # ")[0] for text in re.findall(r"<li><code>(.*?)</code>", page)}
     assert len(commands) > 20
     there = existing(demo_objects())
     for command in commands:

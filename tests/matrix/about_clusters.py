@@ -164,11 +164,12 @@ def counts_are_those_of_pods(told: ClusterTold, truths: Truths) -> Iterator[str]
 
 
 def node_tables_add_up(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """A node's sums are those of its pods, in both commands."""
+    """A node's sums are those of its pods, in both commands; each answer has a verdict of its own, at its top."""
     for name, entry in told.nodes.items():
         own = [truth for truth in truths.values() if truth.node_name == name and not truth.finished]
-        if entry["promised"] != {**told.promised[name], "source": entry["promised"]["source"]}:
-            differing = [key for key, value in told.promised[name].items() if entry["promised"].get(key) != value]
+        alone = {key: value for key, value in told.promised[name].items() if key != "verdict"}
+        if entry["promised"] != {**alone, "source": entry["promised"]["source"]}:
+            differing = [key for key, value in alone.items() if entry["promised"].get(key) != value]
             if differing != ["unread"]:
                 yield f"node and explain node {name} differ in {differing}"
         promised = told.promised[name]
