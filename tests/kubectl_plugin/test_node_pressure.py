@@ -69,8 +69,8 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
     ("words", "code", "said"),
     [
         pytest.param(["node-a7"], 3, 'nodes "node-a7" not found; did you mean', id="unknown"),
-        pytest.param(["pod/web"], 2, "error: \"pod/web\": no node\nWrite a node's name, or node/NAME\n", id="a pod"),
-        pytest.param(["node/"], 2, "error: \"node/\": no node\nWrite a node's name, or node/NAME\n", id="no name"),
+        pytest.param(["pod/web"], 2, 'error: "pod/web": no node\nWrite a node\'s name, or node/NAME\n', id="a pod"),
+        pytest.param(["node/"], 2, 'error: "node/": no node\nWrite a node\'s name, or node/NAME\n', id="no name"),
         pytest.param([], 2, "error: no node\nName one: kubectl qos node NODE; or choose some with -l\n", id="nothing"),
     ],
 )
@@ -242,7 +242,7 @@ def test_on_an_unknown_node() -> None:
     assert 'nodes "node-a7" not found' in ran.err
     ran = run("explain", "-f", MANIFEST, "--on", "pod/x", "--demo")
     assert ran.code == 2
-    assert ran.err == "error: --on \"pod/x\": no node\nWrite a node's name, or node/NAME\n"
+    assert ran.err == 'error: --on "pod/x": no node\nWrite a node\'s name, or node/NAME\n'
 
 
 def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path) -> None:
