@@ -8,12 +8,23 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.views.words import listed, resource_amount
-from podrules.placement.outcome import Change, ChangeKind, ConstraintSpread, Placement, PodOnNode, Remedy
+from kubectl_plugin.views.words import counted, listed, resource_amount
+from podrules.placement.outcome import (
+    Change,
+    ChangeKind,
+    ConstraintSpread,
+    InsufficientResource,
+    Placement,
+    PodOnNode,
+    RejectedGroup,
+    Remedy,
+)
 
-__all__ = ["cheapest_ways", "pods_on_nodes", "remedy_words"]
+__all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
+_LITTLE = 10
+"""A tenth of what a node has is little to free on it."""
 _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.kubernetes.io/unreachable": "{node} answers again",
     "node.kubernetes.io/not-ready": "{node} is Ready again",
@@ -28,18 +39,42 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
 
 
-def cheapest_ways(placement: Placement, most: int = 2) -> list[str]:
-    """The cheapest remedies of all groups; those that take a larger machine only when there is no other."""
-    remedies = sorted(
-        (group.remedy for group in placement.rejected if group.remedy is not None), key=lambda remedy: remedy.cost
-    )
-    small = [remedy for remedy in remedies if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
+def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
+    """Remedies of all groups: first what changes no spec and little else, then the rest as they are ordered.
+
+    Those that take a larger machine come only when there is no other.
+
+    Args:
+        placement: Of a pod that fits nowhere.
+        drained: A node that is being emptied, which nobody uncordons for a pod; empty: none.
+        most: How many.
+    """
+    found = [
+        (group, group.remedy)
+        for group in placement.rejected
+        if group.remedy is not None and not (drained and group.remedy.node == drained)
+    ]
+    small = [remedy for _, remedy in found if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
+    remedies = [remedy for _, remedy in sorted(found, key=lambda one: (_place(*one), one[1].cost))]
     ways: list[Remedy] = []
-    for remedy in small or remedies[:1]:
-        # Who does all of a cheaper way has no need of the rest.
-        if not any(_effects(cheaper) <= _effects(remedy) for cheaper in ways):
+    for remedy in [remedy for remedy in remedies if remedy in small] or remedies[:1]:
+        # Who does all of another way has no need of the rest.
+        if not any(_effects(before) <= _effects(remedy) for before in ways):
             ways.append(remedy)
     return list(dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways))[:most]
+
+
+def _place(group: RejectedGroup, remedy: Remedy) -> int:
+    """0: a node is uncordoned. 1: a node frees a little of what it has. 2: everything else."""
+    if len(remedy.changes) > 1:
+        return 2
+    (change,) = remedy.changes
+    if change.kind is ChangeKind.UNCORDON:
+        return 0
+    facts = [fact for node in group.nodes if node.node == change.node for fact in node.facts]
+    lacks = [fact for fact in facts if isinstance(fact, InsufficientResource)]
+    little = all(fact.short * _LITTLE <= fact.allocatable for fact in lacks)
+    return 1 if change.kind is ChangeKind.FREE and lacks and little else 2
 
 
 def _effects(remedy: Remedy) -> set[str]:
@@ -53,7 +88,7 @@ def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
     if any(change.node for change in remedy.changes):
         elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
         return f"{changes} (then {remedy.node})" if elsewhere else changes
-    others = f" and {remedy.feasible - 1} more" if remedy.feasible > 1 else ""
+    others = f" and {counted(remedy.feasible - 1, 'more node')}" if remedy.feasible > 1 else ""
     return f"{changes} (then {remedy.node}{others})"
 
 

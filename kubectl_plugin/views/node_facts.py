@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_plugin.views.words import counted, listed, resource_amount
+from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import (
     ClaimMismatch,
@@ -70,10 +70,13 @@ def _pod(pod: PodReference) -> str:
 def _resource(fact: InsufficientResource) -> str:
     if fact.resource == "pods":
         return f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
-    free = resource_amount(fact.resource, max(fact.allocatable - fact.used, 0), named=False)
-    asked = resource_amount(fact.resource, fact.requested, named=False)
     whole = resource_amount(fact.resource, fact.allocatable, named=False)
-    return f"has {free} of {whole} {fact.resource} free, asked {asked}"
+    lacks, free, asks = amounts_apart(fact.resource, fact.allocatable - fact.used, fact.requested)
+    here = f"{free} of {whole} free"
+    if fact.used > fact.allocatable:
+        promised = resource_amount(fact.resource, fact.used, named=False, enough=True)
+        here = f"{promised} of {whole} promised already"
+    return f"lacks {lacks} {fact.resource}: {here}, asks {asks}"
 
 
 def _skew(fact: TopologySkew) -> str:

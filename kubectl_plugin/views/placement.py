@@ -8,7 +8,7 @@ from datetime import datetime
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.views.changes import cheapest_ways, remedy_words
+from kubectl_plugin.views.changes import remedy_words, ways_out
 from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
 from kubectl_plugin.views.node_facts import fact_words
 from kubectl_plugin.views.preemption import (
@@ -41,8 +41,13 @@ _SHOWN_GROUPS = 5
 _SHOWN_CHANGED = 4
 
 
-def why_no_node(placement: Placement) -> tuple[str, ...]:
-    """For a verdict: what keeps a pod from every node, its claims first, and the cheapest way out."""
+def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
+    """For a verdict: what keeps a pod from every node, its claims first, and the ways out.
+
+    Args:
+        placement: The pod's.
+        drained: The node that is being emptied: to let the pod onto that is no way out.
+    """
     if placement.named is not None:
         return (f"Its {named_words(placement.named)}.",)
     if placement.outcome is Outcome.HELD:
@@ -51,16 +56,17 @@ def why_no_node(placement: Placement) -> tuple[str, ...]:
     groups = [group for group in placement.rejected if group.nodes or not placement.claims]
     # One more group is as short as saying that there is one.
     most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
-    phrases = [f"{group.count} {_phrase(group)}" for group in groups[:most]]
+    phrases = [phrase for group in groups[:most] for phrase in _phrases(group)]
     rest = sum(group.count for group in groups[most:])
     if rest:
         phrases.append(f"{rest} more {'fails' if rest == 1 else 'fail'} for other reasons")
     sentences = list(claim_sentences(placement.claims)) if placement.claims else []
     if phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
-    ways = cheapest_ways(placement)
+    ways = ways_out(placement, drained=drained)
     if ways:
-        sentences.append(f"Cheapest way out: {', or '.join(ways)}.")
+        *others, last = ways
+        sentences.append(f"Ways out: {'; '.join(others)}; or {last}." if others else f"Way out: {last}.")
     if placement.preemption is not None:
         sentences += defeated_words(placement.preemption)
     if placement.preemption_disabled:
@@ -238,8 +244,21 @@ _PHRASES = {
 """What a plugin says of one node, and of several."""
 
 
-def _phrase(group: RejectedGroup) -> str:
-    one = group.count == 1
+def _phrases(group: RejectedGroup) -> Iterator[str]:
+    """What keeps it from the nodes of a group; those that do not answer on their own."""
+    others = group.count - len(group.silent)
+    if others:
+        yield f"{others} {_phrase(group, one=others == 1)}"
+    match group.silent:
+        case ():
+            return
+        case (name,):
+            yield f"{name} is silent (taint unreachable)"
+        case names:
+            yield f"{len(names)} are silent (taint unreachable)"
+
+
+def _phrase(group: RejectedGroup, *, one: bool) -> str:
     if group.plugin != "NodeResourcesFit":
         usual = ("is rejected by " + group.plugin, "are rejected by " + group.plugin)
         return _PHRASES.get(group.plugin, usual)[0 if one else 1]

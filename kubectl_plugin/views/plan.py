@@ -76,7 +76,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     for spec in report.specs:
         yield from _standing(spec)
     for spec in short:
-        yield _short(spec)
+        yield _short(spec, drained=report.what_if.drained)
     for spec in report.specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
@@ -145,7 +145,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"No pod of {node} is made anew elsewhere."
 
 
-def _short(spec: PlannedSpec) -> str:
+def _short(spec: PlannedSpec, *, drained: str) -> str:
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
@@ -153,7 +153,7 @@ def _short(spec: PlannedSpec) -> str:
     lead = f"{missing} of {spec.wanted} replicas of {spec.name} {what}."
     if spec.wanted == 1:
         lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
-    return " ".join((lead, *(why_no_node(spec.stopped) if spec.stopped is not None else ())))
+    return " ".join((lead, *(why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ())))
 
 
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ago",
     "amount",
+    "amounts_apart",
     "clock",
     "cores",
     "counted",
@@ -80,6 +81,31 @@ def resource_amount(resource: str, value: int, *, named: bool = True, enough: bo
     else:
         text = str(value)
     return f"{text} {resource}" if named else text
+
+
+def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
+    """What is missing, what is free and what is asked, so finely that the difference shows.
+
+    ``107Mi``, ``1045Mi`` and ``1152Mi``, where both would be about ``1Gi``: memory in the unit of what is missing.
+
+    Args:
+        resource: As the scheduler counts it: cpu in thousandths, memory in bytes.
+        free: What is free of it.
+        asked: More than that.
+    """
+    lacks = resource_amount(resource, asked - free, named=False, enough=True)
+    unit, tenths = lacks[-2:], "." in lacks
+    if unit not in _UNITS:
+        in_words = cpu if resource == "cpu" else str
+        return lacks, in_words(max(free, 0)), in_words(asked)
+    return lacks, _in_unit(free, unit, up=False, tenths=tenths), _in_unit(asked, unit, up=True, tenths=tenths)
+
+
+def _in_unit(size: int, unit: str, *, up: bool, tenths: bool) -> str:
+    """Bytes in one unit, with one decimal or none, rounded up or down."""
+    bytes_of_unit, step = 1024 ** (_UNITS.index(unit) + 1), 10 if tenths else 1
+    count = -(-size * step // bytes_of_unit) if up else size * step // bytes_of_unit
+    return f"{count / step:.{int(tenths)}f}".removesuffix(".0") + unit if count > 0 else "0"
 
 
 def listed(items: Sequence[str], most: int | None = None) -> str:

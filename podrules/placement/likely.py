@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
 
+from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
 from podrules.placement.changes import Situation
 from podrules.placement.claim_problems import claim_problems
@@ -22,16 +24,18 @@ from podrules.placement.outcome import (
     Placement,
     RejectedGroup,
     RejectedNode,
+    TaintEffect,
     ToldBefore,
 )
 from podrules.placement.preview import nominated_node, preview
 from podrules.placement.remedies import by_nearness, cheapest_remedy
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
 from podrules.placement.told import told_before
-from podrules.reachability import NodeReach
+from podrules.reachability import NodeReach, Reach, node_reach
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
+from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
 from podrules.scheduler.queue import queue_position
 from podrules.scheduler.sampling import num_feasible_nodes_to_find
 
@@ -41,6 +45,8 @@ NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""
 _SHOWN_SCORES: Final = 3
 _SHOWN_NODES: Final = 1
+_ANY_TIME: Final = datetime.fromtimestamp(0, UTC)
+"""Without a Lease the present decides nothing of what a node's condition tells."""
 
 
 def likely_placement(situation: Situation, *, every_node: bool = False) -> Placement:
@@ -191,6 +197,11 @@ def _groups(situation: Situation, filtered: Filtered, *, every_node: bool, remed
             preemption_may_help=any(filtered.status(row).code is Code.UNSCHEDULABLE for row in rows),
             nodes=tuple(_rejected_node(filtered, plugin, row) for row in shown),
             remedy=None if found is None else found[1],
+            silent=tuple(
+                filtered.context.table.names[row]
+                for row in (sorted(rows) if plugin == "TaintToleration" else ())
+                if _silent(filtered, row)
+            ),
         )
     left_out = len(situation.table) - int(filtered.considered.sum())
     if left_out:
@@ -200,7 +211,21 @@ def _groups(situation: Situation, filtered: Filtered, *, every_node: bool, remed
 
 def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
     others = tuple(other for other in filtered.rejecting(row) if other != plugin)
+    if plugin == "NodeUnschedulable" and _keys(filtered, row) == {TAINT_NODE_UNSCHEDULABLE.key}:
+        others = tuple(other for other in others if other != "TaintToleration")
     return RejectedNode(filtered.context.table.names[row], facts(filtered, plugin, row), others)
+
+
+def _keys(filtered: Filtered, row: int) -> set[str]:
+    """Of the taints there that the pod does not tolerate."""
+    return {taint.key for taint in facts(filtered, "TaintToleration", row) if isinstance(taint, TaintEffect)}
+
+
+def _silent(filtered: Filtered, row: int) -> bool:
+    """Whether a node does not answer, and its taint says so."""
+    node = filtered.context.table.nodes[row]
+    reach = node_reach(node.metadata.name, node, renewed=None, now=_ANY_TIME).reach
+    return reach is Reach.SILENT and UNREACHABLE in _keys(filtered, row)
 
 
 def _scores(filtered: Filtered, scored: Scored, most: int | None) -> Iterator[NodeScore]:

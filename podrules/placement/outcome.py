@@ -291,7 +291,11 @@ class RejectedNode(Struct, frozen=True, rename="camel"):
     node: str
     facts: tuple[Fact, ...]
     also: tuple[str, ...]
-    """Further plugins that reject it too; the scheduler stops at the first."""
+    """Further plugins that reject it too; the scheduler stops at the first.
+
+    Of a cordoned node TaintToleration is left out where the cordon's own taint is all that it minds: uncordoning takes
+    that away.
+    """
 
 
 class ChangeKind(Enum):
@@ -351,6 +355,8 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
     """The nearest to fit comes first; all of them where every node was asked for, else that one."""
     remedy: Remedy | None
     """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
+    silent: tuple[str, ...] = ()
+    """Of TaintToleration's, the nodes that do not answer and have the taint node.kubernetes.io/unreachable."""
 
 
 class SpreadDomain(Struct, frozen=True, rename="camel"):

@@ -146,6 +146,12 @@ def test_drained_pods_and_manifests_share_the_room() -> None:
 CASES = ROOT / "tests/testdata/cases"
 
 
+def test_what_fills_a_drained_node_is_no_way_out() -> None:
+    said = run("place", "--demo", "--drain", "node/node-a1").out
+    assert "Ways out: free 817Mi memory on node-a2; or tolerate" in " ".join(said.split())
+    assert "uncordon node-a1" not in said
+
+
 def test_the_drain_of_a_silent_node_is_no_success() -> None:
     ran = run("place", "--snapshot", str(CASES / "seeds/s3a.json"), "--drain", "node/a")
     text = " ".join(ran.out.split())

@@ -8,8 +8,9 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.views.changes import cheapest_ways, remedy_words
+from kubectl_plugin.views.changes import remedy_words, ways_out
 from kubectl_plugin.views.node_facts import fact_words
+from kubectl_plugin.views.words import amounts_apart
 from podrules.placement.outcome import (
     Change,
     ChangeKind,
@@ -40,10 +41,12 @@ MI = 1024**2
 OTHER = PodReference("shop", "web-0")
 
 FACTS: dict[Fact, str] = {
-    InsufficientResource("memory", 1024 * MI, 1536 * MI, 2048 * MI): "has 512Mi of 2Gi memory free, asked 1Gi",
-    InsufficientResource("cpu", 2500, 900, 1000): "has 100m of 1 cpu free, asked 2.5",
-    InsufficientResource("cpu", 1, 1200, 1000): "has 0 of 1 cpu free, asked 1m",
-    InsufficientResource("example.com/gpu", 2, 3, 4): "has 1 of 4 example.com/gpu free, asked 2",
+    InsufficientResource(
+        "memory", 1024 * MI, 1536 * MI, 2048 * MI
+    ): "lacks 512Mi memory: 512Mi of 2Gi free, asks 1024Mi",
+    InsufficientResource("cpu", 2500, 900, 1000): "lacks 2.4 cpu: 100m of 1 free, asks 2.5",
+    InsufficientResource("cpu", 1, 1200, 1000): "lacks 201m cpu: 1.2 of 1 promised already, asks 1m",
+    InsufficientResource("example.com/gpu", 2, 3, 4): "lacks 1 example.com/gpu: 1 of 4 free, asks 2",
     InsufficientResource("pods", 1, 110, 110): "has 110 of 110 pods",
     TaintEffect("dedicated", "gpu", "NoSchedule"): "has dedicated=gpu:NoSchedule",
     TaintEffect("dedicated", "", "NoExecute"): "has dedicated:NoExecute",
@@ -97,7 +100,7 @@ CHANGES: list[tuple[Change, str]] = [
     (Change(ChangeKind.UNCORDON, node="a"), "uncordon a"),
     (
         Change(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule"),
-        "tolerate x:NoSchedule (then b and 2 more)",
+        "tolerate x:NoSchedule (then b and 2 more nodes)",
     ),
     (
         Change(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule"),
@@ -105,19 +108,19 @@ CHANGES: list[tuple[Change, str]] = [
     ),
     (
         Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
-        f"maxSkew 3 on {ZONE} (then b and 2 more)",
+        f"maxSkew 3 on {ZONE} (then b and 2 more nodes)",
     ),
     (
         Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].nodeTaintsPolicy", value="Honor"),
-        f"nodeTaintsPolicy Honor on {ZONE} (then b and 2 more)",
+        f"nodeTaintsPolicy Honor on {ZONE} (then b and 2 more nodes)",
     ),
     (
         Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].whenUnsatisfiable", value="ScheduleAnyway"),
-        f"ScheduleAnyway on {ZONE} (then b and 2 more)",
+        f"ScheduleAnyway on {ZONE} (then b and 2 more nodes)",
     ),
     (
         Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].topologyKey", value="rack"),
-        f"spread over rack instead of {ZONE} (then b and 2 more)",
+        f"spread over rack instead of {ZONE} (then b and 2 more nodes)",
     ),
     (
         Change(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
@@ -127,11 +130,11 @@ CHANGES: list[tuple[Change, str]] = [
     (Change(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
     (
         Change(ChangeKind.DROP, field="spec.nodeSelector", value="disk=ssd"),
-        "drop spec.nodeSelector disk=ssd (then b and 2 more)",
+        "drop spec.nodeSelector disk=ssd (then b and 2 more nodes)",
     ),
     (
         Change(ChangeKind.DROP, field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"),
-        "drop the required terms of spec.affinity.podAntiAffinity (then b and 2 more)",
+        "drop the required terms of spec.affinity.podAntiAffinity (then b and 2 more nodes)",
     ),
     (Change(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "b"),)), "stop pod shop/web-0 on b"),
     (
@@ -177,7 +180,7 @@ def test_every_taint_that_passes_by_itself_has_words() -> None:
         assert re.fullmatch("wait until .*b.*", remedy_words(one, ()))
 
 
-def test_a_way_that_does_all_of_a_cheaper_one_is_none() -> None:
+def test_a_way_that_does_all_of_another_is_none() -> None:
     def group(plugin: str, cost: int, *changes: Change) -> RejectedGroup:
         return RejectedGroup(
             plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, changes[-1].node, 1, cost)
@@ -188,7 +191,49 @@ def test_a_way_that_does_all_of_a_cheaper_one_is_none() -> None:
     placement = Placement(
         outcome=Outcome.UNSCHEDULABLE, scheduler_name="", reason="", verified=True, rejected=(dearer, cheap)
     )
-    assert cheapest_ways(placement) == ["stop pod shop/web-0 on a"]
+    assert ways_out(placement) == ["stop pod shop/web-0 on a"]
+
+
+def test_what_changes_no_spec_is_told_first() -> None:
+    def group(change: Change, cost: int, fact: InsufficientResource | None = None) -> RejectedGroup:
+        node = RejectedNode("a", () if fact is None else (fact,), ())
+        remedy = Remedy((change,), "a", 3, cost)
+        return RejectedGroup("P", (), 1, 1, preemption_may_help=False, nodes=(node,), remedy=remedy)
+
+    spread = group(Change(ChangeKind.TOLERATE, field="spec.tolerations", value="spot:NoSchedule"), 10)
+    cordoned = group(Change(ChangeKind.UNCORDON, node="a"), 130)
+    free = Change(ChangeKind.FREE, node="a", amounts={"memory": 200 * MI})
+
+    def told(size: int) -> list[str]:
+        little = group(free, 120, InsufficientResource("memory", 300 * MI, (size - 100) * MI, size * MI))
+        return ways_out(
+            Placement(
+                outcome=Outcome.UNSCHEDULABLE,
+                scheduler_name="",
+                reason="",
+                verified=True,
+                rejected=(spread, little, cordoned),
+            )
+        )
+
+    tolerated = "tolerate spot:NoSchedule (then a and 2 more nodes)"
+    assert told(size=2000) == ["uncordon a", "free 200Mi memory on a", tolerated]
+    assert told(size=1999) == ["uncordon a", tolerated, "free 200Mi memory on a"], "more than a tenth of it"
+
+
+@pytest.mark.parametrize(
+    ("free", "asked", "words"),
+    [
+        (1045 * MI, 1152 * MI, ("107Mi", "1045Mi", "1152Mi")),
+        (1045 * MI + 1, 1152 * MI, ("107Mi", "1045Mi", "1152Mi")),
+        (29 * 1024 * MI, 32 * 1024 * MI, ("3Gi", "29Gi", "32Gi")),
+        (1024 * MI - 1, 1024 * MI, ("1", "1073741823", "1073741824")),
+        (1024 * MI, 1054 * MI + 1, ("30.1Mi", "1024Mi", "1054.1Mi")),
+        (-MI, 300 * MI, ("301Mi", "0", "300Mi")),
+    ],
+)
+def test_what_is_missing_shows_in_the_amounts(free: int, asked: int, words: tuple[str, str, str]) -> None:
+    assert amounts_apart("memory", free, asked) == words
 
 
 @pytest.mark.parametrize(

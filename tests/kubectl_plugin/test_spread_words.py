@@ -90,7 +90,7 @@ def test_a_domain_of_which_no_node_counts_is_said() -> None:
 
 def test_the_way_out_of_the_table_is_the_one_that_the_policy_gives() -> None:
     before = explained("one.yaml", "s1t.json", "-o", "wide")
-    assert "Cheapest way out: nodeTaintsPolicy Honor on zone (then node4 and 1 more)" in before
+    assert "Ways out: nodeTaintsPolicy Honor on zone (then node4 and 1 more node); or tolerate k=v:NoSchedule" in before
     assert "2 of 5 nodes fit score node of which 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 

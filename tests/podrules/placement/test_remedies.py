@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podrules.placement.outcome import ChangeKind, InsufficientResource, PodOnNode
+from tests.objects import raw_condition
 from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, only_change, place
 
 MI = 1024**2
@@ -17,6 +18,27 @@ def test_a_cordoned_node_is_to_be_uncordoned() -> None:
     taint = make_taint("node.kubernetes.io/unschedulable")
     change = only_change(place(make_pod(), [make_node("a", unschedulable=True, taints=[taint])]), "NodeUnschedulable")
     assert (change.kind, change.node) == (ChangeKind.UNCORDON, "a")
+
+
+def test_the_taint_of_the_cordon_is_no_further_reason() -> None:
+    taint = make_taint("node.kubernetes.io/unschedulable")
+    group = group_of(place(make_pod(), [make_node("a", unschedulable=True, taints=[taint])]), "NodeUnschedulable")
+    assert group.nodes[0].also == ()
+    of_its_own = [taint, make_taint("dedicated", "gpu")]
+    group = group_of(place(make_pod(), [make_node("a", unschedulable=True, taints=of_its_own)]), "NodeUnschedulable")
+    assert group.nodes[0].also == ("TaintToleration",)
+
+
+def test_a_silent_node_is_told_apart_from_other_taints() -> None:
+    unreachable = make_taint("node.kubernetes.io/unreachable", effect="NoExecute")
+    unknown = [raw_condition("Ready", "Unknown")]
+    nodes = [
+        make_node("answers", taints=[unreachable]),
+        make_node("lost", taints=[unreachable], conditions=unknown),
+        make_node("gpu", taints=[make_taint("dedicated", "gpu")], conditions=unknown),
+    ]
+    group = group_of(place(make_pod(), nodes), "TaintToleration")
+    assert (group.count, group.silent) == (3, ("lost",)), "it does not answer, and its taint says so"
 
 
 def test_a_taint_is_to_be_tolerated() -> None:
