@@ -31,7 +31,7 @@ from podrules.container_state import (
     StateKind,
     observed_containers,
 )
-from podrules.kubectl_status import kubectl_status
+from podrules.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.platform import pod_platform
@@ -81,6 +81,8 @@ class Health(Struct, frozen=True, rename="camel"):
     message: str = ""
     kubectl_status: str = ""
     """What `kubectl get pods` prints under STATUS."""
+    restarts: int = 0
+    """What it prints under RESTARTS."""
     bound: bool = False
     """Whether it has a node."""
     created: str | None = None
@@ -139,6 +141,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         reason=pod.status.reason,
         message=pod.status.message,
         kubectl_status=kubectl_status(pod),
+        restarts=kubectl_restarts(pod),
         bound=bool(pod.spec.node_name),
         created=pod.metadata.creation_timestamp,
         containers=containers,

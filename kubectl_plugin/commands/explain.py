@@ -73,7 +73,7 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
             _print_page(printer, answer, source.now, wide=options.output.wide)
     if lines is not None:
         several = _names_several(options)
-        lines.finish(always=several, by_name=not several and not options.files)
+        lines.finish(always=several, by_trouble=not several and not options.files)
     printer.finish(as_list=_asks_for_many(options))
 
 
@@ -101,19 +101,19 @@ class _Lines:
         if self._table is not None and answer is not self._first:
             self._table.add(answer.report, answer.name)
 
-    def finish(self, *, always: bool, by_name: bool) -> None:
+    def finish(self, *, always: bool, by_trouble: bool) -> None:
         """Print what came.
 
         Args:
             always: A table also of one, where others could not be found.
-            by_name: In the order of names, as kubectl lists what is not named.
+            by_trouble: What something is wrong with first, then by name: the order of what is not named.
         """
         if self._first is None:
             return
         if always:
             self._lay_out(self._first)
         if self._table is not None:
-            self._printer.show(self._table.page(by_name=by_name))
+            self._printer.show(self._table.page(by_trouble=by_trouble))
         else:
             _print_page(self._printer, self._first, self._now, wide=False)
 

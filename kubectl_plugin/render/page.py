@@ -34,9 +34,13 @@ class Table(Struct, frozen=True):
     drawing: bool = False
     """Its signs stand at their columns, and words beside it say the same: left out where it does not fit."""
     one_line: bool = False
-    """Whether each row has one line in text: what does not fit is left out, and the last cell cut."""
+    """Whether each row has one line in text; a last cell that does not fit beside the others goes below, indented."""
     dispensable: tuple[str, ...] = ()
-    """Headings of the columns that are left out for that, the first one first."""
+    """Of such a table the headings of the columns that are left out for the last one, the first one first."""
+    narrow: tuple[str, ...] = ()
+    """Those that are left out too where the columns before the last one do not fit the page."""
+    prefixed: bool = False
+    """Whether its first cells are ``namespace/name``: before that the namespaces of the longest are cut."""
 
 
 class Page(Struct, frozen=True):

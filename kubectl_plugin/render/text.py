@@ -22,11 +22,11 @@ _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
 """The last cell of a row keeps at least this many columns; else it goes below."""
-_MIN_CUT: Final = 14
-"""The same of one that is cut: columns are left out for it."""
-_MIN_LEFT: Final = 8
-"""With less than that it is left out itself."""
-_CUT: Final = "..."
+_MOST_LAST: Final = 60
+"""In a table of one line each columns are left out until the last cell has as many, or all that it needs."""
+_CUT: Final = ".."
+_MIN_PREFIX: Final = 3
+"""Characters of a namespace at least: with less it is not cut."""
 _UNBROKEN: Final = "\xa0"
 """A space at which no line ends."""
 _BOLD: Final = "\x1b[1m"
@@ -97,7 +97,8 @@ def _table(table: Table, paint: _Painter, width: int) -> list[str]:
     if table.one_line:
         table = _fitted(table, width)
     widths = _widths([table.headings, *table.rows])
-    laid_out = _rows([table.headings, *table.rows], width, table.right, widths)
+    least = width if table.one_line else _MIN_LAST
+    laid_out = _rows([table.headings, *table.rows], width, table.right, widths, least)
     title = [paint.bold(line) for line in _wrap(table.title, width)] if table.title else []
     return [*title, paint.bold(laid_out[0]), *laid_out[1:]]
 
@@ -109,33 +110,46 @@ def _fits(table: Table, width: int) -> bool:
 
 
 def _fitted(table: Table, width: int) -> Table:
-    """The columns that leave room for the last one, and that cut at the edge."""
+    """The columns that leave room for the last one."""
     kept = list(range(len(table.headings)))
+    if table.prefixed:
+        table = replace(table, rows=_with_short_prefixes(table, width))
     widths = _widths([table.headings, *table.rows])
 
     def room() -> int:
         return width - sum(widths[column] + len(_GAP) for column in kept[:-1])
 
-    for heading in table.dispensable:
-        if room() >= min(_MIN_CUT, widths[-1]):
-            break
-        kept.remove(table.headings.index(heading))
-    last = room()
-    if last < _MIN_LEFT:
-        kept.pop()
-    rows = [
-        tuple(_cut(row[-1], last) if column == len(row) - 1 else row[column] for column in kept) for row in table.rows
-    ]
+    least = min(_MOST_LAST, widths[-1])
+    spared = sum(widths[table.headings.index(heading)] + len(_GAP) for heading in table.dispensable)
+    if room() + spared < least:
+        # The last cells go below their lines anyway.
+        least = -len(_GAP)
+    for names, needed in ((table.dispensable, least), (table.narrow, -len(_GAP))):
+        for name in names:
+            if room() < needed:
+                kept.remove(table.headings.index(name))
+    headings = [table.headings[column] for column in kept]
+    if room() < len(headings[-1]):
+        headings[-1] = ""
+    rows = tuple(tuple(row[column] for column in kept) for row in table.rows)
     right = frozenset(place for place, column in enumerate(kept) if column in table.right)
-    return replace(table, headings=tuple(table.headings[column] for column in kept), rows=tuple(rows), right=right)
+    return replace(table, headings=tuple(headings), rows=rows, right=right)
 
 
-def _cut(text: str, width: int) -> str:
-    if len(escape(text)) <= width:
-        return text
-    while len(escape(text)) > width - len(_CUT):
-        text = text[:-1]
-    return f"{text.rstrip()}{_CUT}"
+def _with_short_prefixes(table: Table, width: int) -> tuple[tuple[str, ...], ...]:
+    """Its rows with namespaces cut as far as the columns need that all stay before the last one: ``kube-s../dns-1``."""
+    dispensable = {table.headings.index(heading) for heading in table.dispensable}
+    widths = _widths([table.headings, *table.rows])
+    others = [size for column, size in enumerate(widths[:-1]) if column and column not in dispensable]
+    room = width - sum(others) - len(_GAP) * len(others)
+
+    def shortened(cell: str) -> str:
+        space, slash, name = cell.partition("/")
+        left = room - len(escape(f"{_CUT}/{name}"))
+        plain = slash and space.isascii() and left >= _MIN_PREFIX
+        return f"{space[:left]}{_CUT}/{name}" if plain and len(escape(cell)) > room else cell
+
+    return tuple((shortened(row[0]), *row[1:]) for row in table.rows)
 
 
 def _widths(rows: Iterable[tuple[str, ...]]) -> list[int]:
@@ -149,8 +163,9 @@ def _rows(
     width: int,
     right: frozenset[int] = frozenset(),
     widths: list[int] | None = None,
+    least: int = _MIN_LAST,
 ) -> list[str]:
-    """Cells in columns; the last one wraps below itself."""
+    """Cells in columns; the last one wraps below itself, or with less room than `least` below all of them."""
     widths = widths or _widths(rows)
     lines: list[str] = []
     for row in rows:
@@ -162,7 +177,7 @@ def _rows(
         lead = head + _GAP if cells else ""
         if len(row) - 1 in right:
             last = last.rjust(widths[len(row) - 1])
-        if width - len(lead) < _MIN_LAST and len(lead) + len(last) > width:
+        if width - len(lead) < least and len(lead) + len(last) > width:
             lines += _folded(cells, head, width)
             lines += [f"{_GAP}{line}" for line in _fill(last, width - len(_GAP))]
             continue

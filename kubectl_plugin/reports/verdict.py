@@ -117,6 +117,13 @@ class Verdict(Struct, frozen=True):
     code: VerdictCode
     severity: Severity
     sentences: tuple[str, ...]
+    deciding: str = ""
+    """The sentence that gives code and severity; empty: the first."""
+
+    @property
+    def decisive(self) -> str:
+        """The sentence that gives code and severity."""
+        return self.deciding or self.sentences[0]
 
     def as_data(self) -> VerdictReport:
         """The same for a program."""
@@ -130,4 +137,5 @@ def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
         parts: At least one.
     """
     worst = max(parts, key=lambda part: list(Severity).index(part.severity))
-    return Verdict(worst.code, worst.severity, tuple(sentence for part in parts for sentence in part.sentences))
+    sentences = tuple(sentence for part in parts for sentence in part.sentences)
+    return Verdict(worst.code, worst.severity, sentences, worst.decisive)

@@ -1,4 +1,6 @@
-"""Several targets, a line each, as `kubectl get` has them: what each does, what it is, and why it does not run.
+"""Several targets, a line each, as `kubectl get` has them: what each does, what it is, and what is wrong with it.
+
+What something is wrong with comes first, the worst before all; of the others there is nothing more to say.
 
 Rows are kept, not reports: of a large namespace they take little memory.
 """
@@ -16,6 +18,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.views.node import node_verdict
 from kubectl_plugin.views.verdict import verdict
@@ -30,7 +33,8 @@ __all__ = ["TargetTable"]
 _NONE: Final = "<none>"
 _WELL: Final = "with all pods that are wanted"
 _SHORT: Final = "with fewer"
-_DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS", "NODE")
+_DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
+_NARROW: Final = ("NODE", "RESTARTS", "MEM-REQ", "CPU-REQ", "PODS")
 
 
 class _Family(Struct, frozen=True):
@@ -41,10 +45,12 @@ class _Family(Struct, frozen=True):
     right: frozenset[int]
 
 
-_PODS: Final = _Family("pod", ("NAME", "STATUS", "QOS", "OOM", "PRIORITY", "NODE", "VERDICT"), frozenset({3, 4}))
+_PODS: Final = _Family(
+    "pod", ("NAME", "STATUS", "RESTARTS", "NODE", "QOS", "OOM", "PRIORITY", "VERDICT"), frozenset({2, 5, 6})
+)
 _WORKLOADS: Final = _Family("workload", ("NAME", "RUN", "QOS", "OOM", "PRIORITY", "VERDICT"), frozenset({3, 4}))
 _MANIFESTS: Final = _Family("manifest", ("NAME", "QOS", "OOM", "PRIORITY", "FITS", "VERDICT"), frozenset({2, 3}))
-_NODES: Final = _Family("node", ("NAME", "STATUS", "PODS", "CPU", "MEMORY", "VERDICT"), frozenset({2, 3, 4}))
+_NODES: Final = _Family("node", ("NAME", "STATUS", "PODS", "CPU-REQ", "MEM-REQ", "VERDICT"), frozenset({2, 3, 4}))
 _FAMILIES: Final = (_PODS, _WORKLOADS, _NODES, _MANIFESTS)
 
 
@@ -54,12 +60,19 @@ class _Row(Struct, frozen=True):
     kind: str
     name: str
     cells: tuple[str, ...]
-    """All but the name."""
+    """All but the name; the last says what is wrong."""
     severity: Severity
     rank: int
     """The less the worse."""
     state: str
     """What it is counted as."""
+
+    @property
+    def order(self) -> tuple[bool, int, int, str, str]:
+        """What something is wrong with before the rest, the worst first; else by name."""
+        if self.severity is Severity.FINE or not self.cells[-1]:
+            return True, 0, 0, self.namespace, self.name
+        return False, -list(Severity).index(self.severity), self.rank, self.namespace, self.name
 
 
 class TargetTable:
@@ -82,10 +95,14 @@ class TargetTable:
         else:
             self._rows.append(_manifest(report, printed, self._now))
 
-    def page(self, *, by_name: bool) -> Page:
-        """A table of each family, how many there are, and the worst; ``by_name`` or in the order in which they came."""
-        if by_name:
-            self._rows.sort(key=lambda row: (row.namespace, row.name))
+    def page(self, *, by_trouble: bool) -> Page:
+        """A table of each family, how many there are, and the worst.
+
+        Args:
+            by_trouble: The worst first, then by name; else in the order in which they came.
+        """
+        if by_trouble:
+            self._rows.sort(key=lambda row: row.order)
         families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
         tables = [self._table(family) for family in families]
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
@@ -113,6 +130,8 @@ class TargetTable:
             right=family.right,
             one_line=True,
             dispensable=tuple(heading for heading in _DISPENSABLE if heading in family.headings),
+            narrow=tuple(heading for heading in _NARROW if heading in family.headings),
+            prefixed=len(spaces) > 1,
         )
 
     def _next_commands(self) -> Iterator[Command]:
@@ -133,16 +152,26 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     deleted = status.deletion_timestamp is not None
     state = state_of(status.health, bound=status.node is not None, deleted=deleted, reach=reach)
     said = verdict(report, now)
-    word, why = status.health.kubectl_status, _why(said.sentences)
+    word, why = status.health.kubectl_status, _pod_why(said, state)
     if state is PodState.UNREACHABLE and reach is not None:
         word, why = f"Node {node_word(reach)}", _silent_words(reach, now)
-    elif state is PodState.READY and why == said.sentences[0]:
-        # What is urgent is another sentence than how long it has been ready.
-        urgent = said.severity is not Severity.FINE and len(said.sentences) > 1
-        why = said.sentences[1] if urgent else why.removeprefix("Running and ")
     node = status.node.name if status.node is not None else _NONE
-    cells = (word, report.qos.qos_class.value, _oom(report), _priority(report), node, why.rstrip("."))
+    facts = report.qos.qos_class.value, _oom(report), _priority(report)
+    cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
     return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, state.worse, state.value)
+
+
+def _pod_why(said: Verdict, state: PodState) -> str:
+    """What is wrong with a pod; of one that runs, or has ended well, nothing."""
+    first, *more = said.sentences
+    if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
+        return ""
+    if state is PodState.READY and said.decisive != first:
+        return said.decisive
+    if state is PodState.PENDING:
+        told = first.removeprefix("Pending ")
+        return f"{told} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else told
+    return _why(said.sentences)
 
 
 def _silent_words(reach: NodeReach, now: datetime | None) -> str:

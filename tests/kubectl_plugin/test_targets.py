@@ -23,8 +23,8 @@ TABLES = {
 
 
 def _rows(text: str) -> list[str]:
-    """The lines of the table, without its headings."""
-    return text.partition("\n\n")[0].splitlines()[1:]
+    """The lines of the table, without its headings and what goes below a line."""
+    return [line for line in text.partition("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
 
 
 @pytest.mark.parametrize("columns", [80, 200])
@@ -40,7 +40,46 @@ def test_tables(name: str, columns: int) -> None:
 def test_each_has_one_line(columns: int) -> None:
     names = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
     rows = _rows(run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out)
-    assert [f"pod/{row.split()[0]}" for row in rows] == sorted(names)
+    assert sorted(f"pod/{row.split()[0]}" for row in rows) == sorted(names)
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_why_a_pod_is_in_trouble_is_told_whole(columns: int) -> None:
+    out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
+    said = " ".join(out.split())
+    assert '"resizer" CrashLoopBackOff, 23 restarts, last exit 137 (OOMKilled, memory limit 256Mi)' in said
+    assert "no node fits. Of 12 nodes, 5 have taints" in said
+    assert "stuck, because node-c3 is silent since 03:02:56 UTC" in said
+    assert "..." not in said
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_restarts_and_node_stay(columns: int) -> None:
+    out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
+    assert out.split("\n")[0].split()[:4] == ["NAME", "STATUS", "RESTARTS", "NODE"]
+    [row] = [row.split() for row in _rows(out) if "image-resizer-t7fpjd79c-t6pxj" in row]
+    assert row[1:4] == ["CrashLoopBackOff", "23", "node-b4"]
+
+
+def test_what_is_wrong_comes_first_and_the_rest_by_name() -> None:
+    rows = _rows(run("explain", "pods", "-n", "shop", "--demo").out)
+    assert [row.split()[0] for row in rows[:2]] == ["image-resizer-t7fpjd79c-t6pxj", "checkout-mv9cgvs6p-x2x7p"]
+    well = [row.split() for row in rows if row.split()[1] == "Running" and row.split()[0] != "price-feed"]
+    assert [row[0] for row in well] == sorted(row[0] for row in well)
+    assert rows[-len(well) :] == [row for row in rows if row.split()[0] in {name for name, *_ in well}]
+    table = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out.splitlines()
+    of_well = [line for line in table if line.startswith(tuple(f"| {row[0]} " for row in well))]
+    assert of_well
+    assert {line.split("|")[-2].strip() for line in of_well} == {""}, "of what runs there is nothing to say"
+
+
+def test_names_keep_their_namespaces_where_there_is_room() -> None:
+    wide, narrow = (run("explain", "pods", "-A", "--demo", env={"COLUMNS": w}).out for w in ("120", "80"))
+    assert "kube-system/kube-controller-manager-cp-a1 " in wide
+    cut = [row.split()[0] for row in _rows(narrow) if "../" in row]
+    assert cut
+    names = {row.split()[0].partition("/")[2] for row in _rows(wide)}
+    assert {name.partition("/")[2] for name in cut} <= names
 
 
 def test_every_pod_is_counted_once() -> None:
@@ -107,5 +146,5 @@ def test_manifests_have_a_line_each() -> None:
 
 def test_markdown_has_every_column() -> None:
     out = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out
-    assert out.startswith("| NAME | STATUS | QOS | OOM | PRIORITY | NODE | VERDICT |\n")
+    assert out.startswith("| NAME | STATUS | RESTARTS | NODE | QOS | OOM | PRIORITY | VERDICT |\n")
     assert "..." not in out

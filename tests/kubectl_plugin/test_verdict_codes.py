@@ -137,7 +137,9 @@ def test_the_worst_part_gives_the_code_and_all_give_sentences() -> None:
         Verdict(VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("Two.",)),
         Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, ("Three.",)),
     )
-    assert joined_verdict(parts) == Verdict(VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."))
+    assert joined_verdict(parts) == Verdict(
+        VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."), "Two."
+    )
 
 
 def _workload(target: str, namespace: str) -> WorkloadReport:
