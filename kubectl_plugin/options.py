@@ -217,9 +217,11 @@ class ExplainOptions(NamedTuple):
 class PlaceOptions(NamedTuple):
     """``kubectl qos place``; what-if changes as they were typed."""
 
+    targets: tuple[str, ...]
+    """Of which there are to be more pods; as they were typed."""
     files: tuple[str, ...]
     replicas: int | str | None
-    """``max``: as many as fit; None: each spec's own number."""
+    """``max``: as many as fit; None: each spec's own number, one more of each target."""
     exclude_nodes: tuple[str, ...]
     add_nodes: tuple[str, ...]
     without: tuple[str, ...]

@@ -56,8 +56,8 @@ class Manifest(NamedTuple):
     kind: Kind[Any]
     pod: Pod
     """The pod itself, or the one that the workload would make; in the namespace that it would come to."""
-    written: Mapping[str, Any]
-    """As it stands in the file."""
+    written: Mapping[str, Any] | None
+    """As it stands in the file; None: it is in the cluster."""
     file: str = ""
     """In which it stands; empty: that is not known."""
 

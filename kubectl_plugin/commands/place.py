@@ -19,6 +19,7 @@ from kubectl_plugin.commands.admission import (
 from kubectl_plugin.commands.brought import Brought, joined, with_brought
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.manifest_files import ManifestFile
+from kubectl_plugin.commands.more_pods import More, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.placement import Schedulers, claims_left_out
 from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
@@ -37,11 +38,12 @@ from podrules.cluster.kinds import (
     NODES,
     PDBS,
     PODS,
+    STATEFUL_SETS,
     Kind,
     find_kind,
 )
 from podrules.cluster.source import Source, Unread
-from podrules.model.pod import Pod
+from podrules.model.pod import Pod, PodStatus
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.changes import Situation
@@ -49,9 +51,10 @@ from podrules.placement.claims import with_claims_of
 from podrules.placement.controllers import Controlled, with_controllers
 from podrules.placement.displaced import PodReference
 from podrules.placement.drain import Drained, draining
-from podrules.placement.existing import pods_there
+from podrules.placement.existing import is_waiting, pods_there
+from podrules.placement.facts import reference
 from podrules.placement.plan import Demand, plan
-from podrules.placement.planned import PlannedSpec
+from podrules.placement.planned import Origin, PlannedSpec
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 
@@ -75,8 +78,9 @@ class _Wanted(Struct, frozen=True):
     first: int = 0
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     suspended: bool = False
-    there: Callable[[Sequence[Pod]], int] = lambda _: 0
-    """How many of the cluster's pods it has already."""
+    there: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda _: ()
+    """Which of the cluster's pods it has already."""
+    origin: Origin = "manifest"
 
     @property
     def pod(self) -> Pod:
@@ -104,8 +108,9 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: something that the answer needs cannot be read, or is not there.
     """
+    more = more_of(options.targets, source, live=options.cluster.live)
     files = _read_files(options, source, streams)
-    report = _Planner(options, source).report(files)
+    report = _Planner(options, source).report(files, more)
     printer = Printer(
         options.output,
         streams,
@@ -157,16 +162,26 @@ class _Planner:
         self._controllers = Controllers(self._gatherer)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
-    def report(self, files: _Files) -> PlanReport:
+    def report(self, files: _Files, more: Sequence[More]) -> PlanReport:
         """Everything, as data."""
         asked = [self._wanted(manifest, files.brought.classes) for manifest in files.manifests]
+        asked += map(self._more, more)
         wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
         snapshot, drained = self._cluster(wanted, files)
-        if drained is not None:
-            asked += map(self._again, drained.moved)
+        waiting = self._waiting(wanted, snapshot)
+        if drained is not None or waiting:
+            moved = drained.moved if drained is not None else ()
+            asked = [
+                *(self._again(pod, "pending") for pod in waiting),
+                *asked,
+                *(self._again(pod, "drain") for pod in moved),
+            ]
             wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
-            # What the moved pods need has to be read as well.
+            # What these pods need has to be read as well.
             snapshot, drained = self._cluster(wanted, files)
+        there = snapshot.pods
+        snapshot = without_pods(snapshot, map(reference, waiting))
+        if drained is not None:
             # For the note where budgets may have been left out: none would hold the drain.
             self._gatherer.list(PDBS)
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
@@ -180,8 +195,9 @@ class _Planner:
                 entry.first,
                 entry.claim_templates,
                 self._gatherer.reach(entry.pod.spec.node_name) if entry.pod.spec.node_name else None,
-                entry.there(snapshot.pods),
+                len(entry.there(there)),
                 entry.suspended,
+                entry.origin,
             )
             for entry in wanted
         ]
@@ -225,8 +241,14 @@ class _Planner:
         if isinstance(framework, str):
             return Refused(name, namespace, f"not modelled: {framework}")
         replicas = self._options.replicas
-        number = own_replicas(manifest) if replicas is None else None if replicas == "max" else int(replicas)
+        more = manifest.written is None
+        own = 1 if more else own_replicas(manifest)
+        number = own if replicas is None else None if replicas == "max" else int(replicas)
         kind, entry = manifest.kind, manifest.entry
+        first = first_ordinal(kind, entry)
+        # Those below are there, or are its controller's to make before it is asked for more.
+        if more and kind is STATEFUL_SETS:
+            first += own_replicas(manifest)
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
         selector = entry.spec.selector if kind is DEPLOYMENTS else None
         return _Wanted(
@@ -234,10 +256,11 @@ class _Planner:
             controlled,
             number,
             framework,
-            first_ordinal(kind, entry),
+            first,
             claim_templates(kind, entry),
             suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
             there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
+            origin="more" if more else "manifest",
         )
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
@@ -254,8 +277,30 @@ class _Planner:
         reason = claims_left_out(self._source, entry.pod, snapshot)
         return Refused(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
-    def _again(self, pod: Pod) -> _Wanted | Refused:
-        """The pod that its controller makes in place of an evicted one."""
+    def _more(self, more: More) -> _Wanted | Refused:
+        """More pods of what the cluster has."""
+        if isinstance(more, Manifest):
+            return self._wanted(more, {})
+        made = self._again(more, "more")
+        if isinstance(made, Refused):
+            return made
+        replicas = self._options.replicas
+        # It has a name, and claims of ephemeral volumes, of its own.
+        meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
+        return replace(
+            made,
+            controlled=Controlled(replace(made.pod, metadata=meta, status=PodStatus())),
+            replicas=None if replicas == "max" else int(replicas or 1),
+            there=partial(pods_there, PODS.singular, more.metadata, None),
+        )
+
+    def _waiting(self, wanted: Sequence[_Wanted], snapshot: ClusterSnapshot) -> Sequence[Pod]:
+        """Pods of what there are to be more of that wait already: the scheduler takes them first."""
+        found = (pod for entry in wanted if entry.origin == "more" for pod in entry.there(snapshot.pods))
+        return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())
+
+    def _again(self, pod: Pod, origin: Origin) -> _Wanted | Refused:
+        """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
@@ -266,7 +311,7 @@ class _Planner:
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        return _Wanted(name, Controlled(made), 1, framework)
+        return _Wanted(name, Controlled(made), 1, framework, origin=origin)
 
     def _cluster(self, wanted: Sequence[_Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
         """The cluster as it would be, without the pods of a drained node."""

@@ -34,13 +34,18 @@ class Asked(NamedTuple):
     """Whether the name stood alone: it is a pod's."""
 
 
-def targets_of(words: Sequence[str], selection: Selection) -> list[Asked]:
+def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[Asked]:
     """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods.
+
+    Args:
+        words: As they were typed.
+        selection: Which of a type.
+        verb: What is done to them, for the error.
 
     Raises:
         UsageError: something else was typed, or a name together with a selection.
     """
-    asked = _asked(words) if words else [Asked(PODS)] if selection.flags else []
+    asked = _asked(words, verb) if words else [Asked(PODS)] if selection.flags else []
     named = next((one for one in asked if one.name), None)
     if named is not None and selection.flags:
         name = f"{named.kind.singular}/{named.name}"
@@ -104,10 +109,10 @@ def label_selector(text: str) -> Selector | None:
         raise UsageError(f"-l: {error}", advice=advice) from error
 
 
-def _asked(words: Sequence[str]) -> list[Asked]:
-    kinds = _kinds(words[0])
+def _asked(words: Sequence[str], verb: str) -> list[Asked]:
+    kinds = _kinds(words[0], verb)
     if not kinds:
-        return [_one(word) for word in words]
+        return [_one(word, verb) for word in words]
     mixed = next((word for word in words[1:] if "/" in word), None)
     if mixed is not None:
         raise UsageError(
@@ -121,7 +126,7 @@ def _asked(words: Sequence[str]) -> list[Asked]:
     return [Asked(kind, name) for kind in kinds for name in words[1:] or [""]]
 
 
-def _kinds(word: str) -> list[Kind[Any]]:
+def _kinds(word: str, verb: str) -> list[Kind[Any]]:
     """``pod`` or ``pod,deploy``; none: it is no type."""
     if "/" in word:
         return []
@@ -131,11 +136,11 @@ def _kinds(word: str) -> list[Kind[Any]]:
     if strange is None:
         return list(dict.fromkeys(kind for kind in kinds.values() if kind is not None))
     if len(names) > 1 or strange.lower() in _OTHER_TYPES or find_kind(strange, _ELSEWHERE) is not None:
-        raise _not_explained(strange)
+        raise _not_explained(strange, verb)
     return []
 
 
-def _one(word: str) -> Asked:
+def _one(word: str, verb: str) -> Asked:
     """``TYPE/NAME``, or a pod's name."""
     typed, slash, name = word.partition("/")
     if not slash and word and find_kind(word, EXPLAINED) is None:
@@ -144,16 +149,14 @@ def _one(word: str) -> Asked:
         raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
     kind = find_kind(typed, EXPLAINED)
     if kind is None:
-        raise _not_explained(typed)
+        raise _not_explained(typed, verb)
     return Asked(kind, name)
 
 
-def _not_explained(word: str) -> UsageError:
+def _not_explained(word: str, verb: str) -> UsageError:
     near = _near_type(word)
     known = ", ".join(kind.singular for kind in EXPLAINED)
-    return UsageError(
-        f'"{word}" cannot be explained', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}"
-    )
+    return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 
 def _of_what_else(name: str) -> str:

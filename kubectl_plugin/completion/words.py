@@ -25,6 +25,7 @@ class Names(Enum):
     """Objects whose names are asked for."""
 
     EXPLAINED = "pods, nodes and workloads"
+    PLACED = "pods and workloads"
     PODS = "pods"
     NODES = "nodes"
     PODS_AND_NODES = "pods and nodes"
@@ -74,6 +75,7 @@ _VALUES: Final = {
 """Flags whose values are names."""
 _OWN_NAMES: Final = {
     "explain": Names.EXPLAINED,
+    "place": Names.PLACED,
     "report": Names.PODS_AND_NODES,
     "delete": Names.PODS,
     "fence": Names.NODES,
@@ -83,6 +85,7 @@ _OWN_NAMES: Final = {
 }
 """What commands are about."""
 TYPES: Final = {
+    Names.PLACED: ("pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "replicationcontroller"),
     Names.PODS: ("pod",),
     Names.NODES: ("node",),
     Names.PODS_AND_NODES: ("pod", "node"),

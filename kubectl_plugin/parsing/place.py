@@ -28,6 +28,7 @@ kube-scheduler would on the cluster as it is, or as it would be.
 """
 EXAMPLES: Final = """\
 examples:
+  kubectl qos place deployment/web --replicas 3           will 3 more fit
   kubectl qos place -f deploy.yaml                        as many replicas as it asks for
   kubectl qos place -f deploy.yaml --replicas max         how many fit
   kubectl qos place -f a.yaml -f b.yaml --no-preemption   two specs, in the order of priority
@@ -42,9 +43,18 @@ exit codes: as for explain; 7: something that was asked for has no place
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TYPE/NAME",
+        help="one more pod of this workload, or like this pod; --replicas: so many more",
+    )
     add_files(parser)
     parser.add_argument(
-        "--replicas", type=_replicas, metavar="N", help="of each spec, instead of its own number; max: how many fit"
+        "--replicas",
+        type=_replicas,
+        metavar="N",
+        help="of each file's spec, instead of its own number; so many more of TYPE/NAME; max: how many fit",
     )
     parser.add_argument(
         "--preemption",
@@ -85,9 +95,10 @@ def options(args: argparse.Namespace) -> PlaceOptions:
     """What was typed, as options; what cannot be meant ends the process with code 2."""
     from kubectl_plugin.options import PlaceOptions
 
-    if not args.files and not args.drain:
-        args.command_parser.error("nothing to place\nName a file with -f, or a node with --drain")
+    if not args.targets and not args.files and not args.drain:
+        args.command_parser.error("nothing to place\nName TYPE/NAME, a file with -f, or a node with --drain")
     return PlaceOptions(
+        targets=tuple(args.targets),
         files=tuple(args.files),
         replicas=args.replicas,
         exclude_nodes=tuple(args.exclude_nodes),

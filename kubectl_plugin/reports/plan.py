@@ -63,8 +63,13 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     unread: tuple[Unread, ...]
 
     @property
+    def asked(self) -> tuple[PlannedSpec, ...]:
+        """Those that were asked for: pods that are pending already only go first."""
+        return tuple(spec for spec in self.specs if spec.origin != "pending")
+
+    @property
     def everything_fits(self) -> bool:
         """Whether all that was asked for has a place."""
-        short = any(spec.wanted is not None and spec.placed < spec.wanted for spec in self.specs)
+        short = any(spec.wanted is not None and spec.placed < spec.wanted for spec in self.asked)
         homeless = any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
         return not (short or homeless or self.silent or self.stuck or self.refused)

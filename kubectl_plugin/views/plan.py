@@ -8,6 +8,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.placement import why_no_node
+from kubectl_plugin.views.plan_more import more_words, suspended_words
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.spread_tables import left_out_words
 from kubectl_plugin.views.words import counted, listed
@@ -71,18 +72,20 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
 def _verdict(report: PlanReport) -> Iterator[str]:
     for entry in report.refused:
         yield f"{entry.name} is not placed: {entry.reason}."
-    short = [spec for spec in report.specs if spec.wanted is not None and spec.placed < spec.wanted]
+    specs = [spec for spec in report.specs if spec.origin in {"manifest", "drain"}]
+    short = [spec for spec in specs if spec.wanted is not None and spec.placed < spec.wanted]
+    yield from more_words(report)
     yield from _drain_words(report)
-    for spec in report.specs:
+    for spec in specs:
         yield from _standing(spec)
     for spec in short:
         yield _short(spec, drained=report.what_if.drained)
-    for spec in report.specs:
+    for spec in specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
             yield f"{counted(spec.placed, 'replica')} of {spec.name} {'fits' if spec.placed == 1 else 'fit'}.{then}"
-    if report.specs and not short and all(spec.wanted is not None for spec in report.specs):
-        total = sum(spec.placed for spec in report.specs)
+    if specs and not short and all(spec.wanted is not None for spec in specs):
+        total = sum(spec.placed for spec in specs)
         if not total:
             pass  # Each has said that it asks for none.
         elif report.everything_fits:
@@ -106,8 +109,7 @@ def _standing(spec: PlannedSpec) -> Iterator[str]:
         yield f"{spec.name} is there already, besides which one more is placed."
     elif spec.there:
         yield f"{spec.name} has {counted(spec.there, 'pod')} already, besides which {_asked(spec)} placed."
-    if spec.suspended:
-        yield f"{spec.name} is suspended (spec.suspend): it makes no pod before it is resumed."
+    yield from suspended_words(spec)
 
 
 def _asked(spec: PlannedSpec) -> str:
@@ -166,7 +168,7 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         _spread_row(spec, entry)
         for spec in report.specs
         for entry in spec.spread
-        if wide or entry.when_unsatisfiable == "DoNotSchedule"
+        if wide or (entry.when_unsatisfiable == "DoNotSchedule" and spec.origin != "pending")
     )
     if spread:
         yield Table("Topology spread then", ("spec", "skew", "constraint"), spread, right=frozenset({1}))

@@ -1,4 +1,4 @@
-"""Pods that a workload, or a pod, of a manifest has already: those that are asked for come besides them."""
+"""Pods that a workload, or a pod, has already: those that are asked for come besides them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["pods_there"]
+__all__ = ["is_waiting", "pods_there"]
 
 _OWNERS: Final = {
     "deployment": "ReplicaSet",
@@ -20,8 +20,8 @@ _OWNERS: Final = {
 }
 
 
-def pods_there(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods: Iterable[Pod]) -> int:
-    """How many pods there are that have not finished and are not being deleted.
+def pods_there(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods there that have not finished and are not being deleted.
 
     Args:
         kind: In the singular: ``deployment``; ``pod``: the pod itself.
@@ -29,17 +29,24 @@ def pods_there(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods
         selector: A Deployment's, whose pods belong to ReplicaSets of it.
         pods: Of the cluster.
     """
-    living = (
+    living = [
         pod
         for pod in pods
         if pod.metadata.namespace == meta.namespace and not pod.finished and pod.metadata.deletion_timestamp is None
-    )
+    ]
     if kind == "pod":
-        return sum(pod.metadata.name == meta.name for pod in living)
+        return [pod for pod in living if pod.metadata.name == meta.name]
     owned = [pod for pod in living if (owner := pod.metadata.controller) and owner.kind == _OWNERS.get(kind)]
     if kind == "deployment":
-        return sum(_selected(selector, pod) for pod in owned)
-    return sum(pod.metadata.controller is not None and pod.metadata.controller.name == meta.name for pod in owned)
+        return [pod for pod in owned if _selected(selector, pod)]
+    return [pod for pod in owned if pod.metadata.controller and pod.metadata.controller.name == meta.name]
+
+
+def is_waiting(pod: Pod) -> bool:
+    """Whether a pod waits for the scheduler, which passes over pods with scheduling gates."""
+    return not (
+        pod.spec.node_name or pod.spec.scheduling_gates or pod.finished or pod.metadata.deletion_timestamp is not None
+    )
 
 
 def _selected(selector: LabelSelector | None, pod: Pod) -> bool:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import Placement, SpreadDomain
 
-__all__ = ["AchievedSpread", "DrainFlag", "PlannedSpec", "PlannedVictim", "Unmoved"]
+__all__ = ["AchievedSpread", "DrainFlag", "Origin", "PlannedSpec", "PlannedVictim", "Unmoved"]
+
+Origin = Literal["manifest", "more", "pending", "drain"]
+"""Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and
+go first; or the drain of their node makes them anew."""
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
@@ -62,6 +68,8 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """Pods that it has already, besides which these come."""
     suspended: bool
     """Its controller makes no pod before it is resumed."""
+    origin: Origin
+    """Why it is placed."""
 
 
 class Unmoved(Struct, frozen=True, rename="camel"):

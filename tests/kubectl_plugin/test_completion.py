@@ -92,6 +92,8 @@ def test_K_every_long_flag_of_every_command(command: str) -> None:
         (("why", "maxS"), ["maxSkew"]),
         (("partitions", ""), []),
         (("place", "--replicas", ""), []),
+        (("place", "--demo", "-n", "shop", "deployment/che"), ["deployment/checkout"]),
+        (("place", "--demo", "node/"), []),
         (("explain", "--demo", "-n", "shop", "--", "pod/db-1"), ["pod/db-1"]),
     ],
     ids=" ".join,

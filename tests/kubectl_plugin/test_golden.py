@@ -126,6 +126,8 @@ PLANS = {
         0,
         ["-f", str(MANIFESTS / "checkout.yaml"), "--replicas", "3", "--add-node", "like=node-a1,count=2", "-o", "wide"],
     ),
+    "place-more": (0, ["deployment/web", "--replicas", "3"]),
+    "place-more-pending": (7, ["deployment/checkout", "--replicas", "3"]),
     "place-drained": (7, ["--drain", "node/node-a1"]),
 }
 

@@ -73,7 +73,11 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
         ("snapshot", "-o FILE is missing", "Write kubectl qos snapshot -o FILE; see kubectl qos snapshot --help"),
         ("node", "no node", "Name one: kubectl qos node NODE; or choose some with -l"),
         ("explain", "nothing to explain", "Name a pod (pod/NAME), a node, a workload, or a file with -f"),
-        ("place web-0", '"web-0": kubectl qos place takes flags only', "Flags and examples: kubectl qos place --help"),
+        (
+            "partitions web-0",
+            '"web-0": kubectl qos partitions takes flags only',
+            "Flags and examples: kubectl qos partitions --help",
+        ),
         (
             "explain pod/x --offline",
             "--offline goes with -f only: pod/x is in a cluster",

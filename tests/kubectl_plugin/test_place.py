@@ -32,7 +32,7 @@ def manifest(kind: str, **spec: Any) -> str:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ((), 2, "nothing to place\nName a file with -f, or a node with --drain"),
+        ((), 2, "nothing to place\nName TYPE/NAME, a file with -f, or a node with --drain"),
         (
             ("-f", CHECKOUT, "--replicas", "0"),
             2,

@@ -44,9 +44,9 @@ PODS = (
 )
 def test_living_pods_of_its_own_count(kind: str, name: str, count: int) -> None:
     selector = LabelSelector(match_labels={"app": "web"})
-    assert pods_there(kind, ObjectMeta(name=name, namespace="default"), selector, PODS) == count
-    assert pods_there(kind, ObjectMeta(name=name, namespace="elsewhere"), selector, PODS) == 0
+    assert len(pods_there(kind, ObjectMeta(name=name, namespace="default"), selector, PODS)) == count
+    assert len(pods_there(kind, ObjectMeta(name=name, namespace="elsewhere"), selector, PODS)) == 0
 
 
 def test_a_deployment_without_a_selector_has_none() -> None:
-    assert pods_there("deployment", ObjectMeta(name="web", namespace="default"), None, PODS) == 0
+    assert len(pods_there("deployment", ObjectMeta(name="web", namespace="default"), None, PODS)) == 0

@@ -1,0 +1,77 @@
+"""More pods of what the cluster has: another replica of a workload, another pod like one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_plugin.commands.admission import Manifest, template_pod
+from kubectl_plugin.commands.targets import Asked, find, targets_of
+from kubectl_plugin.options import NO_SELECTION
+from podrules.cluster.errors import NotFound, UsageError
+from podrules.cluster.kinds import DAEMON_SETS, NODES
+from podrules.cluster.source import Source
+from podrules.model.base import KubeObject
+from podrules.model.pod import Pod
+
+__all__ = ["More", "more_of"]
+
+More = Manifest | Pod
+"""A workload with the pod that it would make, or a pod."""
+
+
+def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[More]:
+    """What was named, to have more pods of it.
+
+    Args:
+        words: ``TYPE/NAME …``, ``TYPE NAME …``, or ``NAME …`` of pods.
+        source: Where it is.
+        live: Whether an API server answers.
+
+    Raises:
+        UsageError: something that nobody chooses nodes for, or no name.
+        ClusterError: it cannot be read, or is not there.
+    """
+    asked = targets_of(words, NO_SELECTION, verb="placed")
+    for one in asked:
+        _must_be_placeable(one)
+    return tuple(more for one in asked for more in _found(one, source, live=live))
+
+
+def _must_be_placeable(asked: Asked) -> None:
+    if not asked.name:
+        singular = asked.kind.singular
+        raise UsageError(f'"{asked.kind.plural}": no name', advice=f"Write {singular}/NAME: one at a time is placed")
+    if asked.kind is NODES:
+        raise UsageError(
+            f"node/{asked.name}: a node is not placed",
+            advice=f"Where its pods would go: kubectl qos place --drain node/{asked.name}",
+        )
+    if asked.kind is DAEMON_SETS:
+        raise UsageError(
+            f"daemonset/{asked.name}: a DaemonSet has one pod for each node, and cannot have more",
+            advice=f"How its pods stand: kubectl qos explain daemonset/{asked.name}",
+        )
+
+
+def _named(asked: Asked, source: Source, *, live: bool) -> Sequence[KubeObject]:
+    try:
+        return find(asked, NO_SELECTION, source, live=live)
+    except NotFound as error:
+        error.advice = error.advice or f"Which there are: kubectl qos explain {asked.kind.plural}"
+        raise
+
+
+def _found(asked: Asked, source: Source, *, live: bool) -> Iterator[More]:
+    for entry in _named(asked, source, live=live):
+        if not isinstance(entry, Pod):
+            pod = template_pod(entry, asked.kind)  # type: ignore[arg-type]
+            yield Manifest(entry, asked.kind, pod, None)
+            continue
+        owner = entry.metadata.controller
+        if owner is not None and owner.kind in {DAEMON_SETS.kind, NODES.kind}:
+            what = f"{owner.kind} {owner.name}" if owner.kind == DAEMON_SETS.kind else f"the kubelet of {owner.name}"
+            raise UsageError(
+                f"pod/{asked.name}: it belongs to {what}, which chooses no node",
+                advice="Name a pod or a workload that the scheduler places",
+            )
+        yield entry

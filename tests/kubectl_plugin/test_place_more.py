@@ -1,0 +1,157 @@
+"""``kubectl qos place TYPE/NAME``: whether more pods of what the cluster has would fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from podrules.cluster.demo import demo_objects
+from tests.kubectl_plugin.running import run
+
+PENDING = "checkout-mv9cgvs6p-x2x7p"
+ROOM = ("--add-node", "like=node-c2,name=extra-c,zone=eu-1c", "--add-node", "like=node-b2,name=extra-b")
+
+
+def words(*arguments: str) -> tuple[int, str]:
+    ran = run("place", "--demo", *arguments)
+    return ran.code, " ".join(ran.out.split())
+
+
+def specs(*arguments: str, stdin: str = "") -> list[dict[str, Any]]:
+    ran = run("place", "--demo", *arguments, "-o", "json", stdin=stdin)
+    assert ran.err == ""
+    found: list[dict[str, Any]] = json.loads(ran.out)["specs"]
+    return found
+
+
+def workload(kind: str, name: str, namespace: str = "shop") -> dict[str, Any]:
+    (found,) = (
+        entry
+        for entry in demo_objects()
+        if entry["kind"] == kind and entry["metadata"]["name"] == name and entry["metadata"]["namespace"] == namespace
+    )
+    return dict(found)
+
+
+def test_more_replicas_that_fit_are_answered_with_yes_and_their_nodes() -> None:
+    code, text = words("deployment/web", "--replicas", "3")
+    (spec,) = specs("deployment/web", "--replicas", "3")
+    nodes = " and ".join(f"{count} on {node}" for node, count in spec["nodes"].items())
+    assert code == 0
+    assert f"Yes: 3 of 3 more pods of Deployment web fit: {nodes}." in text
+
+
+def test_more_replicas_that_do_not_fit_are_answered_with_no_and_why() -> None:
+    code, text = words("deployment/checkout", "--replicas", "3")
+    assert code == 7
+    assert "No: 0 of 3 more pods of Deployment checkout fit now. Of 12 nodes, " in text
+    assert f"{PENDING} is pending already and goes first, and does not fit either." in text
+
+
+def test_pending_pods_of_the_workload_take_their_room_first() -> None:
+    """One node more has room for it; what is asked for has to do with the rest."""
+    first, asked = specs("deployment/checkout", *ROOM)
+    assert (first["name"], first["origin"], first["placed"]) == (f"pod/{PENDING}", "pending", 1)
+    assert (asked["name"], asked["origin"]) == ("deployment/checkout", "more")
+    assert f"{PENDING} is pending already and goes first, to " in words("deployment/checkout", *ROOM)[1]
+    (alone,) = specs("deployment/checkout", *ROOM, "--without", f"pod/{PENDING}")
+    assert next(iter(alone["nodes"])) == next(iter(first["nodes"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace"), [("Deployment", "checkout", "shop"), ("Job", "video-encode", "batch")]
+)
+def test_more_pods_go_where_those_of_the_same_manifest_under_another_name_go(
+    kind: str, name: str, namespace: str
+) -> None:
+    """Its constraints are its own, and a Job's pods have none: whose pods they are makes no difference."""
+    there = workload(kind, name, namespace)
+    manifest = yaml.safe_dump(there | {"metadata": {"name": "other", "namespace": namespace}})
+    flags = ("-n", namespace, "--replicas", "max", *ROOM)
+    if name == "checkout":
+        flags += ("--without", f"pod/{PENDING}")
+    (more,) = specs(f"{kind.lower()}/{name}", *flags)
+    (other,) = specs("-f", "-", *flags, stdin=manifest)
+    own = ("name", "origin", "there")
+    assert more["placed"] > 1
+    assert {key: more[key] for key in more if key not in own} == {key: other[key] for key in other if key not in own}
+
+
+def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
+    """Ordinal 2 is the next of a set of two, and its claim is there already: what that waits for is said."""
+    code, text = words("sts/db")
+    assert code == 7
+    assert 'No: 1 more pod of StatefulSet db does not fit now. Claim "data-db-2" is unbound' in text
+
+
+def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
+    code, text = words("pod/web-wkmm8tk5p-7ql9d", "--replicas", "2")
+    assert code == 0
+    assert "Yes: 2 of 2 more pods like web-wkmm8tk5p-7ql9d fit: " in text
+    assert specs("web-wkmm8tk5p-7ql9d")[0]["there"] == 1
+
+
+def test_as_many_as_fit_are_counted() -> None:
+    code, text = words("deployment/cart", "--replicas", "max", "--no-preemption")
+    (spec,) = specs("deployment/cart", "--replicas", "max", "--no-preemption")
+    assert code == 0
+    assert f"{spec['placed']} more pods of Deployment cart fit: " in text
+    assert "The next does not. Of 12 nodes, " in text
+
+
+def test_a_part_that_fits_is_no_success() -> None:
+    most = specs("deployment/cart", "--replicas", "max", "--no-preemption")[0]["placed"]
+    code, text = words("deployment/cart", "--replicas", str(most + 1), "--no-preemption")
+    assert code == 7
+    assert f"No: {most} of {most + 1} more pods of Deployment cart fit now: " in text
+
+
+def test_names_files_and_changes_go_together() -> None:
+    manifest = yaml.safe_dump(workload("Deployment", "cart") | {"metadata": {"name": "other"}})
+    ran = run("place", "--demo", "deployment/web", "--exclude-node", "node-c2", "-f", "-", stdin=manifest)
+    text = " ".join(ran.out.split())
+    assert "on 11 nodes, without node node-c2 Yes: 1 more pod of Deployment web fits, on " in text
+    assert "All 4 pods fit." in text
+    assert "deployment/other 4 of 4" in text
+    drained = words("deployment/cart", "--drain", "node-a1", "--replicas", "2")[1]
+    assert "Yes: 2 of 2 more pods of Deployment cart fit: " in drained
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "error"),
+    [
+        (
+            "deployment/nope",
+            3,
+            'deployments.apps "nope" not found in namespace shop\nWhich there are: kubectl qos explain deployments',
+        ),
+        ("web", 3, 'pods "web" not found in namespace shop\nA name alone is a pod\'s; write TYPE/NAME for others'),
+        (
+            "ds/log-agent --replicas 3 -n monitoring",
+            2,
+            "daemonset/log-agent: a DaemonSet has one pod for each node, and cannot have more\nHow its pods stand: ",
+        ),
+        ("node/node-a1", 2, "node/node-a1: a node is not placed\nWhere its pods would go: kubectl qos place --drain"),
+        ("secret/x", 2, '"secret" cannot be placed\nTypes: pod, '),
+        ("deployments", 2, '"deployments": no name\nWrite deployment/NAME'),
+    ],
+)
+def test_what_cannot_have_more_pods_is_told_in_two_lines(typed: str, code: int, error: str) -> None:
+    ran = run("place", "--demo", *typed.split())
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith(f"error: {error}")
+    assert ran.err.count("\n") == 2
+
+
+def test_a_pod_whose_node_is_named_by_its_controller_cannot_have_more() -> None:
+    (name, *_) = (
+        entry["metadata"]["name"]
+        for entry in demo_objects()
+        if entry["kind"] == "Pod" and entry["metadata"]["name"].startswith("log-agent-")
+    )
+    ran = run("place", "--demo", "-n", "monitoring", f"pod/{name}")
+    assert ran.code == 2
+    assert f"pod/{name}: it belongs to DaemonSet log-agent, which chooses no node" in ran.err
