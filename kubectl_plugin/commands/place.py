@@ -187,20 +187,7 @@ class _Planner:
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
         wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
         table = NodeTable(snapshot.nodes, snapshot.pods)
-        demands = [
-            Demand(
-                entry.name,
-                self._situation(entry, table, snapshot),
-                entry.replicas,
-                entry.first,
-                entry.claim_templates,
-                self._gatherer.reach(entry.pod.spec.node_name) if entry.pod.spec.node_name else None,
-                len(entry.there(there)),
-                entry.suspended,
-                entry.origin,
-            )
-            for entry in wanted
-        ]
+        demands = [self._demand(entry, table, snapshot, len(entry.there(there))) for entry in wanted]
         specs = plan(demands, preemption=self._options.preemption)
         return PlanReport(
             source=self._source.description,
@@ -349,14 +336,26 @@ class _Planner:
                 raise UsageError(f"--without {text}: write pod/NAME or NAMESPACE/NAME")
             yield PodReference(self._source.namespace if place in {"pod", "pods", "po"} else place, name)
 
-    def _situation(self, entry: _Wanted, table: NodeTable, snapshot: ClusterSnapshot) -> Situation:
-        return Situation(
+    def _demand(self, entry: _Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: int) -> Demand:
+        situation = Situation(
             pod=entry.pod,
             table=table,
             snapshot=snapshot,
             framework=entry.framework,
             features=self._gatherer.features,
             now=self._source.now,
+        )
+        node = entry.pod.spec.node_name
+        return Demand(
+            entry.name,
+            situation,
+            entry.replicas,
+            entry.first,
+            entry.claim_templates,
+            self._gatherer.reach(node) if node else None,
+            there,
+            entry.suspended,
+            entry.origin,
         )
 
 

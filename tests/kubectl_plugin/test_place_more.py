@@ -70,9 +70,8 @@ def test_more_pods_go_where_those_of_the_same_manifest_under_another_name_go(
     """Its constraints are its own, and a Job's pods have none: whose pods they are makes no difference."""
     there = workload(kind, name, namespace)
     manifest = yaml.safe_dump(there | {"metadata": {"name": "other", "namespace": namespace}})
-    flags = ("-n", namespace, "--replicas", "max", *ROOM)
-    if name == "checkout":
-        flags += ("--without", f"pod/{PENDING}")
+    gone = ("--without", f"shop/{PENDING}")
+    flags = ("-n", namespace, "--replicas", "max", *ROOM, *gone)
     (more,) = specs(f"{kind.lower()}/{name}", *flags)
     (other,) = specs("-f", "-", *flags, stdin=manifest)
     own = ("name", "origin", "there")
