@@ -20,8 +20,9 @@ from msgspec import Struct
 
 from podrules.model.pod import Pod
 from podrules.priority import is_mirror_pod, is_static_pod
+from podrules.reachability import NodeReach, Reach
 
-__all__ = ["Guarantee", "OwnerGuarantee", "owner_guarantee"]
+__all__ = ["ForceSafety", "Guarantee", "OwnerGuarantee", "force_safety", "owner_guarantee"]
 
 
 class Guarantee(Enum):
@@ -45,6 +46,23 @@ _BY_GROUP_AND_KIND: Final = {
 }
 
 
+class ForceSafety(Enum):
+    """Whether a pod's object can go while its processes are not known to have ended."""
+
+    SAFE = "Safe"
+    """None of its containers runs."""
+    STOPS_NOTHING = "StopsNothing"
+    """It mirrors a static pod."""
+    NO_PROMISE_BROKEN = "NoPromiseBroken"
+    """Its processes get little time; whoever owns it allows a second copy, and no two write to one volume."""
+    NOT_SAFE = "NotSafe"
+    """A second copy, or a second writer, may start before its processes have ended."""
+    NOT_SAFE_YET = "NotSafeYet"
+    """Its processes may run on for as long as its node does not answer."""
+    UNKNOWN = "Unknown"
+    """Whether its node stops processes is not known."""
+
+
 class OwnerGuarantee(Struct, frozen=True, rename="camel"):
     """A pod's controller and what it keeps true."""
 
@@ -66,3 +84,26 @@ def owner_guarantee(pod: Pod) -> OwnerGuarantee:
     index = pod.metadata.owner_references.index(owner)
     guarantee = _BY_GROUP_AND_KIND.get((owner.group, owner.kind), Guarantee.UNKNOWN)
     return OwnerGuarantee(guarantee, owner.kind, owner.name, f"metadata.ownerReferences[{index}].kind")
+
+
+def force_safety(guarantee: Guarantee, node: NodeReach, *, idle: bool, unprotected: bool) -> ForceSafety:
+    """Whether a force deletion is safe.
+
+    Args:
+        guarantee: Of the pod's owner.
+        node: Whether the pod's node answers.
+        idle: Whether its kubelet tells that no container of it runs.
+        unprotected: Whether nothing keeps a second writer off one of its volumes.
+    """
+    if guarantee is Guarantee.KUBELET_OWNED:
+        return ForceSafety.STOPS_NOTHING
+    if node.reach.quiet:
+        return ForceSafety.NOT_SAFE_YET
+    if node.reach is Reach.UNKNOWN or node.provider:
+        return ForceSafety.UNKNOWN
+    if idle:
+        return ForceSafety.SAFE
+    if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.UNKNOWN}:
+        return ForceSafety.NOT_SAFE
+    replaced = guarantee is not Guarantee.NOT_REPLACED
+    return ForceSafety.NOT_SAFE if replaced and unprotected else ForceSafety.NO_PROMISE_BROKEN

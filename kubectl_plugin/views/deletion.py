@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.views.force_words import force_severity, is_idle, safe_or_not, safer
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import (
@@ -20,7 +23,6 @@ from kubectl_plugin.views.safety_words import (
     holder_words,
     owner_risk,
     reach_words,
-    unfenced_from,
     until_words,
 )
 from kubectl_plugin.views.steps import outcome_verdict
@@ -29,7 +31,6 @@ from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
 from podrules.model.base import ObjectMeta
 from podrules.reachability import Reach
-from podrules.safety import Guarantee
 from podrules.termination import GraceSource
 
 __all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_words"]
@@ -53,7 +54,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
     sections = (
-        Section("Owner", (owner_risk(stakes.owner, report.name, idle=_is_idle(report, stakes)),)),
+        Section("Owner", (owner_risk(stakes.owner, report.name, idle=is_idle(report, stakes)),)),
         Section("Members", _member_lines(stakes.members)),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
@@ -65,8 +66,8 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     )
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}, on {stakes.node.name}",
-        verdict=(_verdict(report), *_worst(stakes, now)),
-        severity=Severity.TROUBLE,
+        verdict=tuple(_sentences(report, stakes, now)),
+        severity=force_severity(report, stakes),
         parts=tuple(section for section in sections if section.lines),
         next_commands=tuple(_next_commands(report, stakes)),
     )
@@ -87,31 +88,30 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
 
 def _nothing_at_stake(report: DeletionReport) -> str:
     waits = report.plan.grace.source is GraceSource.NOT_SCHEDULED
-    return f"Nothing is at stake: {'it is on no node yet' if waits else 'its processes have ended'}."
+    return f"Safe: {'it is on no node yet' if waits else 'its processes have ended'}."
 
 
 def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
     """What became of a deletion; of one that was only looked at, what it risks."""
     stakes, outcome = report.stakes, report.outcome
     if outcome in {Outcome.NOT_CONFIRMED, Outcome.DRY_RUN} and stakes is not None:
-        sentences: tuple[str, ...] = (_verdict(report), *_worst(stakes, now))
-    elif outcome is Outcome.NOTHING_AT_STAKE:
-        sentences = (_nothing_at_stake(report),)
-    else:
-        sentences = (_OUTCOMES[outcome],)
+        sentences = tuple(_sentences(report, stakes, now))
+        return replace(outcome_verdict(outcome, sentences), severity=force_severity(report, stakes))
+    sentences = (_nothing_at_stake(report),) if outcome is Outcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
     return outcome_verdict(outcome, sentences)
-
-
-def _is_idle(report: DeletionReport, stakes: Stakes) -> bool:
-    """Whether its kubelet tells that no container of it runs."""
-    node = stakes.node
-    told = not (node.ends_unknown or node.reach is Reach.UNKNOWN or report.plan.static)
-    return told and not report.plan.containers
 
 
 def _explain_command(report: DeletionReport) -> Iterator[Command]:
     if all(map(is_plain_name, (report.name, report.namespace))):
         yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
+
+
+def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
+    """Whether it is safe, then what is safer, then how to go on."""
+    yield safe_or_not(report, stakes, now)
+    if report.outcome is Outcome.NOT_CONFIRMED:
+        yield from safer(stakes, idle=is_idle(report, stakes))
+    yield _verdict(report)
 
 
 def _verdict(report: DeletionReport) -> str:
@@ -121,17 +121,6 @@ def _verdict(report: DeletionReport) -> str:
         case Outcome.DRY_RUN:
             return "Dry run of a deletion without grace: nothing is stored."
     return "Deleting it without grace, as you confirmed."
-
-
-def _worst(stakes: Stakes, now: datetime | None) -> Iterator[str]:
-    if stakes.node.reach.quiet:
-        yield f"{reach_words(stakes.node, None, now)}: nobody can tell from here whether it still runs."
-    if stakes.owner.guarantee is Guarantee.NOT_REPLACED:
-        return
-    found = [(unfenced_from(guard, stakes.node.reach), guard.volume) for guard in stakes.volumes]
-    for words in dict.fromkeys(words for words, _ in found if words):
-        volumes = [volume for of_volume, volume in found if of_volume == words]
-        yield f"Two may write to {'volume' if len(volumes) == 1 else 'volumes'} {listed(volumes)}: {words}."
 
 
 def _member_lines(members: Members | None) -> tuple[str, ...]:

@@ -39,6 +39,17 @@ WHOLE: Final[dict[str, tuple[int, Sequence[str]]]] = {
 }
 
 
+def test_F1_a_look_at_a_force_deletion_says_first_whether_it_is_safe() -> None:
+    ran = run("delete", "pod/db-1", "-n", "shop", "--grace-period=0", "--demo", "-o", "json")
+    verdict = json.loads(ran.out)["verdict"]
+    assert verdict["severity"] == "trouble"
+    assert verdict["text"] == (
+        "Not safe yet: node-c3 is silent since 03:02:56 UTC, so its processes may still run, and StatefulSet db may "
+        "start a second db-1: both would write to volume data (NFS, ReadWriteOnce: nothing keeps a second writer off). "
+        "Safer: fence node-c3 once its machine is off. Not deleted: to delete it without grace, add --confirm."
+    )
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_F5_F6_whole_outputs(name: str) -> None:
     code, words = WHOLE[name]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import ForceSafety, Guarantee, OwnerGuarantee, force_safety, owner_guarantee
 from tests.builders import make_owner, make_pod
 
 FIRST = "metadata.ownerReferences[0].kind"
@@ -66,3 +67,36 @@ def test_F3_controller_is_found_among_owners() -> None:
 def test_F3_static_pod_is_the_kubelets(annotation: dict[str, str]) -> None:
     pod = make_pod(node_name="node-1", annotations=annotation, owners=[make_owner("Node", "node-1", api_version="v1")])
     assert owner_guarantee(pod) == OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", "node-1", "metadata.annotations")
+
+
+@pytest.mark.parametrize("reach", Reach)
+@pytest.mark.parametrize("guarantee", Guarantee)
+def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_runs(
+    guarantee: Guarantee, reach: Reach
+) -> None:
+    idle = force_safety(guarantee, NodeReach("a", reach, ""), idle=True, unprotected=True)
+    expected = ForceSafety.NOT_SAFE_YET if reach.quiet else ForceSafety.SAFE
+    if reach is Reach.UNKNOWN:
+        expected = ForceSafety.UNKNOWN
+    if guarantee is Guarantee.KUBELET_OWNED:
+        expected = ForceSafety.STOPS_NOTHING
+    assert idle is expected
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "unprotected", "safety"),
+    [
+        (Guarantee.AT_MOST_ONE, False, ForceSafety.NOT_SAFE),
+        (Guarantee.UNKNOWN, False, ForceSafety.NOT_SAFE),
+        (Guarantee.AVAILABILITY_FIRST, False, ForceSafety.NO_PROMISE_BROKEN),
+        (Guarantee.AVAILABILITY_FIRST, True, ForceSafety.NOT_SAFE),
+        (Guarantee.NOT_REPLACED, True, ForceSafety.NO_PROMISE_BROKEN),
+    ],
+)
+def test_F3_where_the_node_answers_the_owner_and_the_volumes_decide(
+    guarantee: Guarantee, unprotected: bool, safety: ForceSafety
+) -> None:
+    answers = NodeReach("a", Reach.ANSWERS, "")
+    assert force_safety(guarantee, answers, idle=False, unprotected=unprotected) is safety
+    provider = NodeReach("a", Reach.ANSWERS, "", provider=True)
+    assert force_safety(guarantee, provider, idle=False, unprotected=unprotected) is ForceSafety.UNKNOWN
