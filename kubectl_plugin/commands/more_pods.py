@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kubectl_plugin.commands.admission import Manifest, template_pod
 from kubectl_plugin.commands.targets import Asked, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
 from podrules.cluster.errors import NotFound, UsageError
-from podrules.cluster.kinds import DAEMON_SETS, NODES
+from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
@@ -53,6 +54,14 @@ def _must_be_placeable(asked: Asked) -> None:
         )
 
 
+def _must_not_have_ended(asked: Asked, entry: Any) -> None:
+    if asked.kind is JOBS and any(entry.status.is_true(word) for word in ("Complete", "Failed")):
+        raise UsageError(
+            f"job/{asked.name}: it has ended, and has no more pods",
+            advice="Place the manifest of another Job: kubectl qos place -f FILE",
+        )
+
+
 def _named(asked: Asked, source: Source, *, live: bool) -> Sequence[KubeObject]:
     try:
         return find(asked, NO_SELECTION, source, live=live)
@@ -64,6 +73,7 @@ def _named(asked: Asked, source: Source, *, live: bool) -> Sequence[KubeObject]:
 def _found(asked: Asked, source: Source, *, live: bool) -> Iterator[More]:
     for entry in _named(asked, source, live=live):
         if not isinstance(entry, Pod):
+            _must_not_have_ended(asked, entry)
             pod = template_pod(entry, asked.kind)  # type: ignore[arg-type]
             yield Manifest(entry, asked.kind, pod, None)
             continue

@@ -8,7 +8,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.placement import why_no_node
-from kubectl_plugin.views.plan_more import more_words, suspended_words
+from kubectl_plugin.views.plan_more import more_words, row_name, suspended_words
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.spread_tables import left_out_words
 from kubectl_plugin.views.words import counted, listed
@@ -186,7 +186,7 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
     rows = []
     for spec in report.specs:
         wanted = "" if spec.wanted is None else f" of {spec.wanted}"
-        row = (spec.name, f"{spec.placed}{wanted}", _where(spec))
+        row = (row_name(spec), f"{spec.placed}{wanted}", _where(spec))
         rows.append((str(spec.priority), *row) if wide else row)
     headings = ("spec", "placed", "where")
     if wide:
@@ -210,7 +210,7 @@ def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for spec in report.specs:
         for node, count in spec.nodes.items():
-            found.setdefault(node, {})[spec.name] = count
+            found.setdefault(node, {})[row_name(spec)] = count
     return found
 
 
@@ -245,7 +245,7 @@ def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
     if entry.left_out:
         counts += f"; not counted: {left_out_words(entry.left_out, entry.left_out_count)}"
     return (
-        spec.name,
+        row_name(spec),
         str(entry.skew),
         f"{entry.topology_key}, maxSkew {entry.max_skew} {entry.when_unsatisfiable}{least}: {counts}",
     )
@@ -273,7 +273,7 @@ def _victims_table(report: PlanReport, *, wide: bool) -> Table:
         (
             str(victim.priority),
             f"{victim.pod.namespace}/{victim.pod.name}",
-            f"on {victim.node}, for {spec.name}"
+            f"on {victim.node}, for {row_name(spec)}"
             + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
         )
         for spec, victim in shown

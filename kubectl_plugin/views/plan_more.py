@@ -10,7 +10,7 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
 from podrules.placement.planned import PlannedSpec
 
-__all__ = ["more_words", "suspended_words"]
+__all__ = ["more_words", "row_name", "suspended_words"]
 
 _SHOWN_NODES = 4
 
@@ -24,6 +24,13 @@ def more_words(report: PlanReport) -> Iterator[str]:
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained)
             yield from suspended_words(spec)
     yield from _pending_words([spec for spec in report.specs if spec.origin == "pending"])
+
+
+def row_name(spec: PlannedSpec) -> str:
+    """Of a spec in a table: a pod that waits is another than those that are asked for."""
+    if spec.origin == "pending":
+        return f"{spec.name} (pending)"
+    return f"like {spec.name}" if spec.origin == "more" and spec.name.startswith("pod/") else spec.name
 
 
 def suspended_words(spec: PlannedSpec) -> Iterator[str]:

@@ -93,6 +93,13 @@ def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
     assert specs("web-wkmm8tk5p-7ql9d")[0]["there"] == 1
 
 
+def test_a_pending_pod_and_one_more_like_it_are_told_apart() -> None:
+    ran = run("place", "--demo", f"pod/{PENDING}", *ROOM)
+    rows = [line.split("  ")[0] for line in ran.out.splitlines()]
+    assert f"pod/{PENDING} (pending)" in rows
+    assert f"like pod/{PENDING}" in rows
+
+
 def test_as_many_as_fit_are_counted() -> None:
     code, text = words("deployment/cart", "--replicas", "max", "--no-preemption")
     (spec,) = specs("deployment/cart", "--replicas", "max", "--no-preemption")
@@ -134,6 +141,11 @@ def test_names_files_and_changes_go_together() -> None:
             "daemonset/log-agent: a DaemonSet has one pod for each node, and cannot have more\nHow its pods stand: ",
         ),
         ("node/node-a1", 2, "node/node-a1: a node is not placed\nWhere its pods would go: kubectl qos place --drain"),
+        (
+            "job/nightly-report-29870100 -n batch",
+            2,
+            "job/nightly-report-29870100: it has ended, and has no more pods\n",
+        ),
         ("secret/x", 2, '"secret" cannot be placed\nTypes: pod, '),
         ("deployments", 2, '"deployments": no name\nWrite deployment/NAME'),
     ],
