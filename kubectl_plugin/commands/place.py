@@ -7,90 +7,47 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import (
-    Admission,
     Manifest,
-    claim_templates,
-    first_ordinal,
-    own_replicas,
 )
 from kubectl_plugin.commands.brought import Brought, joined, with_brought
-from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.more_pods import More, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
-from kubectl_plugin.commands.placement import Schedulers, claims_left_out
+from kubectl_plugin.commands.placement import claims_left_out
+from kubectl_plugin.commands.wanted import Asking, Wanted, waiting_pods
 from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
-from kubectl_plugin.reports.pod import stored_pod
-from podrules.checks.spread import spread_errors
 from podrules.cluster.errors import ClusterError, Forbidden, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
-    CRON_JOBS,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    JOBS,
     NODES,
     PDBS,
     PODS,
-    STATEFUL_SETS,
     Kind,
     find_kind,
 )
 from podrules.cluster.source import Source, Unread
-from podrules.model.pod import Pod, PodStatus
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.changes import Situation
-from podrules.placement.claims import with_claims_of
-from podrules.placement.controllers import Controlled, with_controllers
+from podrules.placement.controllers import with_controllers
 from podrules.placement.displaced import PodReference
 from podrules.placement.drain import Drained, draining
-from podrules.placement.existing import is_waiting, pods_there
 from podrules.placement.facts import reference
 from podrules.placement.plan import Demand, plan
-from podrules.placement.planned import Origin, PlannedSpec
+from podrules.placement.planned import PlannedSpec
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
-    from podrules.model.policy import PriorityClass
-    from podrules.scheduler.runtime import Framework
 
 __all__ = ["run"]
 
 T = TypeVar("T")
-
-
-class _Wanted(Struct, frozen=True):
-    """A spec that can be placed."""
-
-    name: str
-    controlled: Controlled
-    replicas: int | None
-    framework: Framework
-    first: int = 0
-    claim_templates: tuple[PersistentVolumeClaim, ...] = ()
-    suspended: bool = False
-    there: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda _: ()
-    """Which of the cluster's pods it has already."""
-    origin: Origin = "manifest"
-
-    @property
-    def pod(self) -> Pod:
-        """Its next pod, as it will be stored."""
-        return self.controlled.pod
-
-    @property
-    def first_pod(self) -> Pod:
-        """It tells what has to be read: all of its volumes are named."""
-        return with_claims_of(self.pod, self.claim_templates)[0]
 
 
 class _Files(Struct, frozen=True):
@@ -157,26 +114,24 @@ class _Planner:
         self._options = options
         self._source = source
         self._gatherer = Gatherer(source)
-        self._admission = Admission(source, self._gatherer)
-        self._schedulers = Schedulers(source, options.scheduler_config)
-        self._controllers = Controllers(self._gatherer)
+        self._asked = Asking(source, self._gatherer, options)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files, more: Sequence[More]) -> PlanReport:
         """Everything, as data."""
-        asked = [self._wanted(manifest, files.brought.classes) for manifest in files.manifests]
-        asked += map(self._more, more)
-        wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
+        asked = [self._asked.of_manifest(manifest, files.brought.classes) for manifest in files.manifests]
+        asked += map(self._asked.more, more)
+        wanted = [entry for entry in asked if isinstance(entry, Wanted)]
         snapshot, drained = self._cluster(wanted, files)
-        waiting = self._waiting(wanted, snapshot)
+        waiting = waiting_pods(wanted, snapshot)
         if drained is not None or waiting:
             moved = drained.moved if drained is not None else ()
             asked = [
-                *(self._again(pod, "pending") for pod in waiting),
+                *(self._asked.again(pod, "pending") for pod in waiting),
                 *asked,
-                *(self._again(pod, "drain") for pod in moved),
+                *(self._asked.again(pod, "drain") for pod in moved),
             ]
-            wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
+            wanted = [entry for entry in asked if isinstance(entry, Wanted)]
             # What these pods need has to be read as well.
             snapshot, drained = self._cluster(wanted, files)
         there = snapshot.pods
@@ -185,7 +140,7 @@ class _Planner:
             # For the note where budgets may have been left out: none would hold the drain.
             self._gatherer.list(PDBS)
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
-        wanted = [entry for entry in asked if isinstance(entry, _Wanted)]
+        wanted = [entry for entry in asked if isinstance(entry, Wanted)]
         table = NodeTable(snapshot.nodes, snapshot.pods)
         demands = [self._demand(entry, table, snapshot, len(entry.there(there))) for entry in wanted]
         specs = plan(demands, preemption=self._options.preemption)
@@ -214,42 +169,6 @@ class _Planner:
     def _drained_node(self) -> str:
         return (self._options.drain or "").removeprefix("node/").removeprefix("nodes/").removeprefix("no/")
 
-    def _wanted(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> _Wanted | Refused:
-        """A manifest's pods, or why there can be none."""
-        name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
-        if manifest.kind is DAEMON_SETS:
-            return Refused(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
-        stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes))
-        if isinstance(stored, str):
-            return Refused(name, namespace, stored)
-        for field, problem in spread_errors(manifest.pod, templated=manifest.kind is not PODS):
-            return Refused(name, namespace, f"the API server refuses {field}: {problem}")
-        framework = self._schedulers.framework(stored)
-        if isinstance(framework, str):
-            return Refused(name, namespace, f"not modelled: {framework}")
-        replicas = self._options.replicas
-        more = manifest.written is None
-        own = 1 if more else own_replicas(manifest)
-        number = own if replicas is None else None if replicas == "max" else int(replicas)
-        kind, entry = manifest.kind, manifest.entry
-        first = first_ordinal(kind, entry)
-        # Those below are there, or are its controller's to make before it is asked for more.
-        if more and kind is STATEFUL_SETS:
-            first += own_replicas(manifest)
-        controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
-        selector = entry.spec.selector if kind is DEPLOYMENTS else None
-        return _Wanted(
-            name,
-            controlled,
-            number,
-            framework,
-            first,
-            claim_templates(kind, entry),
-            suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
-            there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
-            origin="more" if more else "manifest",
-        )
-
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
         """Nodes that take pods and do not answer; none is known of those that are added."""
         added = {node.name for node in self._added}
@@ -257,50 +176,14 @@ class _Planner:
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
-    def _unless_left_out(self, entry: _Wanted | Refused, snapshot: ClusterSnapshot) -> _Wanted | Refused:
+    def _unless_left_out(self, entry: Wanted | Refused, snapshot: ClusterSnapshot) -> Wanted | Refused:
         """A spec, or why it is not known where its pods would go."""
         if isinstance(entry, Refused):
             return entry
         reason = claims_left_out(self._source, entry.pod, snapshot)
         return Refused(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
-    def _more(self, more: More) -> _Wanted | Refused:
-        """More pods of what the cluster has."""
-        if isinstance(more, Manifest):
-            return self._wanted(more, {})
-        made = self._again(more, "more")
-        if isinstance(made, Refused):
-            return made
-        replicas = self._options.replicas
-        # It has a name, and claims of ephemeral volumes, of its own.
-        meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
-        return replace(
-            made,
-            controlled=Controlled(replace(made.pod, metadata=meta, status=PodStatus())),
-            replicas=None if replicas == "max" else int(replicas or 1),
-            there=partial(pods_there, PODS.singular, more.metadata, None),
-        )
-
-    def _waiting(self, wanted: Sequence[_Wanted], snapshot: ClusterSnapshot) -> Sequence[Pod]:
-        """Pods of what there are to be more of that wait already: the scheduler takes them first."""
-        found = (pod for entry in wanted if entry.origin == "more" for pod in entry.there(snapshot.pods))
-        return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())
-
-    def _again(self, pod: Pod, origin: Origin) -> _Wanted | Refused:
-        """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
-        name = f"pod/{pod.metadata.name}"
-        framework = self._schedulers.framework(pod)
-        if isinstance(framework, str):
-            return Refused(name, pod.metadata.namespace, f"not modelled: {framework}")
-        made = replace(
-            pod,
-            metadata=replace(pod.metadata, uid=""),
-            spec=replace(pod.spec, node_name=""),
-            status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
-        )
-        return _Wanted(name, Controlled(made), 1, framework, origin=origin)
-
-    def _cluster(self, wanted: Sequence[_Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
+    def _cluster(self, wanted: Sequence[Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
         """The cluster as it would be, without the pods of a drained node."""
         args = wanted[0].framework.args if wanted else {}
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
@@ -336,7 +219,7 @@ class _Planner:
                 raise UsageError(f"--without {text}: write pod/NAME or NAMESPACE/NAME")
             yield PodReference(self._source.namespace if place in {"pod", "pods", "po"} else place, name)
 
-    def _demand(self, entry: _Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: int) -> Demand:
+    def _demand(self, entry: Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: int) -> Demand:
         situation = Situation(
             pod=entry.pod,
             table=table,

@@ -1,0 +1,153 @@
+"""What is asked of ``kubectl qos place``, as pods that can be placed: of a manifest, more of what is there, made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.admission import (
+    Admission,
+    Manifest,
+    claim_templates,
+    first_ordinal,
+    own_replicas,
+)
+from kubectl_plugin.commands.controllers import Controllers
+from kubectl_plugin.commands.more_pods import More
+from kubectl_plugin.commands.placement import Schedulers
+from kubectl_plugin.options import PlaceOptions
+from kubectl_plugin.reports.plan import Refused
+from kubectl_plugin.reports.pod import stored_pod
+from podrules.checks.spread import spread_errors
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
+from podrules.cluster.source import Source
+from podrules.model.pod import Pod, PodStatus
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.placement.claims import with_claims_of
+from podrules.placement.controllers import Controlled
+from podrules.placement.existing import is_waiting, pods_there
+from podrules.placement.planned import Origin
+
+if TYPE_CHECKING:
+    from podrules.model.policy import PriorityClass
+    from podrules.scheduler.runtime import Framework
+
+__all__ = ["Asking", "Wanted", "waiting_pods"]
+
+
+class Wanted(Struct, frozen=True):
+    """A spec that can be placed."""
+
+    name: str
+    controlled: Controlled
+    replicas: int | None
+    framework: Framework
+    first: int = 0
+    claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    suspended: bool = False
+    there: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda _: ()
+    """Which of the cluster's pods it has already."""
+    origin: Origin = "manifest"
+
+    @property
+    def pod(self) -> Pod:
+        """Its next pod, as it will be stored."""
+        return self.controlled.pod
+
+    @property
+    def first_pod(self) -> Pod:
+        """It tells what has to be read: all of its volumes are named."""
+        return with_claims_of(self.pod, self.claim_templates)[0]
+
+
+class Asking:
+    """Makes of what is asked for what can be placed, or says why it cannot."""
+
+    def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
+        """Read nothing yet."""
+        self._replicas = options.replicas
+        self._admission = Admission(source, gatherer)
+        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._controllers = Controllers(gatherer)
+
+    def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> Wanted | Refused:
+        """A manifest's pods, or why there can be none."""
+        name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
+        if manifest.kind is DAEMON_SETS:
+            return Refused(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
+        stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes))
+        if isinstance(stored, str):
+            return Refused(name, namespace, stored)
+        for field, problem in spread_errors(manifest.pod, templated=manifest.kind is not PODS):
+            return Refused(name, namespace, f"the API server refuses {field}: {problem}")
+        framework = self._schedulers.framework(stored)
+        if isinstance(framework, str):
+            return Refused(name, namespace, f"not modelled: {framework}")
+        more = manifest.written is None
+        number = self._number(1 if more else own_replicas(manifest))
+        kind, entry = manifest.kind, manifest.entry
+        first = first_ordinal(kind, entry)
+        # Those below are there, or are its controller's to make before it is asked for more.
+        if more and kind is STATEFUL_SETS:
+            first += own_replicas(manifest)
+        controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
+        selector = entry.spec.selector if kind is DEPLOYMENTS else None
+        return Wanted(
+            name,
+            controlled,
+            number,
+            framework,
+            first,
+            claim_templates(kind, entry),
+            suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
+            there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
+            origin="more" if more else "manifest",
+        )
+
+    def more(self, more: More) -> Wanted | Refused:
+        """More pods of what the cluster has."""
+        if isinstance(more, Manifest):
+            return self.of_manifest(more, {})
+        made = self.again(more, "more")
+        if isinstance(made, Refused):
+            return made
+        # It has a name, and claims of ephemeral volumes, of its own.
+        meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
+        return replace(
+            made,
+            controlled=Controlled(replace(made.pod, metadata=meta, status=PodStatus())),
+            replicas=self._number(1),
+            there=partial(pods_there, PODS.singular, more.metadata, None),
+        )
+
+    def again(self, pod: Pod, origin: Origin) -> Wanted | Refused:
+        """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
+        name = f"pod/{pod.metadata.name}"
+        framework = self._schedulers.framework(pod)
+        if isinstance(framework, str):
+            return Refused(name, pod.metadata.namespace, f"not modelled: {framework}")
+        made = replace(
+            pod,
+            metadata=replace(pod.metadata, uid=""),
+            spec=replace(pod.spec, node_name=""),
+            status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
+        )
+        return Wanted(name, Controlled(made), 1, framework, origin=origin)
+
+    def _number(self, own: int) -> int | None:
+        """How many are wanted; None: as many as fit."""
+        if self._replicas is None:
+            return own
+        return None if self._replicas == "max" else int(self._replicas)
+
+
+def waiting_pods(wanted: Sequence[Wanted], snapshot: ClusterSnapshot) -> Sequence[Pod]:
+    """Pods of what there are to be more of that wait already: the scheduler takes them first."""
+    found = (pod for entry in wanted if entry.origin == "more" for pod in entry.there(snapshot.pods))
+    return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())
