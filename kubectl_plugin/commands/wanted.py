@@ -1,4 +1,4 @@
-"""What is asked of ``kubectl qos place``, as pods that can be placed: of a manifest, more of what is there, made anew."""
+"""What ``kubectl qos place`` is asked for, as pods that can be placed: of a manifest, more of a workload, made anew."""
 
 from __future__ import annotations
 
