@@ -205,9 +205,9 @@ def _oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
 def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool) -> Table:
     total = memory(order.memory + order.swap)
     assumed = ", which is assumed" if order.memory_assumed else ""
-    what = f"of the node's {total}" if order.scope is OOMScope.GLOBAL else f"of the {total} of all pods{assumed}"
+    what = f"the node's {total}" if order.scope is OOMScope.GLOBAL else f"the {total} of all pods{assumed}"
     unmeasured = report.usage_source is UsageSource.NONE
-    title = f"Kernel OOM order: 1000 x usage {what} + oom_score_adj"
+    title = f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
     if unmeasured:
         title = "Kernel OOM order by oom_score_adj alone: usage is not known"
     shown = order.places if wide else order.places[:_SHOWN]
@@ -296,8 +296,11 @@ def _threshold_tables(report: NodePressureReport) -> Iterator[Table]:
         # Where images share the node's disk, these say nothing new.
         if report.image_fs or not threshold.signal.value.startswith(("imagefs.", "containerfs."))
     ]
+    # The kubelet's own name for it stands in no configuration.
+    of_pods = Signal.ALLOCATABLE_MEMORY_AVAILABLE
+    explained = any(threshold.signal is of_pods for threshold in report.thresholds)
     yield Table(
-        "Eviction thresholds",
+        f"Eviction thresholds{f' ({of_pods.value}: memory.available for pods)' if explained else ''}",
         ("signal", "left", "evicts below", "headroom", "", "evicts"),
         tuple(rows),
         right=frozenset({1, 2, 3, 4}),
@@ -372,9 +375,13 @@ def _system(report: NodePressureReport) -> Iterator[str]:
     own = report.memory
     if own.system_working_set is None or own.system_reserved is None:
         return
-    over = own.system_working_set > own.system_reserved
-    more = ": more than is reserved, which pods' room pays for" if over else ""
-    yield f"uses {memory(own.system_working_set)} of {memory(own.system_reserved)} reserved{more}"
+    uses, reserved = memory(own.system_working_set), memory(own.system_reserved)
+    over = own.system_working_set - own.system_reserved
+    if over > 0:
+        rest = memory(over)
+        yield f"daemons use {uses}; {reserved} is reserved for them: the other {rest} comes out of the pods' room"
+    else:
+        yield f"daemons use {uses} of the {reserved} that is reserved for them"
 
 
 def _stalls(report: NodePressureReport) -> Iterator[str]:

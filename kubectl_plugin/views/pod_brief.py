@@ -21,7 +21,6 @@ from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.safety_words import guard_words, unfenced_from
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
-from podrules.cluster.source import Unread
 from podrules.eviction.signals import Signal
 from podrules.platform import Platform
 from podrules.pressure.node import OOMScope
@@ -30,6 +29,8 @@ from podrules.termination import GraceSource
 
 __all__ = ["brief_sections"]
 
+_USAGE: Final = frozenset({"nodes/proxy", "nodes.metrics.k8s.io"})
+"""What tells how much of a node is used: the kubelet's summary, else the metrics API."""
 _NAMED: Final = 3
 """Resources, and kinds that could not be read, that are named before they are counted."""
 
@@ -51,7 +52,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield Section("Writers", tuple(_writers(report)))
     yield moving_section(report.moving, now)
     yield _owner(report, forced)
-    yield Section("Unknown", tuple(_unknown((*report.unread, *report.pressure_unread))))
+    yield Section("Unknown", tuple(_unknown(report)))
 
 
 def _oom(report: PodReport) -> Iterator[str]:
@@ -132,7 +133,14 @@ def _owner(report: PodReport, forced: Section) -> Section:
     return Section("Owner", () if told else (name,))
 
 
-def _unknown(unread: tuple[Unread, ...]) -> Iterator[str | Prose]:
+def _unknown(report: PodReport) -> Iterator[str | Prose]:
+    of_usage = [entry for entry in report.pressure_unread if entry.resource in _USAGE]
+    nodes = {one.node for one in report.pressure}
+    named = len(nodes) == 1 and len(of_usage) > 1
+    if named:
+        reasons = "; ".join(f"{entry.resource}: {entry.reason}" for entry in of_usage)
+        yield f"usage of {nodes.pop()} ({reasons})"
+    unread = [entry for entry in (*report.unread, *report.pressure_unread) if not (named and entry in of_usage)]
     if len(unread) == 1:
         yield unread_words(unread[0])
     elif unread:

@@ -304,3 +304,15 @@ def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) ->
     page = tmp_path / "page.html"
     _short(tmp_path, [_pod("web")], "report", "-A", "-o", str(page))
     assert "n1 under MemoryPressure." in page.read_text()
+
+
+def test_a_stranger_can_read_the_words_of_the_kubelet() -> None:
+    said = " ".join(run("node", "node-a1", "--demo").out.split())
+    assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi comes out of the pods' room" in said
+    assert "points = 1000 x usage / the node's 31.3Gi + oom_score_adj (adj); the highest is killed first" in said
+    assert said.count("allocatableMemory.available: memory.available for pods") == 1
+
+
+def test_usage_that_is_not_known_is_told_of_its_node() -> None:
+    said = " ".join(run("explain", "pod/image-resizer-t7fpjd79c-t6pxj", "-n", "shop", "--demo").out.split())
+    assert "usage of node-b4 (nodes/proxy: not in the demo cluster; nodes.metrics.k8s.io: not found)" in said
