@@ -18,6 +18,7 @@ __all__ = ["plan_page", "plan_verdict"]
 
 _SHOWN_NODES = 10
 _SHOWN_VICTIMS = 10
+_SHOWN_PENDING = 10
 _DRAIN_REASONS = {
     "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
     "StaticPod": "stays, a static pod: {detail}",
@@ -184,10 +185,17 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
 
 def _specs_table(report: PlanReport, *, wide: bool) -> Table:
     rows = []
+    pending = [spec for spec in report.specs if spec.origin == "pending"]
+    left_out = [] if wide else pending[_SHOWN_PENDING:]
     for spec in report.specs:
+        if spec in left_out:
+            continue
         wanted = "" if spec.wanted is None else f" of {spec.wanted}"
         row = (row_name(spec), f"{spec.placed}{wanted}", _where(spec))
         rows.append((str(spec.priority), *row) if wide else row)
+    if left_out:
+        placed = sum(spec.placed for spec in left_out)
+        rows.append((f"{len(left_out)} more pending (-o wide)", f"{placed} of {len(left_out)}", ""))
     headings = ("spec", "placed", "where")
     if wide:
         return Table("", ("priority", *headings), tuple(rows), right=frozenset({0, 2}))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +93,25 @@ def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
     assert code == 0
     assert "Yes: 2 of 2 more pods like web-wkmm8tk5p-7ql9d fit: " in text
     assert specs("web-wkmm8tk5p-7ql9d")[0]["there"] == 1
+
+
+def test_many_pending_pods_are_counted_and_those_that_gates_hold_are_not(tmp_path: Path) -> None:
+    objects = demo_objects()
+    (pending,) = (entry for entry in objects if entry["metadata"]["name"] == PENDING)
+    for number in range(13):
+        more = copy.deepcopy(pending)
+        more["metadata"] |= {"name": f"checkout-{number}", "uid": f"more-{number}"}
+        if number == 0:
+            more["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+        objects.append(more)
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    ran = run("place", "--snapshot", str(file), "-n", "shop", "deployment/checkout")
+    text = " ".join(ran.out.split())
+    assert "No: 1 more pod of Deployment checkout does not fit now." in text
+    assert "13 of its pods are pending already and go first: 0 of 13 fit." in text
+    assert "checkout-0 " not in text
+    assert "3 more pending (-o wide) 0 of 3" in text
 
 
 def test_a_pending_pod_and_one_more_like_it_are_told_apart() -> None:
