@@ -42,7 +42,8 @@ def suspended_words(spec: PlannedSpec) -> Iterator[str]:
 def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     """``Yes: 3 of 3 more pods of Deployment web fit: 2 on node-b1 and 1 on node-a2.``."""
     of, nodes = _of(spec), listed([f"{count} on {node}" for node, count in spec.nodes.items()], most=_SHOWN_NODES)
-    where = f": {nodes}" if nodes else ""
+    cost = f", preempting {counted(len(spec.victims), 'pod')}" if spec.victims else ""
+    where = f": {nodes}{cost}" if nodes else ""
     next_one = " The next does not." if spec.stopped is not None and spec.placed else ""
     fit = "fits" if spec.placed == 1 else "fit"
     if spec.wanted is None:
@@ -54,7 +55,7 @@ def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     # What goes to a node that does not answer has a place, and does not start.
     yes = "" if any(node in silent for node in spec.nodes) else "Yes: "
     if spec.wanted == 1:
-        return f"{yes}1 more pod {of} fits, on {next(iter(spec.nodes))}."
+        return f"{yes}1 more pod {of} fits, on {next(iter(spec.nodes))}{cost}."
     return f"{yes}{spec.placed} of {spec.wanted} more pods {of} fit{where}."
 
 

@@ -121,6 +121,14 @@ def test_a_pending_pod_and_one_more_like_it_are_told_apart() -> None:
     assert f"like pod/{PENDING}" in rows
 
 
+def test_an_answer_that_others_pay_for_says_so() -> None:
+    """The pod that is pending already preempts one as well; that is not the answer's."""
+    code, text = words("deployment/fraud-score", "-n", "payments")
+    assert code == 0
+    assert "Yes: 1 more pod of Deployment fraud-score fits, on node-b3, preempting 1 pod." in text
+    assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
+
+
 def test_as_many_as_fit_are_counted() -> None:
     code, text = words("deployment/cart", "--replicas", "max", "--no-preemption")
     (spec,) = specs("deployment/cart", "--replicas", "max", "--no-preemption")
