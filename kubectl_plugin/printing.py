@@ -14,6 +14,7 @@ from kubectl_plugin.views.words import now_words
 from podrules.cluster.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
+    from kubectl_plugin.render.columns import Columns
     from kubectl_plugin.render.command import Command, Target
     from kubectl_plugin.render.page import Page
     from kubectl_plugin.reports.verdict import Verdict
@@ -153,13 +154,23 @@ class Printer:
         data = msgspec.json.decode(msgspec.json.encode(data))
         try:
             if isinstance(template, Columns):
-                return template.render(data["items"] if data["kind"] == "List" else [data])
+                items = data["items"] if data["kind"] == "List" else [data]
+                self._note_missing(template, items)
+                return template.render(items)
             if self._output.format == "jsonpath-as-json":
                 return "".join(map(render_json_list, template.values(data)))
             # A program gets texts as they are; a terminal must not be moved by them.
             return template.render(data, escape if self._streams.out.isatty() else str)
         except JSONPathError as error:
             raise UsageError(f"-o {self._output.format}: {error}; -o json shows the data") from error
+
+    def _note_missing(self, columns: Columns, items: list[Any]) -> None:
+        """A mistyped path looks like a fact that no object has: say that it was not found."""
+        from kubectl_plugin.render.escape import escape
+
+        for field in dict.fromkeys(columns.missing(items)):
+            where = "the object has no" if len(items) == 1 else f"none of the {len(items)} objects has"
+            self._streams.err.write(f"{where} {escape(field)}: -o json shows the fields\n")
 
 
 def naming_what_is_there(page: Page, source: Source) -> Page:

@@ -32,6 +32,8 @@ cgroups, its priority, where the scheduler would put it and why not elsewhere,
 how it stops, and what a force deletion would risk.
 For a node: what it has promised. For a workload: the pod that it would make
 next, and the pods that it has.
+TYPE alone, or several targets, print one line each, a pod's with its node; with
+-o wide they print a page each.
 """
 EXAMPLES: Final = """\
 examples:
@@ -41,6 +43,7 @@ examples:
   kubectl qos explain pods -l app=web              the pods with this label
   kubectl qos explain pods -A --field-selector status.phase=Pending
   kubectl qos explain pod,deploy                   pods and deployments of a namespace
+  kubectl qos explain pods -o wide                 a page for each
   kubectl qos explain deployment/web               its template and its pods
   kubectl qos explain pod/web-0 --placement        where it would go if it came anew
   kubectl qos explain pod/web-0 --timeline         when it is told to stop, killed, gone, replaced
@@ -52,6 +55,11 @@ examples:
   kubectl get nodes,pods,priorityclasses -A -o json > c.json
   kubectl qos explain pod/web-0 --snapshot c.json  without a cluster
   kubectl qos explain pod/db-1 --demo              the built-in demo cluster
+
+fields for -o custom-columns, among others (all of them: -o json):
+  NAME:.name  NAMESPACE:.namespace  NODE:.status.node.name
+  STATUS:.status.health.kubectlStatus  CLASS:.qos.qosClass  CODE:.verdict.code
+  kubectl qos explain pods -o custom-columns=NAME:.name,NODE:.status.node.name,CODE:.verdict.code
 
 exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forbidden;
             5 no cluster; 6 manifest or snapshot cannot be read; 130 interrupted

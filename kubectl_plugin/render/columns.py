@@ -26,6 +26,8 @@ class Columns(NamedTuple):
 
     headings: tuple[str, ...]
     paths: tuple[Template, ...]
+    fields: tuple[str, ...]
+    """The paths as they were typed."""
     shows_headings: bool = True
 
     def render(self, items: Sequence[Any]) -> str:
@@ -38,6 +40,15 @@ class Columns(NamedTuple):
         rows += [tuple(_cell(path, item) for path in self.paths) for item in items]
         widths = [max(_LEAST_WIDTH, _PADDING + max(map(len, column))) for column in zip(*rows, strict=True)]
         return "".join(f"{_line(row, widths)}\n" for row in rows)
+
+    def missing(self, items: Sequence[Any]) -> tuple[str, ...]:
+        """The paths by which nothing is found in any item: their columns are ``<none>`` throughout.
+
+        Raises:
+            JSONPathError: a path does not go with an item.
+        """
+        found = zip(self.fields, self.paths, strict=True)
+        return tuple(field for field, path in found if items and not any(path.find(item) for item in items))
 
 
 def columns_from_spec(spec: str) -> Columns:
@@ -68,7 +79,7 @@ def columns_from_lines(text: str) -> Columns:
 
 
 def _columns(headings: Sequence[str], paths: Sequence[str]) -> Columns:
-    return Columns(tuple(headings), tuple(parse(_braced(path)) for path in paths))
+    return Columns(tuple(headings), tuple(parse(_braced(path)) for path in paths), tuple(paths))
 
 
 def _braced(path: str) -> str:

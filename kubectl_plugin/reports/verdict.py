@@ -122,8 +122,8 @@ class Verdict(Struct, frozen=True):
 
     @property
     def decisive(self) -> str:
-        """The sentence that gives code and severity."""
-        return self.deciding or self.sentences[0]
+        """The sentence that gives code and severity; empty of one that says nothing."""
+        return self.deciding or next(iter(self.sentences), "")
 
     def as_data(self) -> VerdictReport:
         """The same for a program."""

@@ -29,6 +29,9 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
 }
 """Each command's words, its exit code, and the names of what it is about."""
 
+AFTER = ": -o json shows the fields\n"
+"""How a note of a column ends."""
+
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_K_names(command: str) -> None:
@@ -52,8 +55,30 @@ def test_K_templates_in_files_and_columns(tmp_path: Path) -> None:
     (tmp_path / "columns").write_text("KIND NOTHING\n{.kind} .nothing\n")
     assert run(*words, f"jsonpath-file={tmp_path / 'template'}") == (0, "Fencing of node-a1\n", "")
     table = "KIND      NOTHING\nFencing   <none>\n"
-    assert run(*words, f"custom-columns-file={tmp_path / 'columns'}") == (0, table, "")
-    assert run(*words, "custom-columns=KIND:.kind,NOTHING:nothing") == (0, table, "")
+    assert run(*words, f"custom-columns-file={tmp_path / 'columns'}") == (
+        0,
+        table,
+        f"the object has no .nothing{AFTER}",
+    )
+    assert run(*words, "custom-columns=KIND:.kind,NOTHING:nothing") == (0, table, f"the object has no nothing{AFTER}")
+
+
+def test_K_a_column_that_nothing_has_is_told_once() -> None:
+    words = ("explain", "--demo", "-n", "shop", "pod/db-0", "pod/db-1", "-o")
+    ran = run(*words, "custom-columns=N:.name,A:.nope,B:.nope,C:.deleted")
+    assert ran.out == "N      A        B        C\ndb-0   <none>   <none>   <none>\ndb-1   <none>   <none>   <none>\n"
+    assert ran.err == f"none of the 2 objects has .nope{AFTER}none of the 2 objects has .deleted{AFTER}"
+    some = run(*words, "custom-columns=N:.name,D:.oom[0].node,AT:.status.deletionTimestamp")
+    assert (some.err, "<none>" in some.out) == ("", False), "null is something"
+
+
+def test_K_the_fields_that_the_help_names_are_there() -> None:
+    lines = run("explain", "--help").out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("fields for -o custom-columns"))
+    columns = [*lines[start + 1].split(), *lines[start + 2].split()]
+    assert len(columns) == 6
+    ran = run("explain", "pods", "-A", "--demo", "-o", f"custom-columns={','.join(columns)}")
+    assert (ran.code, ran.err) == (0, "")
 
 
 def test_K_lists_of_a_report_are_lists() -> None:
