@@ -3,13 +3,15 @@
 like=NODE                labels, room and taints of a node that is there
 name=NAME  count=N       its name, and how many; of several each gets a number
 zone=ZONE                the label topology.kubernetes.io/zone
-cpu=8  memory=32Gi  …    allocatable resources, by their names; pods is 110 when nothing is said
+cpu=8  memory=32Gi  …    allocatable resources, by their names; pods is 110 when nothing is said.
+                         Of those without a domain, only Kubernetes' own
 label=KEY=VALUE          may be repeated
 taint=KEY=VALUE:EFFECT   may be repeated; the value may be left out
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from typing import Final
 
@@ -24,6 +26,8 @@ __all__ = ["read_node_specification"]
 _ZONE: Final = "topology.kubernetes.io/zone"
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MOST: Final = 10_000
+_WORDS: Final = ("name", "like", "count", "zone", "label", "taint")
+_OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
 def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
@@ -90,7 +94,15 @@ def _taint(text: str, value: str) -> Taint:
 
 
 def _amount(text: str, key: str, value: str) -> Quantity:
+    if "/" not in key and key not in _OWN_RESOURCES and not key.startswith("hugepages-"):
+        known = (*_WORDS, *_OWN_RESOURCES)
+        near = difflib.get_close_matches(key, known, n=1)
+        advice = f"Did you mean {near[0]}=?" if near else f"Write one of {', '.join(known)}, or DOMAIN/RESOURCE"
+        raise UsageError(f"--add-node {text}: {key}= is not a key", advice=advice)
     try:
-        return Quantity.parse(value)
+        amount = Quantity.parse(value)
     except ValueError as error:
         raise UsageError(f"--add-node {text}: {key}={value}: {error}") from error
+    if amount.sign < 0:
+        raise UsageError(f"--add-node {text}: {key}={value}: a node has no less than 0")
+    return amount

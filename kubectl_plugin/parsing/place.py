@@ -85,7 +85,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     changes.add_argument(
         "--without", action="append", default=[], metavar="POD", help="pod/NAME or NAMESPACE/NAME were gone"
     )
-    changes.add_argument("--drain", metavar="NODE", help="node/NAME were drained: its pods are placed first")
+    changes.add_argument(
+        "--drain",
+        action="append",
+        default=[],
+        metavar="NODE",
+        help="node/NAME were drained: its pods are placed first; one node at a time",
+    )
     add_output(parser, wide=True, name=True)
     add_scheduler_config(parser)
     add_common(parser)
@@ -97,6 +103,11 @@ def options(args: argparse.Namespace) -> PlaceOptions:
 
     if not args.targets and not args.files and not args.drain:
         args.command_parser.error("nothing to place\nName TYPE/NAME, a file with -f, or a node with --drain")
+    if len(args.drain) > 1:
+        args.command_parser.error(
+            f"--drain is given {len(args.drain)} times: one node is drained at a time\n"
+            "Write the others as --exclude-node NAME: they take no pods then, and theirs are not placed"
+        )
     return PlaceOptions(
         targets=tuple(args.targets),
         files=tuple(args.files),
@@ -104,7 +115,7 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         exclude_nodes=tuple(args.exclude_nodes),
         add_nodes=tuple(args.add_nodes),
         without=tuple(args.without),
-        drain=args.drain,
+        drain=args.drain[0] if args.drain else None,
         preemption=args.preemption,
         output=wanted_output(args),
         colour=wants_colour(args),

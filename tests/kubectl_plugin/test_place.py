@@ -51,6 +51,15 @@ def manifest(kind: str, **spec: Any) -> str:
         (("-f", CHECKOUT, "--add-node", "like=node-a1,taint=x"), 2, "taint=x: write KEY=VALUE:EFFECT"),
         (("-f", CHECKOUT, "--add-node", "like=node-a1,label=x"), 2, "label=x: write label=KEY=VALUE"),
         (("-f", CHECKOUT, "--add-node", "like=node-a1,cpu=lots"), 2, "cpu=lots:"),
+        (("-f", CHECKOUT, "--add-node", "cpu=-3,memory=-1Gi"), 2, "cpu=-3: a node has no less than 0"),
+        (("-f", CHECKOUT, "--add-node", "cpuu=3,memroy=3Gi"), 2, "cpuu= is not a key\nDid you mean cpu=?"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,memroy=3Gi"), 2, "memroy= is not a key\nDid you mean memory=?"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,x=3"), 2, "x= is not a key\nWrite one of name, like, count,"),
+        (
+            ("--drain", "node/node-a1", "--drain", "node/node-a2"),
+            2,
+            "--drain is given 2 times: one node is drained at a time\nWrite the others as --exclude-node NAME",
+        ),
         (("-f", "/nowhere.yaml"), 6, "/nowhere.yaml"),
     ],
 )
