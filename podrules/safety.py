@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from podrules.model.pod import Pod
 from podrules.priority import is_mirror_pod, is_static_pod
-from podrules.reachability import NodeReach, Reach
 
 __all__ = ["ForceSafety", "Guarantee", "OwnerGuarantee", "force_safety", "owner_guarantee"]
 
@@ -86,21 +85,21 @@ def owner_guarantee(pod: Pod) -> OwnerGuarantee:
     return OwnerGuarantee(guarantee, owner.kind, owner.name, f"metadata.ownerReferences[{index}].kind")
 
 
-def force_safety(guarantee: Guarantee, node: NodeReach, *, idle: bool, unprotected: bool) -> ForceSafety:
+def force_safety(guarantee: Guarantee, *, answers: bool | None, idle: bool, unprotected: bool) -> ForceSafety:
     """Whether a force deletion is safe.
 
     Args:
         guarantee: Of the pod's owner.
-        node: Whether the pod's node answers.
+        answers: Whether the kubelet of the pod's node answers; None: that is not known, or no kubelet runs the pod.
         idle: Whether its kubelet tells that no container of it runs.
         unprotected: Whether nothing keeps a second writer off one of its volumes.
     """
     if guarantee is Guarantee.KUBELET_OWNED:
         return ForceSafety.STOPS_NOTHING
-    if node.reach.quiet:
-        return ForceSafety.NOT_SAFE_YET
-    if node.reach is Reach.UNKNOWN or node.provider:
+    if answers is None:
         return ForceSafety.UNKNOWN
+    if not answers:
+        return ForceSafety.NOT_SAFE_YET
     if idle:
         return ForceSafety.SAFE
     if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.UNKNOWN}:

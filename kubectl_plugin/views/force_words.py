@@ -79,9 +79,11 @@ def is_idle(report: DeletionReport, stakes: Stakes) -> bool:
 
 
 def _safety(report: DeletionReport, stakes: Stakes) -> ForceSafety:
+    node = stakes.node
+    known = node.reach.quiet or not (node.provider or node.reach is Reach.UNKNOWN)
     return force_safety(
         stakes.owner.guarantee,
-        stakes.node,
+        answers=not node.reach.quiet if known else None,
         idle=is_idle(report, stakes),
         unprotected=any(unfenced_from(guard, stakes.node.reach) for guard in stakes.volumes),
     )

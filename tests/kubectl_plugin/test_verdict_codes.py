@@ -99,7 +99,12 @@ def test_templates_and_columns_have_it() -> None:
             "trouble",
         ),
         (("lint", "-f", "tests/testdata/manifests/checkout.yaml"), "Findings", "notice"),
-        (("delete", "--demo", "-n", "shop", "pod/db-1", "--grace-period=0"), "NotConfirmed", "notice"),
+        (("delete", "--demo", "-n", "shop", "pod/db-1", "--grace-period=0"), "NotConfirmed", "trouble"),
+        (
+            ("delete", "--demo", "-n", "shop", "pod/image-resizer-t7fpjd79c-t6pxj", "--grace-period=0"),
+            "NotConfirmed",
+            "fine",
+        ),
         (("fence", "--demo", "node/node-c3"), "NotConfirmed", "notice"),
         (("unfence", "--demo", "node/node-c3"), "Done", "fine"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.reachability import NodeReach, Reach
 from podrules.safety import ForceSafety, Guarantee, OwnerGuarantee, force_safety, owner_guarantee
 from tests.builders import make_owner, make_pod
 
@@ -69,18 +68,16 @@ def test_F3_static_pod_is_the_kubelets(annotation: dict[str, str]) -> None:
     assert owner_guarantee(pod) == OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", "node-1", "metadata.annotations")
 
 
-@pytest.mark.parametrize("reach", Reach)
 @pytest.mark.parametrize("guarantee", Guarantee)
-def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_runs(
-    guarantee: Guarantee, reach: Reach
-) -> None:
-    idle = force_safety(guarantee, NodeReach("a", reach, ""), idle=True, unprotected=True)
-    expected = ForceSafety.NOT_SAFE_YET if reach.quiet else ForceSafety.SAFE
-    if reach is Reach.UNKNOWN:
-        expected = ForceSafety.UNKNOWN
+def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_runs(guarantee: Guarantee) -> None:
+    found = {
+        answers: force_safety(guarantee, answers=answers, idle=True, unprotected=True)
+        for answers in (True, False, None)
+    }
     if guarantee is Guarantee.KUBELET_OWNED:
-        expected = ForceSafety.STOPS_NOTHING
-    assert idle is expected
+        assert set(found.values()) == {ForceSafety.STOPS_NOTHING}
+    else:
+        assert found == {True: ForceSafety.SAFE, False: ForceSafety.NOT_SAFE_YET, None: ForceSafety.UNKNOWN}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +93,4 @@ def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_run
 def test_F3_where_the_node_answers_the_owner_and_the_volumes_decide(
     guarantee: Guarantee, unprotected: bool, safety: ForceSafety
 ) -> None:
-    answers = NodeReach("a", Reach.ANSWERS, "")
-    assert force_safety(guarantee, answers, idle=False, unprotected=unprotected) is safety
-    provider = NodeReach("a", Reach.ANSWERS, "", provider=True)
-    assert force_safety(guarantee, provider, idle=False, unprotected=unprotected) is ForceSafety.UNKNOWN
+    assert force_safety(guarantee, answers=True, idle=False, unprotected=unprotected) is safety
