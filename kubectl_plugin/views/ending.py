@@ -146,7 +146,7 @@ def _told(report: PodReport, now: datetime | None) -> str:
     plan, ending = report.termination, report.ending
     if ending.deleted_at is not None:
         given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
-        return f"told to at {told_words(ending, now)}, with {given} s; a second delete does not hurry it"
+        return f"told to end at {told_words(ending, now)}, with {given} s; a second delete does not hurry it"
     if plan.grace.seconds == 0:
         when = "at once" if plan.object_removed_at_once else "once its finalizers are"
         return f"the object is gone {when} ({_SPEC} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"

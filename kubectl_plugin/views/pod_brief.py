@@ -24,6 +24,7 @@ from kubectl_plugin.views.words import amount, counted, listed, ordinal
 from podrules.eviction.signals import Signal
 from podrules.platform import Platform
 from podrules.pressure.node import OOMScope
+from podrules.pressure.usage import UsageSource
 from podrules.reachability import Reach
 from podrules.termination import GraceSource
 
@@ -136,7 +137,10 @@ def _owner(report: PodReport, forced: Section) -> Section:
 def _unknown(report: PodReport) -> Iterator[str | Prose]:
     of_usage = [entry for entry in report.pressure_unread if entry.resource in _USAGE]
     nodes = {one.node for one in report.pressure}
-    named = len(nodes) == 1 and len(of_usage) > 1
+    unknown = all(one.usage_source is UsageSource.NONE for one in report.pressure)
+    # How to ask for one permission is told whole.
+    asked = len(of_usage) == 1 and of_usage[0].reason == "forbidden"
+    named = len(nodes) == 1 and unknown and bool(of_usage) and not asked
     if named:
         reasons = "; ".join(f"{entry.resource}: {entry.reason}" for entry in of_usage)
         yield f"usage of {nodes.pop()} ({reasons})"

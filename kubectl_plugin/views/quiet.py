@@ -116,7 +116,7 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
     grace = report.termination.grace.seconds
     if status is not None and due is not None:
         grace = status.deletion_grace_period_seconds or 0
-        yield f"told to at {clock(due - timedelta(seconds=grace), now)}, with {grace} s"
+        yield f"told to end at {clock(due - timedelta(seconds=grace), now)}, with {grace} s"
     yield f"by no time: only its kubelet stops processes, and {quiet_words(node, now)}"
     if due is None and grace == 0:
         yield "a delete removes the object at once, and stops nothing"
