@@ -13,6 +13,7 @@ from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
+from kubectl_plugin.reports.rollout import rollout, schedule
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import job_progress, pod_counts, pods_wanted, workload_pods
 from podrules.attachment import VolumePosition, volume_position
@@ -276,6 +277,8 @@ class Reporter:
             pods=found,
             counts=counts,
             job=job_progress(entry) if kind is JOBS else None,
+            rollout=rollout(kind.kind, entry),
+            schedule=schedule(entry),
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
 from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
@@ -35,6 +36,10 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """How many of those that are wanted run; None as for the pods."""
     job: JobProgress | None = None
     """How far it is; None: it is no Job."""
+    rollout: Rollout | None = None
+    """What its controller says of the newest spec; None: it has none, or says nothing."""
+    schedule: Schedule | None = None
+    """When it makes Jobs; None: it is no CronJob."""
     spread: tuple[WorkloadSpread, ...] = ()
     """How its pods stand now, by what keeps them alike, where they have topology spread constraints of their own."""
     unread: tuple[Unread, ...]

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubectl_plugin.reports.rollout import Said, said
 from podrules.features import Features
 from podrules.health import Health, health
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
@@ -90,6 +91,8 @@ class JobProgress(Struct, frozen=True, rename="camel"):
     suspended: bool
     ended: str
     """``Complete`` or ``Failed`` once it has ended; else empty."""
+    why: Said | None = None
+    """Why it failed; None: it has not."""
 
 
 def workload_pods(
@@ -165,6 +168,7 @@ def job_progress(entry: Workload) -> JobProgress:
         failed=status.failed,
         suspended=entry.spec.suspend,
         ended=next((word for word in ("Complete", "Failed") if status.is_true(word)), ""),
+        why=said(status.condition("Failed", "True")),
     )
 
 

@@ -43,7 +43,9 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
     if report.unread:
         parts.append(unread_section(report.unread))
     return Page(
-        title=_workload_title(report) if report.pods is not None else next_pod_title(report),
+        title=_workload_title(report)
+        if report.pods is not None or report.schedule is not None
+        else next_pod_title(report),
         verdict=told.sentences,
         severity=told.severity,
         parts=tuple(parts),

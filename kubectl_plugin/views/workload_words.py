@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
 from kubectl_plugin.views.health_words import why_words
+from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, instant, lasting
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
@@ -29,17 +30,26 @@ _MOST_REASONS: Final = 2
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are not known."""
     if report.pods is None or report.counts is None:
-        return None
+        return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
     lead = _job_words(report.job, counts) if report.job is not None else _run_words(counts)
-    sentences = [f"{', '.join((lead, *_trouble_words(counts, pods, now)))}{_worst_words(counts, pods, now)}."]
+    refused = report.rollout.refused if report.rollout is not None else None
+    why = _worst_words(counts, pods, now)
+    told = bool(counts.missing and refused is not None and not why)
+    if told and refused is not None:
+        why = f": {said_words(refused)}"
+    words = (lead, *old_words(report.rollout), *_trouble_words(counts, pods, now))
+    sentences = [f"{', '.join(words)}{why}."]
     leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
     if leaving and not counts.terminating_awaited:
         more = " pod" if report.job is not None or counts.wanted is None else " more"
         verb = "is" if len(leaving) == 1 else "are"
         sentences.append(f"{len(leaving)}{more} {verb} {_terminating_words(leaving, now)}.")
+    if report.job is not None and report.job.why is not None:
+        sentences.append(f"{said_words(report.job.why)}.")
     code, severity = _code(report.job, counts, pods)
-    return Verdict(code, severity, tuple(sentences))
+    stands = Verdict(code, severity, tuple(sentences))
+    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
 
 
 def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
@@ -207,4 +217,6 @@ def _code(job: JobProgress | None, counts: PodCounts, pods: Sequence[WorkloadPod
                 return code, severity
     if job is None:
         return VerdictCode.ALL_READY, Severity.FINE
+    if job.suspended and not job.ended:
+        return VerdictCode.SUSPENDED, Severity.NOTICE
     return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE

@@ -21,6 +21,8 @@ class RollingUpdate(Model, frozen=True):
     max_surge: int | str | None = None
     """Pods, or a percentage."""
     max_unavailable: int | str | None = None
+    partition: int = 0
+    """Of a StatefulSet: pods of a lower ordinal keep the old template."""
 
 
 class UpdateStrategy(Model, frozen=True):
@@ -61,8 +63,10 @@ class WorkloadSpec(Model, frozen=True):
     """Of a Job."""
     suspend: bool = False
     """Of a Job: it makes no pods."""
+    paused: bool = False
+    """Of a Deployment: changes of its template are not rolled out."""
     update_strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
-    """Of a DaemonSet."""
+    """Of a DaemonSet or StatefulSet."""
     strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
     """Of a Deployment."""
 
@@ -76,11 +80,29 @@ class WorkloadStatus(Model, frozen=True):
     """Of a Job: pods that succeeded; their objects may be gone."""
     failed: int = 0
     """Of a Job: likewise."""
+    observed_generation: int = 0
+    """The spec that the controller has acted on, by its ``metadata.generation``; 0 also of one that does not tell."""
+    replicas: int = 0
+    """Pods that there are, without those that are being deleted."""
+    updated_replicas: int = 0
+    """Those of the newest template, of a Deployment or StatefulSet."""
+    current_revision: str = ""
+    """Of a StatefulSet: the template that its pods had before the rollout."""
+    update_revision: str = ""
+    """Of a StatefulSet: the newest template."""
+    current_number_scheduled: int = 0
+    """Of a DaemonSet: on how many nodes that should run a pod there is one."""
+    updated_number_scheduled: int = 0
+    """Of a DaemonSet: on how many of them it is of the newest template."""
     conditions: tuple[Condition, ...] = ()
+
+    def condition(self, kind: str, status: str) -> Condition | None:
+        """That condition, while it has that status."""
+        return next((entry for entry in self.conditions if entry.type == kind and entry.status == status), None)
 
     def is_true(self, kind: str) -> bool:
         """Whether it has that condition: a Job that ended is Complete or Failed."""
-        return any(entry.type == kind and entry.status == "True" for entry in self.conditions)
+        return self.condition(kind, "True") is not None
 
 
 class Workload(KubeObject, frozen=True):
@@ -128,9 +150,25 @@ class CronJobSpec(Model, frozen=True):
     job_template: JobTemplateSpec = field(default_factory=JobTemplateSpec)
     suspend: bool = False
     """It makes no Jobs."""
+    schedule: str = ""
+    """In Cron's notation."""
+
+
+class ActiveJob(Model, frozen=True):
+    """``status.active[]`` of a CronJob: a Job of it that runs."""
+
+    name: str = ""
+
+
+class CronJobStatus(Model, frozen=True):
+    """``status`` of a CronJob."""
+
+    active: tuple[ActiveJob, ...] = ()
+    last_schedule_time: str | None = None
 
 
 class CronJob(KubeObject, frozen=True):
     """A CronJob."""
 
     spec: CronJobSpec = field(default_factory=CronJobSpec)
+    status: CronJobStatus = field(default_factory=CronJobStatus)

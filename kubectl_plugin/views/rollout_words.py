@@ -1,0 +1,65 @@
+"""What the controller of a workload could not do, and which of its pods are of an old template, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kubectl_plugin.reports.rollout import Rollout, Said, Schedule
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.words import ago, counted
+
+__all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict"]
+
+
+def said_words(said: Said) -> str:
+    """``FailedCreate: pods "web-1" is forbidden: exceeded quota``: a condition's own words, without a full stop."""
+    return ": ".join(filter(None, (said.reason, said.message.strip().rstrip("."))))
+
+
+def old_words(rollout: Rollout | None) -> Iterator[str]:
+    """``1 of the old template (partition 2)``."""
+    if rollout is None or not rollout.old:
+        return
+    held = {"": "", "paused": "", "OnDelete": " (OnDelete)", "partition": f" (partition {rollout.partition})"}
+    yield f"{rollout.old} of the old template{held[rollout.held_by]}"
+
+
+def rollout_verdicts(rollout: Rollout | None, lead: str, *, told: bool) -> Iterator[Verdict]:
+    """A sentence for each thing that the controller says, the worst first.
+
+    Args:
+        rollout: What it says.
+        lead: The sentence before, which tells how many pods run, and of which template.
+        told: Whether it tells already why pods are refused.
+    """
+    if rollout is None:
+        return
+    trouble, notice = Severity.TROUBLE, Severity.NOTICE
+    if rollout.refused is not None:
+        sentence = f"The controller cannot make or delete pods: {said_words(rollout.refused)}."
+        yield Verdict(VerdictCode.PODS_REFUSED, trouble, () if told else (sentence,), lead if told else sentence)
+    if rollout.stalled is not None:
+        yield Verdict(VerdictCode.ROLLOUT_STUCK, trouble, (f"The rollout is stuck: {said_words(rollout.stalled)}.",))
+    if rollout.behind:
+        seen = f"generation {rollout.observed} of {rollout.generation}" if rollout.observed else "none of it"
+        sentence = f"The controller has not acted on the newest spec yet: it has seen {seen}."
+        yield Verdict(VerdictCode.SPEC_NOT_OBSERVED, notice, (sentence,))
+    if rollout.paused:
+        sentence = "The rollout is paused: changes of the template are not rolled out."
+        yield Verdict(VerdictCode.ROLLOUT_PAUSED, notice, (sentence,))
+    elif rollout.old:
+        yield Verdict(VerdictCode.ROLLOUT_PARTIAL, notice, (), lead)
+
+
+def schedule_verdict(schedule: Schedule, now: datetime | None) -> Verdict:
+    """``Scheduled */5 * * * *: the last Job was due 3m ago, 1 Job runs.``."""
+    last = "it has made no Job yet"
+    if schedule.last is not None:
+        when = ago(schedule.last, now)
+        last = f"the last Job was due {when} ago" if when is not None else f"the last Job was due at {schedule.last}"
+    active = len(schedule.active)
+    runs = f"{counted(active, 'Job')} {'runs' if active == 1 else 'run'}" if active else "no Job runs"
+    if schedule.suspended:
+        return Verdict(VerdictCode.SUSPENDED, Severity.NOTICE, (f"Suspended: it makes no Jobs; {last}, {runs}.",))
+    return Verdict(VerdictCode.SCHEDULED, Severity.FINE, (f"Scheduled {schedule.schedule}: {last}, {runs}.",))
