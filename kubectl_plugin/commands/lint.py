@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, Final
 
 from msgspec import Struct
 
-from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE
+from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE, warn
 from kubectl_plugin.options import LintOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
@@ -22,6 +23,7 @@ from kubectl_plugin.reports.lint import (
     UnreadableFile,
 )
 from kubectl_plugin.views.lint import lint_page, lint_verdict, message_of, rule_texts, words_of_rule
+from kubectl_plugin.views.words import listed
 from podrules.checks.finding import Finding
 from podrules.checks.objects import KINDS, Manifest, Objects, read_manifest
 from podrules.checks.rules import RULES, Level
@@ -34,6 +36,7 @@ from podrules.cluster.text import STDIN, files_of, read_stdin, read_text
 __all__ = ["run"]
 
 _ANNOTATION: Final = "kubectl-qos/ignore"
+_EMPTY: Final = "Look at what should have written it: a command that fails writes nothing"
 
 
 class _Entry(Struct, frozen=True):
@@ -52,6 +55,8 @@ class _Read:
 
     def __init__(self) -> None:
         self.files = 0
+        """Also those that cannot be read."""
+        self.empty: list[str] = []
         self.passed_over = 0
         self.entries: list[_Entry] = []
         self.manifests: list[tuple[Manifest, Mapping[str, Any]]] = []
@@ -66,12 +71,27 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
     if not options.files:
         raise UsageError("name what to check: -f FILE, -f FOLDER, or -f - for standard input")
     read = _read(options, streams.stdin)
+    _tell_empty(read, options.files, streams.err)
     report = _report(read, disabled)
     severity = Level(options.severity)
     _print(report, severity, options, streams)
     if report.unreadable:
         return UNREADABLE
     return FINDINGS if report.failing(severity) else 0
+
+
+def _tell_empty(read: _Read, named: Iterable[str], err: IO[str]) -> None:
+    """An empty file says that what should have written it failed; among the good ones of a folder it may be meant.
+
+    Raises:
+        ManifestError: nothing was in any file.
+    """
+    if read.empty and len(read.empty) == read.files:
+        raise ManifestError(f"{listed(read.empty)}: no object in it; there is nothing to check", advice=_EMPTY)
+    asked = {STDIN if path == "-" else str(Path(path)) for path in named}
+    problem = f"no object in it. {_EMPTY}"
+    read.unreadable += [UnreadableFile(file=file, problem=problem) for file in read.empty if file in asked]
+    warn((f"{file}: no object in it" for file in read.empty if file not in asked), err)
 
 
 def _known(disabled: Iterable[str]) -> frozenset[str]:
@@ -87,8 +107,10 @@ def _read(options: LintOptions, stdin: IO[str]) -> _Read:
     """Every file as far as it can be read: one that cannot does not keep the others from being checked."""
     read = _Read()
     for where, text in _texts(options.files, stdin, read):
-        read.files += 1
-        for located in located_objects(where, text, KINDS):
+        found = list(located_objects(where, text, KINDS))
+        if not found:
+            read.empty.append(where)
+        for located in found:
             if isinstance(located, ManifestError):
                 read.unreadable.append(_unreadable(where, located))
             else:
@@ -104,6 +126,7 @@ def _texts(paths: Iterable[str], stdin: IO[str], read: _Read) -> Iterator[tuple[
         try:
             files = files_of(path)
         except ManifestError as error:
+            read.files += 1
             read.unreadable.append(_unreadable(path, error))
             continue
         for file in files:
@@ -111,6 +134,7 @@ def _texts(paths: Iterable[str], stdin: IO[str], read: _Read) -> Iterator[tuple[
 
 
 def _text(where: str, get: Callable[[], str], read: _Read) -> Iterator[tuple[str, str]]:
+    read.files += 1
     try:
         yield where, get()
     except ManifestError as error:

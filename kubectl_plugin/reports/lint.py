@@ -74,6 +74,7 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     rules_version: str = REFERENCE_VERSION
     files: int
+    """All that were named or are in folders, also those that cannot be read."""
     objects: tuple[LintObject, ...]
     """What was checked."""
     passed_over: int

@@ -66,16 +66,17 @@ def lint_verdict(report: LintReport, severity: Level) -> Verdict:
 def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
     numbers = [counted(report.counted(level), level.value) for level in Level if report.counted(level)]
     found = listed(numbers) if numbers else "Nothing found"
-    scope = f"in {counted(len(report.objects), 'object')} of {counted(report.files, 'file')}"
+    scope = f"in {counted(len(report.objects), 'object')} of {counted(report.files - report.not_read, 'file')}"
     failing = len(report.failing(severity))
     if report.unreadable:
         unread = [f"{counted(report.not_read, 'file')} cannot be read"] if report.not_read else []
         if report.read_in_part:
             unread.append(f"{counted(report.read_in_part, 'file')} can be read in part only")
-        yield f"{listed(unread)}. {found} {scope}."
+        checked = report.objects or report.passed_over
+        yield f"{listed(unread)}. {found} {scope}." if checked else f"{listed(unread)}: nothing was checked."
     else:
         yield f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
-    if not report.objects:
+    if not report.objects and not report.unreadable:
         yield "No object of a kind that is checked was there."
     rest = []
     if report.ignored:

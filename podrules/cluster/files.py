@@ -303,7 +303,7 @@ def check_expanded(where: str, root: Any, parts: Callable[[Any], Iterable[Any] |
     except RecursionError as error:
         raise ManifestError(f"{where}: nested too deeply") from error
     if total > most:
-        raise ManifestError(f"{where}: its aliases expand to more than {most} values")
+        raise ManifestError(f"{where}: its aliases expand to more than {most} values, the most that this command reads")
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
@@ -323,6 +323,8 @@ def _twice(entries: Iterable[tuple[Any, Any]]) -> Iterator[Twice]:
 
 
 def _name_of(content: Any) -> str:
+    if content is None:
+        return "null"
     return {list: "a list", str: "text", bool: "a boolean", dict: "a mapping"}.get(type(content), "a number")
 
 

@@ -195,6 +195,56 @@ def test_nothing_to_check_is_told() -> None:
     assert "No object of a kind that is checked was there." in ran.out
 
 
+@pytest.mark.parametrize("text", ["", "\n", "# Source: chart\n---\n"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_empty_input_is_an_error(tmp_path: Path, text: str, form: str) -> None:
+    file = tmp_path / "e.yaml"
+    file.write_text(text, encoding="utf-8")
+    for named, where in (("-", "standard input"), (str(file), str(file)), (str(tmp_path), str(file))):
+        ran = run("lint", "-o", form, "-f", named, stdin=text)
+        assert (ran.code, ran.out) == (6, "")
+        assert ran.err == (
+            f"error: {where}: no object in it; there is nothing to check\n"
+            "Look at what should have written it: a command that fails writes nothing\n"
+        )
+
+
+def test_an_empty_file_among_good_ones_is_an_error_only_where_it_was_named(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(POD, encoding="utf-8")
+    empty = tmp_path / "e.yaml"
+    empty.touch()
+    among = run("lint", "-f", str(tmp_path))
+    assert among.code == 0
+    assert among.err == f"warning: {empty}: no object in it\n"
+    named = run("lint", "-f", str(tmp_path), "-f", str(empty))
+    assert named.code == 6
+    assert "1 file cannot be read" in named.out
+    piped = _found("-f", str(tmp_path / "a.yaml"), "-f", "-")
+    assert [entry["file"] for entry in piped["unreadable"]] == ["standard input"]
+
+
+@pytest.mark.parametrize("text", [None, "kind: {{ .Values.kind }}\n"])
+def test_what_cannot_be_read_is_not_counted_as_checked(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "a.yaml"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    ran = run("lint", "-f", str(file))
+    assert ran.code == 6
+    assert "\n1 file cannot be read: nothing was checked.\n" in ran.out
+    assert "of a kind that is checked" not in ran.out
+    (tmp_path / "b.yaml").write_text(POD, encoding="utf-8")
+    beside = run("lint", "-f", str(file), "-f", str(tmp_path / "b.yaml"))
+    assert "1 file cannot be read. " in beside.out
+    assert " in 1 object of 1 file" in beside.out
+
+
+def test_null_is_not_called_a_number() -> None:
+    text = "apiVersion: v1\nkind: List\nitems: [null, 3]\n"
+    said = " ".join(run("lint", "-f", "-", stdin=text).out.split())
+    assert "items[0]: an API object is a mapping, this is null." in said
+    assert "items[1]: an API object is a mapping, this is a number." in said
+
+
 def test_objects_without_a_namespace_are_in_the_one_that_is_named() -> None:
     budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all, namespace: shop}\n"
     text = f"{POD}---\n{budget}spec: {{minAvailable: 1, selector: {{}}}}\n"

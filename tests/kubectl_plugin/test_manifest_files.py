@@ -39,7 +39,9 @@ def _said(command: tuple[str, ...], file: str) -> str:
     ran = run(*command, "-f", file)
     heads = re.findall(r"^\S+ \S+ in namespace [^(]*\([^)]*\).*", ran.out, re.MULTILINE)
     if command == ("lint",):
-        heads = re.findall(r"^(?:not read .*\n(?: .*\n)*|.* of \d+ files?.*)", ran.out, re.MULTILINE)
+        heads = re.findall(
+            r"^(?:not read .*\n(?: .*\n)*|.* of \d+ files?.*|.*nothing was checked.*)", ran.out, re.MULTILINE
+        )
     shown = "".join(f"{head.rstrip()}\n" for head in heads)
     return f"$ kubectl qos {' '.join((*command, '-f', file))}   # exit code {ran.code}\n{ran.err}{shown}\n"
 
