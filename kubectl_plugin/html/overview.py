@@ -17,8 +17,6 @@ from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.partitions import partitions_pages
 from kubectl_plugin.views.report import (
-    RISK_SEVERITY,
-    RISK_WORDS,
     Finding,
     budget_words,
     categories,
@@ -28,6 +26,7 @@ from kubectl_plugin.views.report import (
     restart_words,
     spread_words,
 )
+from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import ago, cores, counted, memory
 from podrules.model.pod import PodQOSClass

@@ -466,14 +466,13 @@ class _Entries:
         )
 
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
-        if pod_key(pod) in self._facts.awaited:
-            return None
         return pod_risk(
             pod,
             over_request=place.over_request,
             down=pod.spec.node_name in self._down,
             provider=pod.spec.node_name in self._virtual,
             tainted=self._is_tainted(pod),
+            awaited=pod_key(pod) in self._facts.awaited,
             outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,
         )

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node_facts import NodeFacts, node_facts
 from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown, oom_of_pod
+from kubectl_plugin.reports.pending_resize import pending_resize
 from kubectl_plugin.reports.pod_pressure import PodPressureReport
 from podrules import cgroup
 from podrules.attachment import VolumePosition
@@ -339,17 +340,10 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         deletion_grace_period_seconds=pod.metadata.deletion_grace_period_seconds,
         finalizers=pod.metadata.finalizers,
         disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
-        resize=_resize(pod),
+        resize=pending_resize(pod),
         ends=tuple(ends),
         health=health(pod, facts.node),
     )
-
-
-def _resize(pod: Pod) -> str | None:
-    pending, running = pod.status.condition("PodResizePending"), pod.status.condition("PodResizeInProgress")
-    if pending is not None and pending.status == "True":
-        return pending.reason
-    return "InProgress" if running is not None and running.status == "True" else None
 
 
 def _qos(facts: PodFacts, defaulted: Pod, pod: Pod) -> QOSReport:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import Final
 
-from podrules.ending import PATIENCE, Ending, pod_ending
+from kubectl_plugin.reports.health_verdict import health_verdict
+from kubectl_plugin.reports.pending_resize import pending_resize
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from podrules.ending import PATIENCE, Ending, pod_ending, stop_plan
 from podrules.health import health
-from podrules.model.pod import Pod
+from podrules.model.pod import Pod, PodQOSClass
 from podrules.placement.outcome import Outcome
+from podrules.qos import get_pod_qos
 
 __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
 
@@ -19,24 +24,56 @@ class PodRisk(Enum):
     NODE_DOWN = "NodeDown"
     """Its node does not answer."""
     UNSCHEDULABLE = "Unschedulable"
-    FAILED = "Failed"
+    HELD_UP = "HeldUp"
+    """A container of it waits or has ended, and more than time is needed."""
+    OOM_KILLED = "OOMKilled"
+    """A container of it was killed for memory, at last."""
     TERMINATING_LATE = "TerminatingLate"
     """Its processes should have ended by now."""
     TAINTED = "Tainted"
     """A NoExecute taint of its node deletes it, now or at an instant to come."""
-    OOM_KILLED = "OOMKilled"
-    """A container of it was killed for memory, at last."""
+    NEVER_STARTED = "NeverStarted"
+    """It has had a node for more than 10 min, and its containers do not run yet."""
+    DISRUPTED = "Disrupted"
+    """It is to be evicted, preempted or deleted (DisruptionTarget)."""
+    FAILED = "Failed"
+    # From here on: to be looked at.
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
-    HELD_UP = "HeldUp"
-    """A container of it waits, and more than time is needed."""
-    KEPT = "Kept"
-    """Its processes have ended, and finalizers keep its object."""
     NOT_READY = "NotReady"
+    RESTARTED = "Restarted"
+    """It runs, and a container of it ended within the last hour."""
     NOT_STARTED = "NotStarted"
     """It has a node, and its containers do not run yet."""
+    PHASE_UNKNOWN = "PhaseUnknown"
+    """Its kubelet could not read its state."""
     NOT_MODELLED = "NotModelled"
     """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
+    AWAITING_PREEMPTION = "AwaitingPreemption"
+    """It waits for pods to end that were preempted for it."""
+    SCHEDULING_GATED = "SchedulingGated"
+    NOT_BOUND = "NotBound"
+    """It has no node yet, and nothing says that none fits."""
+    KEPT = "Kept"
+    """Its processes have ended, and finalizers keep its object."""
+    TERMINATING = "Terminating"
+    """It is being deleted, and not late."""
+    RESIZE_PENDING = "ResizePending"
+    NO_GRACE_PERIOD = "NoGracePeriod"
+    """A plain delete is a force delete: its grace period is 0."""
+    BEST_EFFORT = "BestEffort"
+    """Nothing is reserved for it."""
+
+
+_OF_HEALTH: Final = {
+    VerdictCode.OOM_KILLED: PodRisk.OOM_KILLED,
+    VerdictCode.CONTAINER_WAITING: PodRisk.HELD_UP,
+    VerdictCode.CONTAINER_ENDED: PodRisk.HELD_UP,
+    VerdictCode.INITIALIZING: PodRisk.NOT_STARTED,
+    VerdictCode.PHASE_UNKNOWN: PodRisk.PHASE_UNKNOWN,
+    VerdictCode.NOT_READY: PodRisk.NOT_READY,
+    VerdictCode.RESTARTED: PodRisk.RESTARTED,
+}
 
 
 def pod_risk(
@@ -46,6 +83,7 @@ def pod_risk(
     down: bool = False,
     provider: bool = False,
     tainted: bool = False,
+    awaited: bool = False,
     outcome: Outcome | None = None,
     at: datetime | None,
 ) -> PodRisk | None:
@@ -57,39 +95,69 @@ def pod_risk(
         down: Whether its node does not answer.
         provider: Whether its node is a virtual kubelet: when anything ends there is not known.
         tainted: Whether NoExecute taints of its node delete it.
+        awaited: Whether preemption is making room for it.
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
         at: When it was so; None: not known.
     """
-    status, ending = pod.status, pod_ending(pod, quiet=down or provider)
+    ending = pod_ending(pod, quiet=down or provider)
     if _is_kept(ending, at):
         return PodRisk.KEPT
-    if status.phase == "Succeeded":
-        return None
-    if down and not pod.finished:
-        return PodRisk.NODE_DOWN
-    if may_have_no_place(pod):
-        if outcome is Outcome.NOT_MODELLED:
-            return PodRisk.NOT_MODELLED
-        if outcome is Outcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):
-            return PodRisk.UNSCHEDULABLE
-    if status.phase == "Failed":
+    if pod.metadata.deletion_timestamp:
+        return _of_ending(pod, ending, down=down, at=at)
+    if pod.status.phase == "Failed":
         return PodRisk.FAILED
-    if ending.is_late(at):
-        return PodRisk.TERMINATING_LATE
+    disruption = pod.status.condition("DisruptionTarget")
+    if disruption is not None and disruption.status == "True" and pod.status.phase != "Succeeded":
+        return PodRisk.NODE_DOWN if down else PodRisk.DISRUPTED
+    if pod.status.phase == "Succeeded":
+        return None
+    if not pod.spec.node_name:
+        return _of_waiting(pod, outcome, awaited=awaited)
+    if down:
+        return PodRisk.NODE_DOWN
     if tainted:
         return PodRisk.TAINTED
-    state = health(pod)
-    if state.oom_killed:
-        return PodRisk.OOM_KILLED
-    if state.broken and not pod.metadata.deletion_timestamp:
-        return PodRisk.HELD_UP
+    return _of_running(pod, over_request=over_request, at=at)
+
+
+def _of_ending(pod: Pod, ending: Ending, *, down: bool, at: datetime | None) -> PodRisk | None:
+    """Of a pod that is being deleted."""
+    if down and not pod.finished:
+        return PodRisk.NODE_DOWN
+    return PodRisk.TERMINATING_LATE if ending.is_late(at) else PodRisk.TERMINATING
+
+
+def _of_waiting(pod: Pod, outcome: Outcome | None, *, awaited: bool) -> PodRisk:
+    """Of a pod without a node."""
+    if pod.spec.scheduling_gates:
+        return PodRisk.SCHEDULING_GATED
+    if awaited:
+        return PodRisk.AWAITING_PREEMPTION
+    if outcome is Outcome.NOT_MODELLED:
+        return PodRisk.NOT_MODELLED
+    if outcome is Outcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):
+        return PodRisk.UNSCHEDULABLE
+    return PodRisk.NOT_BOUND
+
+
+def _of_running(pod: Pod, *, over_request: bool, at: datetime | None) -> PodRisk | None:
+    """Of a pod on a node that answers: its health by the rule of its explanation, then what follows from its fields."""
+    code, severity = health_verdict(health(pod), at)
+    if code is VerdictCode.STARTING:
+        return PodRisk.NEVER_STARTED if severity is Severity.TROUBLE else PodRisk.NOT_STARTED
+    found = _OF_HEALTH.get(code)
+    if found in {PodRisk.OOM_KILLED, PodRisk.HELD_UP}:
+        return found
     if over_request:
         return PodRisk.OVER_REQUEST
-    if status.phase in {"Pending", "Unknown"} and pod.spec.node_name and not pod.metadata.deletion_timestamp:
-        return PodRisk.NOT_STARTED
-    if status.phase == "Running" and state.ready is False and not pod.metadata.deletion_timestamp:
-        return PodRisk.NOT_READY
-    return None
+    if found is not None:
+        return found
+    if pending_resize(pod):
+        return PodRisk.RESIZE_PENDING
+    plan = stop_plan(pod)
+    if plan.processes and plan.grace.seconds == 0:
+        return PodRisk.NO_GRACE_PERIOD
+    return PodRisk.BEST_EFFORT if get_pod_qos(pod) is PodQOSClass.BEST_EFFORT else None
 
 
 def may_have_no_place(pod: Pod) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kubectl_plugin.render.command import Command, kubectl
+from kubectl_plugin.reports.health_verdict import lately_ended
 from kubectl_plugin.reports.verdict import Severity
-from kubectl_plugin.views.health_words import lately_ended, state_verdict
+from kubectl_plugin.views.health_words import state_verdict
 from podrules.container_state import ObservedContainer
 from podrules.health import Health, TroubleKind
 

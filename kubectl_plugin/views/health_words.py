@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.reports.health_verdict import health_verdict, lately_ended
+from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.container_words import container_words, end_words
-from kubectl_plugin.views.words import for_words, instant, listed, quoted, when_words
+from kubectl_plugin.views.words import for_words, listed, quoted, when_words
 from podrules.container_state import ContainerKind, ObservedContainer
 from podrules.health import Health, TroubleKind
 
-__all__ = ["lately_ended", "state_line", "state_verdict", "why_words"]
+__all__ = ["state_line", "state_verdict", "why_words"]
 
-_LONG: Final = timedelta(minutes=10)
-"""A pod that has not started for so long does not start by itself."""
-_LATELY: Final = timedelta(hours=1)
-"""A restart before that is no news of a pod that runs."""
 _TOLD: Final = 2
 """Containers whose trouble is told; others are counted."""
 
@@ -42,33 +39,8 @@ def why_words(health: Health, now: datetime | None) -> str:
 
 def state_verdict(health: Health, now: datetime | None) -> Verdict:
     """The state, what follows from it, and how urgent that is: trouble is what does not run and will not by itself."""
-    code, severity = _judged(health, now)
+    code, severity = health_verdict(health, now)
     return Verdict(code, severity, (f"{state_line(health, now)}.", *_further(health)))
-
-
-def _judged(health: Health, now: datetime | None) -> tuple[VerdictCode, Severity]:
-    if health.phase in {"Failed", "Succeeded"}:
-        failed = health.phase == "Failed"
-        return (VerdictCode.FAILED, Severity.TROUBLE) if failed else (VerdictCode.SUCCEEDED, Severity.FINE)
-    if health.oom_killed:
-        return VerdictCode.OOM_KILLED, Severity.TROUBLE
-    if health.of_kind(TroubleKind.HELD_UP):
-        return VerdictCode.CONTAINER_WAITING, Severity.TROUBLE
-    if health.of_kind(TroubleKind.ENDED):
-        return VerdictCode.CONTAINER_ENDED, Severity.TROUBLE
-    if health.phase == "Pending" and health.initializing:
-        return VerdictCode.INITIALIZING, Severity.NOTICE
-    if health.phase == "Pending":
-        begun = instant(health.started)
-        lasts = begun is not None and now is not None and now - begun > _LONG
-        return VerdictCode.STARTING, Severity.TROUBLE if lasts else Severity.NOTICE
-    if health.phase != "Running":
-        return VerdictCode.PHASE_UNKNOWN, Severity.NOTICE
-    if health.ready is False:
-        return VerdictCode.NOT_READY, Severity.NOTICE
-    if lately_ended(health, now):
-        return VerdictCode.RESTARTED, Severity.NOTICE
-    return VerdictCode.RUNNING, Severity.FINE
 
 
 def _further(health: Health) -> Iterator[str]:
@@ -175,13 +147,3 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     yield from _containers(lately_ended(health, now), now)
     if health.unready:
         yield health.unready
-
-
-def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer]:
-    """What ran out of memory, and what was started anew of late."""
-    found = list(health.oom_killed)
-    for trouble in health.of_kind(TroubleKind.RESTARTED):
-        one, ended = health.container(trouble.container), instant(trouble.ended_at)
-        if one not in found and (now is None or ended is None or now - ended < _LATELY):
-            found.append(one)
-    return found

@@ -13,6 +13,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
+from kubectl_plugin.views.risk_words import POD_FINDINGS, RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted
 from podrules.budget_risk import BudgetRisk, BudgetStanding
@@ -22,8 +23,6 @@ from podrules.skew import WorkloadSpread
 
 __all__ = [
     "BUDGET_WORDS",
-    "RISK_SEVERITY",
-    "RISK_WORDS",
     "Category",
     "Finding",
     "asked_words",
@@ -36,20 +35,6 @@ __all__ = [
     "spread_words",
 ]
 
-RISK_WORDS: Final = {
-    PodRisk.NODE_DOWN: "node does not answer",
-    PodRisk.UNSCHEDULABLE: "has no place",
-    PodRisk.FAILED: "failed",
-    PodRisk.TERMINATING_LATE: "does not end",
-    PodRisk.TAINTED: "leaves by a taint",
-    PodRisk.OOM_KILLED: "was OOM-killed",
-    PodRisk.OVER_REQUEST: "over its request",
-    PodRisk.HELD_UP: "does not run",
-    PodRisk.KEPT: "kept by a finalizer",
-    PodRisk.NOT_READY: "not Ready",
-    PodRisk.NOT_STARTED: "not started",
-    PodRisk.NOT_MODELLED: "waits, not modelled",
-}
 BUDGET_WORDS: Final = {
     BudgetRisk.OVERLAPS: "never: two budgets",
     BudgetRisk.BLOCKS_ALWAYS: "never: it needs every pod",
@@ -154,66 +139,16 @@ def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
     return f"{words}, {own} of the node alone (DaemonSets, static pods). " if own else f"{words}. "
 
 
-_POD_FINDINGS: Final = {
-    PodRisk.UNSCHEDULABLE: (Severity.TROUBLE, "no place", "The scheduler finds no node for them."),
-    PodRisk.FAILED: (
-        Severity.NOTICE,
-        "failed",
-        "They do not come back by themselves; their owners may have made others.",
-    ),
-    PodRisk.TERMINATING_LATE: (
-        Severity.TROUBLE,
-        "should have ended",
-        "Their grace period is over and they are still there.",
-    ),
-    PodRisk.TAINTED: (
-        Severity.TROUBLE,
-        "deleted by a taint of their node",
-        "They do not tolerate it, or only for a time: kube-controller-manager deletes them once that is over.",
-    ),
-    PodRisk.OOM_KILLED: (
-        Severity.TROUBLE,
-        "killed for memory",
-        "A container's limit, or its node's memory, was too small.",
-    ),
-    PodRisk.OVER_REQUEST: (
-        Severity.NOTICE,
-        "over the memory that they request",
-        "The kubelet evicts such pods first when their node runs short, whatever their QoS class.",
-    ),
-    PodRisk.HELD_UP: (
-        Severity.TROUBLE,
-        "with a container that does not run",
-        "Its kubelet tried to start it, and waits longer each time: ImagePullBackOff, CrashLoopBackOff and so on.",
-    ),
-    PodRisk.KEPT: (
-        Severity.NOTICE,
-        "kept by a finalizer",
-        "Their processes have ended; whoever set the finalizer has not removed it.",
-    ),
-    PodRisk.NOT_READY: (Severity.NOTICE, "not Ready", "They run and get no traffic."),
-    PodRisk.NOT_STARTED: (Severity.NOTICE, "not started", "They have a node, and their containers do not run yet."),
-    PodRisk.NOT_MODELLED: (
-        Severity.NOTICE,
-        "waiting, not modelled",
-        "They belong to a group or to another scheduler: whether they have a place is not known here.",
-    ),
-}
-RISK_SEVERITY: Final = {
-    PodRisk.NODE_DOWN: Severity.TROUBLE,
-    **{risk: severity for risk, (severity, _, _) in _POD_FINDINGS.items()},
-}
-"""How urgent it is that this is wrong with a pod."""
-_FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished", "Pending": "waits", "Terminating": "ends"}
+_FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}
 _OTHER_PHASE: Final = "in another phase"
 """Of pods that nothing is wrong with, by what they do."""
 
 
 def _of_pods(pods: Sequence[PodEntry]) -> Iterator[Finding]:
     counts = Counter(pod.risk for pod in pods)
-    for risk, (severity, what, meaning) in _POD_FINDINGS.items():
+    for risk, (what, meaning) in POD_FINDINGS.items():
         if counts[risk]:
-            yield Finding(severity, f"{counted(counts[risk], 'pod')}: {what}.", meaning, "pods", risk)
+            yield Finding(RISK_SEVERITY[risk], f"{counted(counts[risk], 'pod')}: {what}.", meaning, "pods", risk)
 
 
 def _of_budgets(report: ClusterReport) -> Iterator[Finding]:

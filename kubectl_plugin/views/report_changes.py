@@ -18,7 +18,7 @@ from kubectl_plugin.reports.cluster_changes import (
     Tally,
 )
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.report import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import clock, counted
 
 __all__ = ["MOST_SHOWN", "News", "changes_sentence", "changes_tables", "count_rows", "news"]

@@ -262,8 +262,8 @@ def test_the_next_command_tells_more(pod: Pod, command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("pod", "risk", "code"),
     [
-        (make(told("app", RUNNING)), None, VerdictCode.RUNNING),
-        (make(told("app", RUNNING, ended(1), 1)), None, VerdictCode.RESTARTED),
+        (make(told("app", RUNNING)), PodRisk.NO_GRACE_PERIOD, VerdictCode.RUNNING),
+        (make(told("app", RUNNING, ended(1), 1)), PodRisk.RESTARTED, VerdictCode.RESTARTED),
         (make(told("app", RUNNING), ready=UNREADY), PodRisk.NOT_READY, VerdictCode.NOT_READY),
         (make(told("app", CRASHES), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_WAITING),
         (make(told("app", ended(1)), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_ENDED),
@@ -280,7 +280,7 @@ def test_the_next_command_tells_more(pod: Pod, command: list[str]) -> None:
             VerdictCode.CONTAINER_ENDED,
         ),
         (make(phase="Pending"), PodRisk.NOT_STARTED, VerdictCode.STARTING),
-        (make(phase="Unknown"), PodRisk.NOT_STARTED, VerdictCode.PHASE_UNKNOWN),
+        (make(phase="Unknown"), PodRisk.PHASE_UNKNOWN, VerdictCode.PHASE_UNKNOWN),
         (make(phase="Failed"), PodRisk.FAILED, VerdictCode.FAILED),
         (make(phase="Succeeded"), None, VerdictCode.SUCCEEDED),
     ],

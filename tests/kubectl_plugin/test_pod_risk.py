@@ -35,13 +35,15 @@ def going(grace: int, spec: int = 60, state: Any = None, finalizers: tuple[str, 
 @pytest.mark.parametrize(
     ("pod", "after", "risk"),
     [
-        pytest.param(going(60), 100, None, id="a minute's patience"),
+        pytest.param(going(60), 100, PodRisk.TERMINATING, id="a minute's patience"),
         pytest.param(going(60), 121, PodRisk.TERMINATING_LATE, id="its processes should be gone"),
-        pytest.param(going(10), 100, None, id="a shortened period does not end the stop in flight"),
+        pytest.param(going(10), 100, PodRisk.TERMINATING, id="a shortened period does not end the stop in flight"),
         pytest.param(going(10), 121, PodRisk.TERMINATING_LATE, id="the first one does"),
-        pytest.param(going(60, state=ENDED), 500, None, id="without a process nothing is late"),
+        pytest.param(going(60, state=ENDED), 500, PodRisk.TERMINATING, id="without a process nothing is late"),
         pytest.param(going(60, state=ENDED, finalizers=("example.com/copy",)), 500, PodRisk.KEPT, id="a finalizer"),
-        pytest.param(going(60, state=ENDED, finalizers=("example.com/copy",)), 100, None, id="which may still go"),
+        pytest.param(
+            going(60, state=ENDED, finalizers=("example.com/copy",)), 100, PodRisk.TERMINATING, id="which may still go"
+        ),
         pytest.param(going(60, finalizers=("example.com/copy",), phase="Succeeded"), 500, PodRisk.KEPT, id="finished"),
     ],
 )
@@ -52,5 +54,5 @@ def test_T5_what_is_late_is_told_by_how_a_pod_ends(pod: Pod, after: int, risk: P
 def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
     at = TOLD + timedelta(hours=1)
     assert pod_risk(going(60), at=at) is PodRisk.TERMINATING_LATE
-    assert pod_risk(going(60), provider=True, at=at) is None
+    assert pod_risk(going(60), provider=True, at=at) is PodRisk.TERMINATING
     assert pod_risk(going(60), down=True, at=at) is PodRisk.NODE_DOWN

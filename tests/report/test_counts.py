@@ -13,7 +13,8 @@ from kubectl_plugin.commands.overview import overview, scope_of
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, cluster_report
 from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
-from kubectl_plugin.views.report import RISK_SEVERITY, categories, findings, headline, pods_by_severity
+from kubectl_plugin.views.report import categories, findings, headline, pods_by_severity
+from kubectl_plugin.views.risk_words import RISK_SEVERITY
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
 from podrules.cluster.memory import MemorySource
 from tests.matrix.clusters import NOW, clusters

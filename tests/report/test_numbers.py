@@ -123,6 +123,7 @@ def test_what_is_wrong(read: Overview, report: ClusterReport) -> None:
     gated = {pod_key(pod) for pod in read.facts.pods if pod.spec.scheduling_gates}
     waiting = {entry.key for entry in report.pods if entry.phase == "Pending"} - gated
     assert {key for key, risk in risks.items() if risk is PodRisk.UNSCHEDULABLE} == waiting
+    assert {key for key, risk in risks.items() if risk is PodRisk.SCHEDULING_GATED} == gated
     assert all(entry.used is None for entry in report.pods if entry.risk is PodRisk.NODE_DOWN)
 
 

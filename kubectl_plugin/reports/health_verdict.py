@@ -1,0 +1,67 @@
+"""What a pod's health comes to: a code and how urgent it is, for its explanation and for the list of all pods."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from podrules.container_state import ObservedContainer
+from podrules.health import Health, TroubleKind
+
+__all__ = ["health_verdict", "lately_ended"]
+
+_LONG: Final = timedelta(minutes=10)
+"""A pod that has not started for so long does not start by itself."""
+_LATELY: Final = timedelta(hours=1)
+"""A restart before that is no news of a pod that runs."""
+
+
+def health_verdict(health: Health, now: datetime | None) -> tuple[VerdictCode, Severity]:
+    """The worst of it; trouble is what does not run and will not by itself.
+
+    Args:
+        health: Of a pod that has a node which answers, or has finished.
+        now: The present; None: not known, nothing has lasted long.
+    """
+    if health.phase in {"Failed", "Succeeded"}:
+        failed = health.phase == "Failed"
+        return (VerdictCode.FAILED, Severity.TROUBLE) if failed else (VerdictCode.SUCCEEDED, Severity.FINE)
+    if health.oom_killed:
+        return VerdictCode.OOM_KILLED, Severity.TROUBLE
+    if health.of_kind(TroubleKind.HELD_UP):
+        return VerdictCode.CONTAINER_WAITING, Severity.TROUBLE
+    if health.of_kind(TroubleKind.ENDED):
+        return VerdictCode.CONTAINER_ENDED, Severity.TROUBLE
+    if health.phase == "Pending" and health.initializing:
+        return VerdictCode.INITIALIZING, Severity.NOTICE
+    if health.phase == "Pending":
+        begun = _instant(health.started)
+        lasts = begun is not None and now is not None and now - begun > _LONG
+        return VerdictCode.STARTING, Severity.TROUBLE if lasts else Severity.NOTICE
+    if health.phase != "Running":
+        return VerdictCode.PHASE_UNKNOWN, Severity.NOTICE
+    if health.ready is False:
+        return VerdictCode.NOT_READY, Severity.NOTICE
+    if lately_ended(health, now):
+        return VerdictCode.RESTARTED, Severity.NOTICE
+    return VerdictCode.RUNNING, Severity.FINE
+
+
+def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer]:
+    """What ran out of memory, and what was started anew of late."""
+    found = list(health.oom_killed)
+    for trouble in health.of_kind(TroubleKind.RESTARTED):
+        one, ended = health.container(trouble.container), _instant(trouble.ended_at)
+        if one not in found and (now is None or ended is None or now - ended < _LATELY):
+            found.append(one)
+    return found
+
+
+def _instant(stamp: str | None) -> datetime | None:
+    """A time of the API; None: it is absent or cannot be read."""
+    try:
+        when = datetime.fromisoformat(stamp) if stamp else None
+    except ValueError:
+        return None
+    return when.replace(tzinfo=UTC) if when is not None and not when.tzinfo else when
