@@ -152,7 +152,7 @@ def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Itera
         try:
             found = find(asked, options.selection, source, live=options.cluster.live)
             for entry in found:
-                report = reporter.report(entry, asked.kind, named=bool(asked.name) and not in_lines)
+                report = reporter.report(entry, asked.kind, named=bool(asked.name), in_line=in_lines)
                 yield _Explained(report, printed_name(asked.kind, entry.metadata.name))
             if not found and (options.output.in_words or options.output.format == "name"):
                 one_place = asked.kind.namespaced and not options.selection.everywhere

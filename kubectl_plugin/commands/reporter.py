@@ -22,7 +22,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.memory import NothingSource
 from podrules.cluster.safety_facts import volumes_on_their_way
-from podrules.cluster.source import Source
+from podrules.cluster.source import USAGE_NOT_ASKED, Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
@@ -66,12 +66,19 @@ class Reporter:
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._placer = Placer(source, self._gatherer, self._schedulers, every_node=options.output.whole)
 
-    def report(self, entry: Any, kind: Kind[Any], *, named: bool) -> Report:
-        """The report of an object of the cluster; of one that was named, with its place on its node."""
+    def report(self, entry: Any, kind: Kind[Any], *, named: bool, in_line: bool = False) -> Report:
+        """The report of an object of the cluster.
+
+        Args:
+            entry: The object.
+            kind: Its kind.
+            named: Whether it was asked for by its name: then a live cluster is asked for its place on its node.
+            in_line: Whether no more than a line tells of it: what only a page tells is not read.
+        """
         if isinstance(entry, Pod):
-            return self._pod(entry, named=named)
+            return self._pod(entry, named=named, in_line=in_line)
         if isinstance(entry, Node):
-            return self._node(entry, named=named)
+            return self._node(entry, named=named and not in_line)
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         template = self._to_come(
@@ -134,13 +141,13 @@ class Reporter:
             self._placed[pod.metadata.place] = self._placer.place(pod)
         return self._placed[pod.metadata.place]
 
-    def _pod(self, pod: Pod, *, named: bool) -> PodReport:
+    def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
         facts = PodFacts(
             pod=pod,
             from_manifest=False,
             node=gatherer.get(NODES, bound) if bound else None,
-            reach=gatherer.reach(bound, of_many=not named) if bound else None,
+            reach=gatherer.reach(bound, of_many=in_line or not named) if bound else None,
             nodes=None if bound else gatherer.nodes(),
             classes=gatherer.class_named(pod.spec.priority_class_name),
             owners=gatherer.owners(pod),
@@ -151,7 +158,7 @@ class Reporter:
         )
         if is_preempted(pod):
             facts = replace(facts, preempted=self._preempted(pod))
-        if bound and named and not pod.finished:
+        if bound and named and not in_line and not pod.finished:
             facts = replace(facts, guards=gatherer.guards(pod))
         if bound and _may_wait_for_volumes(pod, facts.reach):
             facts = replace(facts, moving=self._moving(pod))
@@ -161,8 +168,8 @@ class Reporter:
             facts = _with_placement(facts, self._place(pod))
         if self._way is not None:
             facts = replace(facts, timeline=self._timelines(self._way).of_stored(pod))
-        elif named and not pod.finished:
-            facts = self._with_places(facts, pod)
+        elif not pod.finished:
+            facts = self._with_places(facts, pod, named=named)
         return pod_report(replace(facts, unread=gatherer.unread))
 
     def _pressures(self) -> Pressures:
@@ -173,8 +180,13 @@ class Reporter:
             self._kept_pressures = Pressures(self._gatherer)
         return self._kept_pressures
 
-    def _with_places(self, facts: PodFacts, pod: Pod) -> PodFacts:
-        """The places of a pod of the cluster: on the node that was named, else on its own."""
+    def _with_places(self, facts: PodFacts, pod: Pod, *, named: bool) -> PodFacts:
+        """The places of a pod of the cluster: on the node that was named, else on its own.
+
+        Of many pods only a source that has everything at hand is asked: a live cluster takes requests for each node.
+        """
+        if self._on is None and not named and self._source.side_by_side:
+            return replace(facts, pressure_unread=(USAGE_NOT_ASKED,)) if facts.node is not None else facts
         if self._on is None and facts.node is not None:
             return _with_pressure(facts, self._pressures().of_bound(pod, facts.node))
         coming_to = self._coming_to(facts)

@@ -24,6 +24,7 @@ from kubectl_plugin.views.node import node_verdict
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, node_word, standing
+from podrules.cluster.source import USAGE_NOT_ASKED
 from podrules.placement.outcome import Outcome
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach
@@ -82,6 +83,7 @@ class TargetTable:
         """Nothing yet; `now` is the present, where that is known."""
         self._now = now
         self._rows: list[_Row] = []
+        self._usage_not_asked = False
 
     def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
         """Take one; ``printed`` is what ``-o name`` calls it."""
@@ -92,6 +94,7 @@ class TargetTable:
             self._rows.append(_workload(report, kind, self._now))
         elif report.status is not None:
             self._rows.append(_pod(report, report.status, self._now))
+            self._usage_not_asked |= USAGE_NOT_ASKED in report.pressure_unread
         else:
             self._rows.append(_manifest(report, printed, self._now))
 
@@ -106,6 +109,8 @@ class TargetTable:
         families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
         tables = [self._table(family) for family in families]
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
+        if self._usage_not_asked:
+            counts.append("usage was not looked at: explain pod/NAME does")
         worst = max((row.severity for row in self._rows), key=list(Severity).index, default=Severity.FINE)
         return Page(
             title="",

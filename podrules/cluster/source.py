@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 
-__all__ = ["Source", "Unread", "tells_of"]
+__all__ = ["USAGE_NOT_ASKED", "Source", "Unread", "tells_of"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
@@ -30,6 +30,10 @@ class Unread(Struct, frozen=True, rename="camel"):
     namespace: str | None
     reason: str
     """``forbidden``, ``not found``, ``not served``, ``not in the snapshot`` …"""
+
+
+USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
+"""Of pods that were not named, in a source that takes a request for each node."""
 
 
 class Source(Protocol):

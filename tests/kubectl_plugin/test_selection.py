@@ -46,6 +46,30 @@ def test_a_pod_is_explained_alike_by_name_and_by_selection() -> None:
         assert {key: told[key] for key in entry} == entry
 
 
+def test_a_pod_of_a_list_has_the_verdict_that_it_has_by_its_name() -> None:
+    listed = json.loads(run("explain", "pods", "-n", "data", "--demo", "-o", "json").out)["items"]
+    for entry in listed:
+        named = run("explain", f"pod/{entry['name']}", "-n", "data", "--demo", "-o", "json")
+        assert json.loads(named.out)["verdict"] == entry["verdict"]
+    codes = {entry["name"]: entry["verdict"]["code"] for entry in listed}
+    assert codes["postgres-0"] == "NearMemoryLimit"
+
+
+def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+    pods = [raw_pod(name, nodeName="node-1") for name in ("a", "b")]
+
+    def said(*typed: str) -> str:
+        source = LiveSource(_Asked(*pods, raw_node("node-1")), namespace="shop")
+        out = io.StringIO()
+        options: Any = parse(["explain", *typed]).options
+        explain(options, source, Streams(io.StringIO(), out, io.StringIO()))
+        return out.getvalue()
+
+    assert "usage was not looked at: explain pod/NAME does" in said("pods")
+    entries = json.loads(said("pods", "-o", "json"))["items"]
+    assert {one["reason"] for entry in entries for one in entry["pressureUnread"]} == {"not asked for a list"}
+
+
 def test_labels_choose_as_in_kubectl() -> None:
     everything = _names("explain", "pods")
     web = _names("explain", "pods", "-l", "app=web")
@@ -127,13 +151,14 @@ class _Asked:
         self.lists: list[tuple[str, dict[str, list[str]]]] = []
 
     def get(self, path: str, accept: str = "") -> tuple[int, bytes]:
-        """Answer a list with the objects of its kind; there is nothing else."""
+        """Answer a list with the objects of its kind, and a path that ends in an object's name with that."""
         del accept
         parts = urlsplit(path)
         self.lists.append((parts.path, parse_qs(parts.query)))
         kind = {"pods": "Pod", "nodes": "Node"}.get(parts.path.rpartition("/")[2])
         if kind is None:
-            return 404, b"{}"
+            named = [entry for entry in self.objects if parts.path.endswith(f"/nodes/{entry['metadata']['name']}")]
+            return (200, json.dumps(named[0]).encode()) if named else (404, b"{}")
         return 200, json.dumps({"items": [entry for entry in self.objects if entry["kind"] == kind]}).encode()
 
     def close(self) -> None:
