@@ -142,8 +142,8 @@ def _unknown(report: PodReport) -> Iterator[str | Prose]:
     asked = len(of_usage) == 1 and of_usage[0].reason == "forbidden"
     named = len(nodes) == 1 and unknown and bool(of_usage) and not asked
     if named:
-        reasons = "; ".join(f"{entry.resource}: {entry.reason}" for entry in of_usage)
-        yield f"usage of {nodes.pop()} ({reasons})"
+        more = " (more: -o wide)" if len(of_usage) > 1 else ""
+        yield f"usage of {nodes.pop()}: {of_usage[0].reason}{more}"
     unread = [entry for entry in (*report.unread, *report.pressure_unread) if not (named and entry in of_usage)]
     if len(unread) == 1:
         yield unread_words(unread[0])
