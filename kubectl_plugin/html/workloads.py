@@ -20,8 +20,8 @@ _NUMBERS: Final = frozenset({1, 2, 3, 4})
 
 def workloads(report: ClusterReport) -> Markup:
     """Those with trouble; the others can be opened."""
-    ill = [one for one in report.workloads if one.in_trouble]
-    well = [one for one in report.workloads if not one.in_trouble]
+    ill = [one for one in report.workloads if one.severity is not Severity.FINE]
+    well = [one for one in report.workloads if one.severity is Severity.FINE]
     rest = len(ill) + len(well) - len(ill[:MOST_ROWS]) - len(well[:MOST_ROWS])
     return element(
         "section",
@@ -51,15 +51,13 @@ def _cells(entry: WorkloadEntry) -> list[Child]:
         f"{counts.ready:,}",
         f"{entry.in_trouble:,}",
         f"{entry.restarts:,}",
-        joined(severity_word(Severity.TROUBLE if entry.worst else Severity.NOTICE), " ", _worst_words(entry))
-        if entry.in_trouble
-        else "",
+        joined(severity_word(entry.severity), " ", _worst_words(entry)) if entry.severity is not Severity.FINE else "",
     ]
 
 
 def _worst_words(entry: WorkloadEntry) -> str:
     missing = f"{counted(entry.counts.missing, 'pod')} missing" if entry.counts.missing else ""
     if entry.worst is None:
-        return missing
+        return missing or entry.code.value
     words = f"{entry.worst_pod}: {entry.worst_status} ({entry.worst.value})"
     return f"{words}; {missing}" if missing else words

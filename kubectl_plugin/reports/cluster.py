@@ -296,7 +296,7 @@ def _workloads(facts: ClusterFacts, reach: Callable[[str], NodeReach | None]) ->
         return ()
     listed = facts.listed_pods
     pods = facts.pods if listed is None else [pod for pod in facts.pods if pod_key(pod) in listed]
-    return workload_entries(pods, facts.workloads, facts.owner, reach)
+    return workload_entries(pods, facts.workloads, facts.owner, facts.features, reach)
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:

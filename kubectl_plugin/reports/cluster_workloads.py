@@ -6,19 +6,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.workload_pods import PodCounts, pod_counts, pods_wanted
-from podrules.kubectl_status import kubectl_restarts, kubectl_status
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from kubectl_plugin.reports.workload_code import workload_code
+from kubectl_plugin.reports.workload_pods import PodCounts, job_progress, pod_counts, pods_wanted, workload_pods
+from podrules.features import Features
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
-from podrules.pod_state import PodState, pod_state
+from podrules.pod_state import PodState
 from podrules.reachability import NodeReach
 from podrules.safety import owner_guarantee
 
 __all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
 
+_SEVERITIES = tuple(Severity)
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
-_FINE = frozenset({PodState.READY, PodState.SUCCEEDED})
+_FINE = frozenset({PodState.READY, PodState.SUCCEEDED, PodState.FAILED})
+_PASSED = _FINE | {PodState.TERMINATING}
+"""What a workload has replaced, or does not need: it is counted beside the pods that are wanted."""
 
 
 class WorkloadEntry(Struct, frozen=True, rename="camel"):
@@ -29,10 +34,13 @@ class WorkloadEntry(Struct, frozen=True, rename="camel"):
     name: str
     counts: PodCounts
     restarts: int
+    severity: Severity
+    """How urgent it is, as its explanation says of its pods."""
+    code: VerdictCode
     in_trouble: int
-    """Pods that are not as they should be, and those that are missing."""
+    """Pods that are wanted and are not as they should be, and those that are missing."""
     worst: PodState | None
-    """Of its pods; None: it has none, or all are well."""
+    """Of its pods; None: it has none, or nothing is to be told of them."""
     worst_pod: str
     worst_status: str
     """STATUS of that pod, as kubectl prints it."""
@@ -42,6 +50,7 @@ def workload_entries(
     pods: Iterable[Pod],
     written: Mapping[WorkloadKey, Workload],
     owner: Callable[[str, str, str], tuple[str, str]],
+    features: Features,
     reach: Callable[[str], NodeReach | None],
 ) -> tuple[WorkloadEntry, ...]:
     """Every workload that has pods or wants some, the one in most trouble first.
@@ -50,6 +59,7 @@ def workload_entries(
         pods: Of all of them.
         written: The workloads that could be read.
         owner: Kind and name of what a controller belongs to.
+        features: The gates of the cluster.
         reach: Whether a node answers, by its name.
     """
     own: dict[WorkloadKey, list[Pod]] = {key: [] for key in written}
@@ -59,26 +69,36 @@ def workload_entries(
             namespace = pod.metadata.namespace
             kind, name = owner(namespace, controller.kind, controller.name)
             own.setdefault((namespace, kind, name), []).append(pod)
-    entries = [_entry(key, found, written.get(key), reach) for key, found in own.items()]
+    entries = [_entry(key, found, written.get(key), features, reach) for key, found in own.items()]
     return tuple(sorted((one for one in entries if _is_shown(one)), key=_order))
 
 
 def _entry(
-    key: WorkloadKey, pods: Sequence[Pod], workload: Workload | None, reach: Callable[[str], NodeReach | None]
+    key: WorkloadKey,
+    pods: Sequence[Pod],
+    workload: Workload | None,
+    features: Features,
+    reach: Callable[[str], NodeReach | None],
 ) -> WorkloadEntry:
-    states = [(pod_state(pod, reach(pod.spec.node_name)), pod) for pod in pods]
+    found = workload_pods(pods, features, reach)
     wanted = pods_wanted(key[1], workload) if workload is not None else None
-    counts = pod_counts([state for state, _ in states], wanted, key[1])
-    ill = sorted(((state, pod) for state, pod in states if state not in _FINE), key=lambda one: one[0].worse)
-    worst, pod = ill[0] if ill else (None, None)
+    job = job_progress(workload) if workload is not None and key[1] == "Job" else None
+    counts = pod_counts([pod.state for pod in found], wanted, key[1])
+    code, severity = workload_code(job, counts, found)
+    passed = _FINE if counts.terminating_awaited else _PASSED
+    ill = [pod for pod in found if pod.state not in passed]
+    told = sorted((pod for pod in found if pod.state not in _FINE), key=lambda pod: pod.state.worse)
+    worst = told[0] if told and severity is not Severity.FINE else None
     return WorkloadEntry(
         *key,
         counts=counts,
-        restarts=sum(map(kubectl_restarts, pods)),
+        restarts=sum(pod.restarts for pod in found),
+        severity=severity,
+        code=code,
         in_trouble=len(ill) + counts.missing,
-        worst=worst,
-        worst_pod=pod.metadata.name if pod is not None else "",
-        worst_status=kubectl_status(pod) if pod is not None else "",
+        worst=worst.state if worst is not None else None,
+        worst_pod=worst.name if worst is not None else "",
+        worst_status=worst.status if worst is not None else "",
     )
 
 
@@ -88,6 +108,6 @@ def _is_shown(entry: WorkloadEntry) -> bool:
     return bool(counts.wanted or counts.ready or counts.succeeded or entry.in_trouble)
 
 
-def _order(entry: WorkloadEntry) -> tuple[bool, int, int, str, str, str]:
+def _order(entry: WorkloadEntry) -> tuple[int, int, int, str, str, str]:
     worst = len(PodState) if entry.worst is None else entry.worst.worse
-    return not entry.in_trouble, worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name
+    return -_SEVERITIES.index(entry.severity), worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.reports.verdict import Verdict, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload_code import workload_code
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
 from kubectl_plugin.views.health_words import why_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
@@ -47,7 +48,7 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         sentences.append(f"{len(leaving)}{more} {verb} {_terminating_words(leaving, now)}.")
     if report.job is not None and report.job.why is not None:
         sentences.append(f"{said_words(report.job.why)}.")
-    code, severity = _code(report.job, counts, pods)
+    code, severity = workload_code(report.job, counts, pods)
     stands = Verdict(code, severity, tuple(sentences))
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
 
@@ -191,32 +192,3 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
             stuck = "stuck, nothing there tells that its processes have ended"
             return stuck if pod.reach is not None else ""
     return why_words(pod.health, now) if pod.health is not None else ""
-
-
-def _code(job: JobProgress | None, counts: PodCounts, pods: Sequence[WorkloadPod]) -> tuple[VerdictCode, Severity]:
-    """What the worst of its pods is in, and how urgent that is."""
-    stuck = any(pod.reach is not None for pod in pods if pod.state is PodState.TERMINATING)
-    unplaced = any(pod.waits_for == "Unschedulable" and not pod.nominated_node for pod in pods)
-    trouble = {
-        VerdictCode.JOB_FAILED: job is not None and job.ended == "Failed",
-        VerdictCode.PODS_BROKEN: counts.broken,
-        VerdictCode.PODS_UNREACHABLE: counts.unreachable,
-        VerdictCode.PODS_UNSCHEDULABLE: unplaced,
-        VerdictCode.PODS_STUCK: stuck and counts.terminating_awaited,
-    }
-    notice = {
-        VerdictCode.PODS_STUCK: stuck,
-        VerdictCode.PODS_PENDING: counts.pending,
-        VerdictCode.PODS_NOT_READY: counts.not_ready,
-        VerdictCode.PODS_STARTING: counts.starting,
-        VerdictCode.PODS_MISSING: counts.missing,
-    }
-    for found, severity in ((trouble, Severity.TROUBLE), (notice, Severity.NOTICE)):
-        for code, is_so in found.items():
-            if is_so:
-                return code, severity
-    if job is None:
-        return VerdictCode.ALL_READY, Severity.FINE
-    if job.suspended and not job.ended:
-        return VerdictCode.SUSPENDED, Severity.NOTICE
-    return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE

@@ -8,6 +8,11 @@ from pathlib import Path
 from tests.kubectl_plugin.running import run
 from tests.report.test_command import Read
 
+OF_PODS = frozenset(
+    {"AllReady", "PodsBroken", "PodsPending", "PodsUnschedulable", "PodsUnreachable", "PodsStuck", "PodsNotReady"}
+    | {"PodsStarting", "PodsMissing", "JobRunning", "JobComplete", "JobFailed"}
+)
+
 
 def test_counts_are_those_of_explain() -> None:
     told = json.loads(run("report", "-A", "--demo", "-o", "json").out)["workloads"]
@@ -17,8 +22,21 @@ def test_counts_are_those_of_explain() -> None:
         for one in explained.get("items", [explained]):
             if "workloadKind" in one:
                 assert counts["shop", one["workloadKind"], one["name"]] == one["counts"], one["name"]
-    assert any(one["inTrouble"] for one in told)
-    assert [bool(one["inTrouble"]) for one in told] == sorted((bool(one["inTrouble"]) for one in told), reverse=True)
+    order = ["trouble", "notice", "fine"]
+    assert [one["severity"] for one in told] == sorted((one["severity"] for one in told), key=order.index)
+    assert {one["severity"] for one in told} == set(order)
+
+
+def test_a_workload_is_as_urgent_as_its_explanation_says() -> None:
+    for one in json.loads(run("report", "-A", "--demo", "-o", "json").out)["workloads"]:
+        target = f"{one['kind'].lower()}/{one['name']}"
+        told = json.loads(run("explain", target, "-n", one["namespace"], "--demo", "-o", "json").out)
+        verdict, counts = told.get("verdict", {}), told.get("counts")
+        assert counts is None or counts == one["counts"]
+        # What is said of the next pod alone may be more urgent than how the pods stand.
+        if verdict.get("code") in OF_PODS:
+            assert (one["severity"], one["code"]) == (verdict["severity"], verdict["code"]), target
+        assert counts is None or one["inTrouble"] <= counts["wanted"] or counts["terminatingAwaited"], target
 
 
 def test_the_page_shows_the_worst_first(demo: Path) -> None:

@@ -1,0 +1,42 @@
+"""What the pods of a workload come to, for its explanation and for the list of all workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
+from podrules.pod_state import PodState
+
+__all__ = ["workload_code"]
+
+
+def workload_code(
+    job: JobProgress | None, counts: PodCounts, pods: Sequence[WorkloadPod]
+) -> tuple[VerdictCode, Severity]:
+    """What the worst of its pods is in, and how urgent that is."""
+    stuck = any(pod.reach is not None for pod in pods if pod.state is PodState.TERMINATING)
+    unplaced = any(pod.waits_for == "Unschedulable" and not pod.nominated_node for pod in pods)
+    trouble = {
+        VerdictCode.JOB_FAILED: job is not None and job.ended == "Failed",
+        VerdictCode.PODS_BROKEN: counts.broken,
+        VerdictCode.PODS_UNREACHABLE: counts.unreachable,
+        VerdictCode.PODS_UNSCHEDULABLE: unplaced,
+        VerdictCode.PODS_STUCK: stuck and counts.terminating_awaited,
+    }
+    notice = {
+        VerdictCode.PODS_STUCK: stuck,
+        VerdictCode.PODS_PENDING: counts.pending,
+        VerdictCode.PODS_NOT_READY: counts.not_ready,
+        VerdictCode.PODS_STARTING: counts.starting,
+        VerdictCode.PODS_MISSING: counts.missing,
+    }
+    for found, severity in ((trouble, Severity.TROUBLE), (notice, Severity.NOTICE)):
+        for code, is_so in found.items():
+            if is_so:
+                return code, severity
+    if job is None:
+        return VerdictCode.ALL_READY, Severity.FINE
+    if job.suspended and not job.ended:
+        return VerdictCode.SUSPENDED, Severity.NOTICE
+    return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE
