@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final
@@ -15,12 +16,15 @@ from kubectl_plugin.views.words import counted, listed, memory
 from podrules.allocation import is_full
 from podrules.eviction.signals import NodeCondition
 from podrules.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
+from podrules.reachability import OUT_OF_SERVICE
 
 __all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 
 _FULL_PERCENT: Final = 95
 """Of what is allocatable of a resource: from there on requests leave hardly any of it."""
 _MOST_NAMED: Final = 3
+_OUT_OF_SERVICE: Final = re.compile(rf"{re.escape(OUT_OF_SERVICE)}[=:]")
+"""A taint of that key, with a value or without."""
 
 
 class NodeMark(Enum):
@@ -28,6 +32,8 @@ class NodeMark(Enum):
 
     SILENT = "Silent"
     NOT_READY = "NotReady"
+    FENCED = "Fenced"
+    """It answers, and is still declared out of service."""
     EVICTING = "Evicting"
     PRESSURE = "Pressure"
     CLOSE_TO_EVICTION = "CloseToEviction"
@@ -58,7 +64,14 @@ class NodeFlag(Struct, frozen=True):
 
 
 _TROUBLE: Final = frozenset(
-    {NodeMark.SILENT, NodeMark.NOT_READY, NodeMark.EVICTING, NodeMark.PRESSURE, NodeMark.CLOSE_TO_EVICTION}
+    {
+        NodeMark.SILENT,
+        NodeMark.NOT_READY,
+        NodeMark.FENCED,
+        NodeMark.EVICTING,
+        NodeMark.PRESSURE,
+        NodeMark.CLOSE_TO_EVICTION,
+    }
 )
 
 _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeMark.NEAR_EVICTION}
@@ -76,6 +89,8 @@ def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
         return
     if node.ready != "True":
         yield NodeFlag(NodeMark.NOT_READY, "not Ready" if node.ready else "no status")
+    if node.ready in {"True", "False"} and any(_OUT_OF_SERVICE.match(taint) for taint in node.taints):
+        yield NodeFlag(NodeMark.FENCED, "out of service still")
     level = node.nearest
     if level is not None and level.met:
         yield NodeFlag(NodeMark.EVICTING, "evicting")
@@ -122,6 +137,11 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name} {'do' if more else 'does'} not answer.", "Nobody can tell from here what still runs there."
         case NodeMark.NOT_READY:
             return f"{name} not Ready.", "No pod is placed there."
+        case NodeMark.FENCED:
+            fact = (
+                f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
+            )
+            return fact, "Pods that are deleted there go at once while their processes may run: kubectl qos unfence."
         case NodeMark.EVICTING:
             return f"{name} under pressure.", "The kubelet evicts pods there now."
         case NodeMark.PRESSURE:
@@ -158,11 +178,14 @@ def _of(resource: str, node: NodeEntry) -> Promised:
 
 
 def _nearest(nodes: Sequence[NodeEntry]) -> str:
-    first = min(nodes, key=lambda node: node.nearest.percent if node.nearest else 0)
-    level = first.nearest
-    if level is None:
-        return ""
-    return f"{first.name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)."
+    """Each with what is left, the nearest first."""
+    levels = sorted(((node.nearest, node.name) for node in nodes if node.nearest), key=lambda one: one[0].percent)
+    told = [
+        f"{name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)"
+        for level, name in levels[:_MOST_NAMED]
+    ]
+    rest = len(levels) - len(told)
+    return f"{'; '.join(told)}{f'; and {rest} more' if rest else ''}."
 
 
 def _named(nodes: Sequence[NodeEntry]) -> str:
