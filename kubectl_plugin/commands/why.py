@@ -12,6 +12,7 @@ from kubectl_plugin.options import Streams, WhyOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.term import ExplainedText, TermReport
+from podrules.cluster.errors import UsageError
 from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ __all__ = ["run"]
 def run(options: WhyOptions, source: Source, streams: Streams) -> int:
     """Explain what was asked, or list what can be."""
     del source
-    asked = streams.stdin.read(MAX_TEXT).strip() if options.words == ("-",) else " ".join(options.words)
+    piped = options.words == ("-",)
+    asked = (streams.stdin.read(MAX_TEXT) if piped else " ".join(options.words)).strip()
+    if options.words and not asked:
+        where = "standard input: no text in it" if piped else "the term is empty"
+        raise UsageError(where, advice="Name a term or paste a message; all terms: kubectl qos why")
     printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
     if not asked:
         from kubectl_plugin.views.term import glossary_page

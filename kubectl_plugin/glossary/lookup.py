@@ -27,6 +27,8 @@ _BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
 """Says whose the next sentence is."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _SUGGESTED: Final = 5
+_MOST_WORDS: Final = 12
+"""Of a text that may be terms in a row."""
 _EVENT: Final = re.compile(
     r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
     r"(?:[a-z]+/\S+|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
@@ -59,7 +61,8 @@ def find(text: str) -> tuple[Found, ...]:
     whole = _entry(text) or _behind_its_subject(text)
     if whole is not None:
         return (Found(whole, text.strip(), None),)
-    return _once(Found(entry, part, nodes) for part, nodes in _parts(text) if (entry := _entry(part)) is not None)
+    parts = _once(Found(entry, part, nodes) for part, nodes in _parts(text) if (entry := _entry(part)) is not None)
+    return parts or _once(_terms_in_a_row(text))
 
 
 def _once(found: Iterable[Found]) -> tuple[Found, ...]:
@@ -70,19 +73,44 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
     return tuple(first.values())
 
 
+def _terms_in_a_row(text: str) -> tuple[Found, ...]:
+    """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
+    words = text.split()[:_MOST_WORDS]
+    if len(words) != len(text.split()):
+        return ()
+    found = []
+    while words:
+        tried = (" ".join(words[:length]) for length in range(len(words), 0, -1))
+        term = next(((part, entry) for part in tried if (entry := _entry(part)) is not None), None)
+        if term is None:
+            return ()
+        found.append(Found(term[1], term[0], None))
+        words = words[len(term[0].split()) :]
+    return tuple(found)
+
+
 def similar(text: str) -> tuple[str, ...]:
-    """Terms that look like a text or hold it, best first."""
+    """Terms that look like a text or hold it, best first: of each entry the spelling that is meant."""
     wanted = _folded(text[:MAX_TEXT])
-    holding = [name for folded, name in _SPELLINGS.items() if wanted and wanted in folded]
-    near = [_SPELLINGS[close] for close in difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED)]
-    return tuple(dict.fromkeys([*near, *holding, *_sharing_words(wanted)]))[:_SUGGESTED]
+    near = difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED)
+    spellings = dict.fromkeys([*near, *_holding(wanted), *_sharing_words(wanted)])
+    first = {_BY_NAME[spelling].name: spelling for spelling in reversed(spellings)}
+    return tuple(_SPELLINGS[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[
+        :_SUGGESTED
+    ]
+
+
+def _holding(wanted: str) -> list[str]:
+    """Spellings with a text in them: first those with it as a word of its own, the shortest first."""
+    holding = [folded for folded in _SPELLINGS if wanted and wanted in folded]
+    return sorted(holding, key=lambda folded: (wanted not in folded.split(), len(folded)))
 
 
 def _sharing_words(wanted: str) -> list[str]:
-    """Terms that share words with a text, those with the most first."""
+    """Spellings that share words with a text, those with the most first, and of them the shortest."""
     words = set(_WORD.findall(wanted))
-    shared = {name: len(words & set(_WORD.findall(folded))) for folded, name in reversed(_SPELLINGS.items())}
-    return sorted((name for name, count in shared.items() if count), key=lambda name: -shared[name])
+    shared = {folded: len(words & set(_WORD.findall(folded))) for folded in _SPELLINGS}
+    return sorted((one for one, count in shared.items() if count), key=lambda one: (-shared[one], len(one)))
 
 
 def _entry(text: str) -> Entry | None:
@@ -144,14 +172,15 @@ def _letters(text: str) -> str:
 def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
     for entry in entries:
         for spelling in (entry.name, *entry.also):
-            yield _folded(spelling), entry
+            yield spelling, entry
 
 
 _ALL: Final = tuple(entry for entries in CATALOGUE.values() for entry in entries)
-_BY_NAME: Final = dict(_spelt(_ALL))
+_BY_NAME: Final = {_folded(spelling): entry for spelling, entry in _spelt(_ALL)}
 _BY_LETTERS: Final = {
     letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))
 }
 """Of spellings that share their letters, that of the entry that comes first."""
-_SPELLINGS: Final = {spelling: entry.name for spelling, entry in _BY_NAME.items()}
+_SPELLINGS: Final = {_folded(spelling): spelling for spelling, _ in reversed(tuple(_spelt(_ALL)))}
+"""As they are written, by how they are looked up."""
 _PATTERNS: Final = tuple((re.compile(entry.pattern, re.IGNORECASE), entry) for entry in _ALL if entry.pattern)

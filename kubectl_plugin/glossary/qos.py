@@ -86,7 +86,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="exit code 137",
-        also=("137", "SIGKILL"),
+        also=("137", "exit 137", "SIGKILL"),
         means="The process was ended by SIGKILL (128 + 9): out of memory, or its grace period was over.",
         rule=("The container's reason tells which: OOMKilled, or Error after a deletion, eviction or failed probe.",),
         do=("Killed while stopping: make it obey SIGTERM, or give it a longer terminationGracePeriodSeconds.",),

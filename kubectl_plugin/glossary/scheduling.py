@@ -16,6 +16,7 @@ ENTRIES: Final = (
     Entry(
         name="FailedScheduling",
         also=("Pending", "Unschedulable", "PodScheduled", "nodes are available"),
+        pattern=r"\d+/\d+ nodes are available",
         means="The scheduler found no node; its message counts each node under the reason that ruled it out.",
         rule=(
             "Filters run in order, and the first that says no gives the node's reason; resources can give several.",
