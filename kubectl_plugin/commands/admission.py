@@ -130,12 +130,26 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Ma
             if not pod.spec.containers:
                 field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
                 raise refused(document, field, f"{field} is empty: a pod has at least one container")
+            _check_numbers(document, entry, pod)
         except ManifestError as error:
             yield error
             continue
         if not pod.metadata.namespace:
             pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         yield Manifest(entry, kind, pod, document.content, document.file)
+
+
+def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
+    """Refuse what the API server refuses for its numbers.
+
+    Raises:
+        ManifestError: of the first of them.
+    """
+    # Loaded where there is a manifest.
+    from podrules.checks.refused import refused_numbers
+
+    for number in refused_numbers(entry, pod):
+        raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
 
 
 def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:
@@ -192,17 +206,18 @@ def decode(document: Document, kind: Kind[Any]) -> Any:
         raise refused(document, str(error).partition(": ")[0], str(error)) from error
 
 
-def refused(document: Document, field: str, problem: str) -> ManifestError:
+def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
     """An object that the API server would not take, with the line of the field.
 
     Args:
         document: The object.
         field: Its path, which may be absent: what is nearest above it tells the line.
-        problem: What is wrong, and the remedy.
+        problem: What is wrong, and the remedy where none is given.
+        remedy: What to write instead.
     """
     from podrules.cluster.located import line_of
     from podrules.cluster.yaml_words import TEMPLATE_ADVICE
 
     line = line_of(document, field)
     place = document.where if line is None else f"{document.where}, line {line}"
-    return ManifestError(f"{place}: {problem}", advice=TEMPLATE_ADVICE if "{{" in problem else "")
+    return ManifestError(f"{place}: {problem}", advice=TEMPLATE_ADVICE if "{{" in problem else remedy)

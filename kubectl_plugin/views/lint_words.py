@@ -32,6 +32,11 @@ WORDS: Final = {
         "{problem}.",
         "Write the type that the field has; amounts and label values are often in need of quotes.",
     ),
+    "negative-number": _words(
+        "A request, a limit or a number of pods is below 0.",
+        "{value}: must be greater than or equal to 0.",
+        "Write a number that is not below 0.",
+    ),
     "request-over-limit": _words(
         "A request is above its limit, or differs where both must be the same.",
         "{resource} request {request}, limit {limit}: {problem}.",

@@ -1,5 +1,6 @@
 """Requests and limits: what the API server refuses, and what they make of a pod's class.
 
+    negative-number         a request, a limit, or a number of pods below 0
     request-over-limit      a request above its limit; where overcommitting is not allowed: other than it
     invalid-pod-resources   pod-level requests below the sum of containers; a container's limit above the pod's
     best-effort             no request and no limit: evicted and killed first, on Linux
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 
 from podrules.checks.finding import Finding
 from podrules.checks.objects import PodCase
+from podrules.checks.refused import negative_amounts
 from podrules.defaults import default_pod
 from podrules.model.pod import Pod, PodQOSClass, ResourceRequirements
 from podrules.platform import Platform, pod_platform
@@ -34,6 +36,8 @@ __all__ = ["check_resources"]
 
 def check_resources(case: PodCase) -> Iterator[Finding]:
     """All that is told of a pod's resources."""
+    for number in negative_amounts(case.pod):
+        yield case.finding("negative-number", number.field, value=number.value)
     stored = default_pod(case.pod)
     for ref in stored.containers():
         yield from _over_limit(case, f"{ref.field}.resources", ref.container.resources)
@@ -105,6 +109,6 @@ def _half_set(case: PodCase) -> Iterator[Finding]:
         if limit is not None and request is None:
             field = f"{path}.limits.memory"
             yield case.finding("limit-without-request", field, container=ref.container.name, limit=limit)
-        elif request is not None and not request.is_zero and limit is None:
+        elif request is not None and request.sign > 0 and limit is None:
             field = f"{path}.requests.memory"
             yield case.finding("request-without-limit", field, container=ref.container.name, request=request)

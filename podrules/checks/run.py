@@ -14,7 +14,7 @@ from podrules.checks.priority import check_classes, check_priority
 from podrules.checks.resources import check_resources
 from podrules.checks.rules import RULES
 from podrules.checks.spread import check_spread
-from podrules.checks.workloads import check_selector
+from podrules.checks.workloads import check_counts, check_selector
 from podrules.checks.writers import check_writers
 
 __all__ = ["check"]
@@ -30,6 +30,7 @@ def check(objects: Objects) -> tuple[Finding, ...]:
 
 def _of_pods(case: PodCase, objects: Objects) -> Iterator[Finding]:
     yield from check_selector(case)
+    yield from check_counts(case)
     yield from check_resources(case)
     yield from check_ending(case)
     yield from check_placement(case)

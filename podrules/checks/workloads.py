@@ -1,4 +1,4 @@
-"""Workloads whose selector does not match the labels of their own pods: the API server refuses them.
+"""Workloads that the API server refuses: a selector that does not match their own pods, numbers of pods below 0.
 
 Source: pkg/apis/apps/validation/validation.go (ValidateDeploymentSpec, ValidatePodTemplateSpecForReplicaSet,
 ValidateStatefulSetSpec, ValidateDaemonSetSpec) at v1.36.3.
@@ -11,10 +11,11 @@ from typing import Final
 
 from podrules.checks.finding import Finding
 from podrules.checks.objects import PodCase
+from podrules.checks.refused import negative_counts
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import Workload
 
-__all__ = ["check_selector"]
+__all__ = ["check_counts", "check_selector"]
 
 _SELECTING: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"))
 
@@ -27,6 +28,12 @@ def check_selector(case: PodCase) -> Iterator[Finding]:
     problem = _problem(content, case)
     if problem:
         yield Finding("selector-differs", case.owner.position, "spec.selector", {"problem": problem})
+
+
+def check_counts(case: PodCase) -> Iterator[Finding]:
+    """What is told of a workload's numbers of pods."""
+    for number in negative_counts(case.owner.content):
+        yield Finding("negative-number", case.owner.position, number.field, {"value": number.value})
 
 
 def _problem(workload: Workload, case: PodCase) -> str:

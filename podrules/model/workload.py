@@ -5,7 +5,9 @@ Source: k8s.io/api/{apps,batch,core}/v1/types.go at v0.36.3.
 
 from __future__ import annotations
 
-from msgspec import field
+from typing import Annotated
+
+from msgspec import Meta, field
 
 from podrules.model.base import Condition, KubeObject, Model
 from podrules.model.pod import PodTemplateSpec
@@ -13,6 +15,9 @@ from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Empty, PersistentVolumeClaim
 
 __all__ = ["ReplicationController", "Service", "UpdateStrategy", "Workload"]
+
+Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+"""As the Go types have it: what is outside cannot be decoded."""
 
 
 class RollingUpdate(Model, frozen=True):
@@ -36,18 +41,18 @@ class UpdateStrategy(Model, frozen=True):
 class StatefulSetOrdinals(Model, frozen=True):
     """``spec.ordinals`` of a StatefulSet."""
 
-    start: int = 0
+    start: Int32 = 0
 
 
 class WorkloadSpec(Model, frozen=True):
     """``spec`` of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = field(default_factory=PodTemplateSpec)
-    parallelism: int | None = None
+    parallelism: Int32 | None = None
     """Of a Job."""
-    completions: int | None = None
+    completions: Int32 | None = None
     """Of a Job: how many pods have to succeed; None: any one of them."""
     completion_mode: str = ""
     """Of a Job: NonIndexed (default) or Indexed."""
@@ -115,7 +120,7 @@ class Workload(KubeObject, frozen=True):
 class ReplicationControllerSpec(Model, frozen=True):
     """``spec``: its selector is a plain map."""
 
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: dict[str, str] = {}
     template: PodTemplateSpec | None = None
 

@@ -198,3 +198,59 @@ def test_lint_lists_errors_first(monkeypatch: pytest.MonkeyPatch) -> None:
         assert places == sorted(places)
     page = run("lint", "-f", "typo.yaml", "-f", "bad.yaml").out.splitlines()
     assert re.match(r"\d+ errors, \d+ warnings? and \d+ notices? in ", page[1])
+
+
+_COUNTED: Final = (
+    "apiVersion: {}\nkind: {}\nmetadata: {{name: bad}}\n"
+    "spec:\n  {}\n  template: {{spec: {{containers: [{{name: a}}]}}}}\n"
+)
+_AMOUNTS: Final = (
+    "apiVersion: v1\nkind: Pod\nmetadata: {{name: bad}}\nspec: {{containers: [{{name: a, resources: {}}}]}}\n"
+)
+_AT_LEAST_0: Final = "must be greater than or equal to 0\nWrite a number that is not below 0"
+_INT32: Final = "is out of range; write a whole number of at most 2147483647"
+NUMBERS: Final = {
+    "replicas": (_COUNTED.format("apps/v1", "Deployment", "replicas: -1"), f"spec.replicas: -1: {_AT_LEAST_0}"),
+    "a StatefulSet": (_COUNTED.format("apps/v1", "StatefulSet", "replicas: -1"), f"spec.replicas: -1: {_AT_LEAST_0}"),
+    "completions": (_COUNTED.format("batch/v1", "Job", "completions: -1"), f"spec.completions: -1: {_AT_LEAST_0}"),
+    "parallelism": (_COUNTED.format("batch/v1", "Job", "parallelism: -2"), f"spec.parallelism: -2: {_AT_LEAST_0}"),
+    "no int32": (_COUNTED.format("apps/v1", "Deployment", "replicas: 3000000000"), f"3000000000 {_INT32}"),
+    "no int64": (
+        _COUNTED.format("apps/v1", "Deployment", "replicas: 99999999999999999999999"),
+        f"99999999999999999999999 {_INT32}",
+    ),
+    "memory": (
+        _AMOUNTS.format("{requests: {cpu: 1, memory: -1Gi}}"),
+        f"spec.containers[0].resources.requests[memory]: -1Gi: {_AT_LEAST_0}",
+    ),
+    "cpu": (_AMOUNTS.format("{limits: {cpu: -1}}"), f"spec.containers[0].resources.limits[cpu]: -1: {_AT_LEAST_0}"),
+    "over the limit": (
+        _AMOUNTS.format("{requests: {cpu: 2}, limits: {cpu: 1}}"),
+        "requests[cpu]: 2: must be less than or equal to cpu limit of 1\nLower the request or raise the limit",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", [("explain", "--demo"), ("place", "--demo")], ids=" ".join)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_the_api_server_refuses_are_refused_beside_a_good_pod(
+    name: str, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    text, words = NUMBERS[name]
+    path = tmp_path / "m.yaml"
+    path.write_text(f"{text}---\n{GOOD}")
+    ran = run(*command, "-f", str(path))
+    assert ran.code == 6
+    assert words in ran.err
+    assert ran.err.startswith(f"error: {path}, document 1, line ")
+    assert "good" in ran.out
+    assert "bad" not in ran.out
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_lint_objects_to_the_same_numbers(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(NUMBERS[name][0])
+    ran = run("lint", "-f", str(path))
+    assert ran.code == 1
+    assert re.search("negative-number|request-over-limit|invalid-field", ran.out)
