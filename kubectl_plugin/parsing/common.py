@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -48,6 +49,10 @@ _FORMATS: Final = frozenset(
 )
 """What other commands, and kubectl's own, take behind ``-o``."""
 _MAX_TEMPLATE: Final = 100_000
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
+"""Of seconds, without a unit: no ``inf``, ``nan`` or exponent, which Python's float would read."""
+_LONGEST: Final = 365 * 86400.0
+"""Seconds."""
 _LEAST_INTERVAL: Final = 1.0
 """Seconds: less would be a busy poll."""
 
@@ -329,14 +334,23 @@ def watch_interval(args: argparse.Namespace) -> float | None:
 
 
 def seconds(text: str) -> float:
-    """Kubectl's ``--request-timeout``: ``30``, ``30s``, ``500ms``, ``2m``; 0 means no limit there, an hour here."""
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-    number = text.rstrip("hms")
-    unit = text[len(number) :]
-    try:
-        value = float(number) * units[unit]
-    except (KeyError, ValueError):
-        raise argparse.ArgumentTypeError(f'"{text}": not a time\nWrite e.g. 30s, 500ms or 2m') from None
+    """A number of seconds, or a duration of Go: ``30``, ``500ms``, ``1h30m``; 0 means no limit, which is an hour here.
+
+    Raises:
+        argparse.ArgumentTypeError: it is neither, or less than 0, or longer than a year.
+    """
+    value = float(text) if _NUMBER.fullmatch(text) else _go_duration(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f'"{text}": negative\nWrite e.g. 30s')
+    if value > _LONGEST:
+        raise argparse.ArgumentTypeError(f'"{text}": longer than a year\nWrite e.g. 1h30m')
     return value or 3600.0
+
+
+def _go_duration(text: str) -> float:
+    from podrules.model.duration import DurationError, parse_duration
+
+    try:
+        return parse_duration(text).total_seconds()
+    except DurationError:
+        raise argparse.ArgumentTypeError(f'"{text}": not a time\nWrite e.g. 30s, 500ms or 1h30m') from None

@@ -39,6 +39,9 @@ exit codes: 0 gone, or a dry run; 1 unexpected; 2 wrong command line;
             5 no cluster; 8 no such pod; 9 nothing was changed: it is another pod by now;
             10 deleted, and not gone in time; 130 interrupted
 """
+_MOST: Final = 2**63 - 1
+"""deletionGracePeriodSeconds is an int64 (meta/v1, types.go)."""
+_DIGITS: Final = len(str(_MOST))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -75,4 +78,6 @@ def options(args: argparse.Namespace) -> DeletionOptions:
 def _grace_period(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f'"{text}": no grace period\nWrite seconds, 0 or more')
+    if len(text) > _DIGITS or int(text) > _MOST:
+        raise argparse.ArgumentTypeError(f'"{text[:40]}": more than an int64 holds\nWrite seconds, {_MOST} at most')
     return int(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, words_of
+from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, parse, words_of
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_pod
 
@@ -107,7 +107,7 @@ def test_what_was_not_found_does_not_keep_the_rest() -> None:
         (
             ("pod/x", "--request-timeout", "soon"),
             2,
-            '--request-timeout "soon": not a time\nWrite e.g. 30s, 500ms or 2m\n',
+            '--request-timeout "soon": not a time\nWrite e.g. 30s, 500ms or 1h30m\n',
         ),
         (("pod/x", "--request-timeout=-3s"), 2, '--request-timeout "-3s": negative\nWrite e.g. 30s\n'),
         (("pod/x", "--snapshot", "x"), 2, "--snapshot does not go with --demo\nLeave --snapshot or --demo out\n"),
@@ -118,6 +118,58 @@ def test_wrong_command_lines(words: tuple[str, ...], code: int, message: str) ->
     assert ran.code == code
     assert message in ran.err
     assert ran.out == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "seconds"),
+    [
+        ("30", 30),
+        ("1.5", 1.5),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("500ms", 0.5),
+        ("5us", 5e-6),
+        ("0", 3600),
+        ("0s", 3600),
+    ],
+)
+def test_times_are_read_as_in_kubectl(typed: str, seconds: float) -> None:
+    assert parse(("explain", "pod/x", f"--request-timeout={typed}")).options.cluster.request_timeout == seconds
+
+
+TIMES = (
+    ("explain", "pod/x", "--request-timeout"),
+    ("partitions", "--watch-interval"),
+    ("delete", "pod/x", "--timeout"),
+    ("fence", "node-a1", "--timeout"),
+)
+
+
+@pytest.mark.parametrize("command", TIMES)
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        *((text, "not a time") for text in ("nan", "inf", "1e3s", "1e3", "1d", "", "1_0")),
+        *((text, "negative") for text in ("-3", "-1h30m")),
+        *((text, "longer than a year") for text in ("9" * 18, "9999999h")),
+    ],
+)
+def test_what_is_no_time_is_refused_by_every_flag(command: tuple[str, ...], typed: str, problem: str) -> None:
+    *words, flag = command
+    ran = run(*words, f"{flag}={typed}")
+    assert (ran.code, ran.out) == (2, "")
+    first, second = ran.err.splitlines()
+    assert first == f'error: {flag} "{typed}": {problem}'
+    assert second.startswith("Write e.g. ")
+
+
+@pytest.mark.parametrize("typed", ["9999999999999999999999", "9223372036854775808", "9" * 5000])
+def test_a_grace_period_that_the_api_cannot_hold_is_refused(typed: str) -> None:
+    ran = run("delete", "pod/x", "--demo", f"--grace-period={typed}")
+    assert (ran.code, ran.out) == (2, "")
+    first, second = ran.err.splitlines()
+    assert first.endswith(": more than an int64 holds")
+    assert second == "Write seconds, 9223372036854775807 at most"
 
 
 def test_no_kubectl_and_no_configuration(tmp_path: Path) -> None:
