@@ -12,6 +12,7 @@ from kubectl_plugin.commands.brought import NOTHING, Brought
 from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
+from kubectl_plugin.reports.ordinals import missing_pods
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
 from kubectl_plugin.reports.rollout import rollout, schedule
 from kubectl_plugin.reports.workload import WorkloadReport
@@ -291,6 +292,7 @@ class Reporter:
             job=job_progress(entry) if kind is JOBS else None,
             rollout=rollout(kind.kind, entry),
             schedule=schedule(entry),
+            missing=missing_pods(kind.kind, entry, found) if found is not None else None,
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )

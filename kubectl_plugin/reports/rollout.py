@@ -103,6 +103,8 @@ def schedule(entry: Workload | ReplicationController | CronJob) -> Schedule | No
 
 def _old(kind: str, entry: Workload) -> int:
     status = entry.status
+    if entry.spec.replicas == 0:
+        return 0
     if kind == "Deployment":
         return max(0, status.replicas - status.updated_replicas)
     if kind == "DaemonSet":

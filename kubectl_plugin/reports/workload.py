@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.ordinals import MissingPods
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
@@ -40,6 +41,8 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """What its controller says of the newest spec; None: it has none, or says nothing."""
     schedule: Schedule | None = None
     """When it makes Jobs; None: it is no CronJob."""
+    missing: MissingPods | None = None
+    """What a StatefulSet has not made yet; None: nothing, or it is none."""
     spread: tuple[WorkloadSpread, ...] = ()
     """How its pods stand now, by what keeps them alike, where they have topology spread constraints of their own."""
     unread: tuple[Unread, ...]

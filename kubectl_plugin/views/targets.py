@@ -20,6 +20,7 @@ from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload_pods import PodCounts
 from kubectl_plugin.views.node import node_verdict
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
@@ -34,6 +35,10 @@ __all__ = ["TargetTable"]
 _NONE: Final = "<none>"
 _WELL: Final = "with all pods that are wanted"
 _SHORT: Final = "with fewer"
+_BESIDES: Final = "in trouble though all run"
+_UNKNOWN: Final = "whose pods are not known"
+_STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
+_ALL: Final = 1000
 _DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
 _NARROW: Final = ("NODE", "RESTARTS", "MEM-REQ", "CPU-REQ", "PODS")
 
@@ -63,16 +68,16 @@ class _Row(Struct, frozen=True):
     cells: tuple[str, ...]
     """All but the name; the last says what is wrong."""
     severity: Severity
-    rank: int
+    rank: tuple[int, int]
     """The less the worse."""
     state: str
     """What it is counted as."""
 
     @property
-    def order(self) -> tuple[bool, int, int, str, str]:
+    def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
         """What something is wrong with before the rest, the worst first; else by name."""
         if self.severity is Severity.FINE or not self.cells[-1]:
-            return True, 0, 0, self.namespace, self.name
+            return True, 0, (0, 0), self.namespace, self.name
         return False, -list(Severity).index(self.severity), self.rank, self.namespace, self.name
 
 
@@ -162,8 +167,10 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
         word, why = f"Node {node_word(reach)}", _silent_words(reach, now)
     node = status.node.name if status.node is not None else _NONE
     facts = report.qos.qos_class.value, _oom(report), _priority(report)
+    # A DaemonSet has a pod on each node; what another has there is missed.
+    rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
-    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, state.worse, state.value)
+    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value)
 
 
 def _pod_why(said: Verdict, state: PodState) -> str:
@@ -193,20 +200,40 @@ def _why(sentences: Sequence[str]) -> str:
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
     template, counts = report.template, report.counts
     said = verdict(template, now)
-    run, why, severity, rank, state = "", said.sentences[0], said.severity, PodState.READY.worse, ""
+    run, why, severity, rank, state = "", said.sentences[0], said.severity, PodState.READY.worse, _UNKNOWN
+    share = _ALL
     if (stand := standing(report, now)) is not None and counts is not None:
         (first, *more), urgency = stand.sentences, stand.severity
         refused = said.sentences[:1] if said.severity is not Severity.FINE else ()
         severity = max(severity, urgency, key=list(Severity).index)
         run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
         # How many run has a column of its own.
-        rest = first if report.job is not None else first.partition(" run, ")[2]
+        rest = first if report.job is not None else first.partition(", ")[2]
+        rest = rest if stand.decisive == first else stand.decisive
         why = next(iter((*filter(None, (rest,)), *more, *refused)), "")
         rank = min((pod.state.worse for pod in report.pods or ()), default=rank)
-        short = counts.wanted is not None and counts.ready < counts.wanted
-        state = _SHORT if short or urgency is Severity.TROUBLE else _WELL
+        share = _share(counts)
+        state = _state(report, counts, urgency)
+    elif stand is not None:
+        why, severity, state = stand.sentences[0], stand.severity, stand.code.value.lower()
     cells = (run, template.qos.qos_class.value, _oom(template), _priority(template), why.rstrip("."))
-    return _Row(_WORKLOADS, report.namespace, kind, report.name, cells, severity, rank, state)
+    return _Row(_WORKLOADS, report.namespace, kind, report.name, cells, severity, (share, rank), state)
+
+
+def _share(counts: PodCounts) -> int:
+    """Of the pods that are wanted those that run, in thousandths; of a workload that wants none, by its failures."""
+    if not counts.wanted:
+        return 0 if counts.failed else _ALL
+    return min(_ALL, _ALL * counts.ready // counts.wanted)
+
+
+def _state(report: WorkloadReport, counts: PodCounts, urgency: Severity) -> str:
+    """What a workload is counted as."""
+    if report.job is not None and (report.job.ended or report.job.suspended):
+        return report.job.ended.lower() or "suspended"
+    if counts.wanted is not None and counts.ready < counts.wanted:
+        return _SHORT
+    return _BESIDES if urgency is Severity.TROUBLE else _WELL
 
 
 def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
@@ -216,7 +243,7 @@ def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
         fits = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
     why = said.sentences[0].rstrip(".")
     cells = (report.qos.qos_class.value, _oom(report), _priority(report), fits, why)
-    return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, 0, "")
+    return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, (0, 0), "")
 
 
 def _node(report: NodeReport, now: datetime | None) -> _Row:
@@ -232,7 +259,7 @@ def _node(report: NodeReport, now: datetime | None) -> _Row:
     percent = {entry.name: f"{entry.requested_percent}%" for entry in report.resources}
     pods = f"{report.max_pods}" if report.pods is None else f"{report.pods}/{report.max_pods}"
     cells = (status, pods, percent.get("cpu", ""), percent.get("memory", ""), why.rstrip("."))
-    return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, state)
+    return _Row(_NODES, "", "node", report.name, cells, said.severity, (rank, 0), state)
 
 
 def _oom(report: PodReport) -> str:
@@ -252,7 +279,7 @@ def _counts(family: _Family, rows: Sequence[_Row]) -> str:
         return f"{total}: {count_words([PodState(row.state) for row in rows])}"
     found = Counter(row.state for row in rows)
     if family is _WORKLOADS:
-        said = ", ".join(f"{found[state]} {state}" for state in (_WELL, _SHORT) if found[state])
+        said = ", ".join(f"{found[state]} {state}" for state in _STATES if found[state])
         return f"{total}: {said}" if said else total
     if family is _NODES:
         return f"{total}: {', '.join(f'{count} {state}' for state, count in found.most_common())}"

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from kubectl_plugin.reports.ordinals import MissingPods
+from kubectl_plugin.reports.rollout import Said
 from kubectl_plugin.reports.verdict import Verdict, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_code import workload_code
@@ -34,23 +36,46 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
     lead = _job_words(report.job, counts) if report.job is not None else _run_words(counts)
-    refused = report.rollout.refused if report.rollout is not None else None
-    why = _worst_words(counts, pods, now)
-    told = bool(counts.missing and refused is not None and not why)
-    if told and refused is not None:
-        why = f": {said_words(refused)}"
-    words = (lead, *old_words(report.rollout), *_trouble_words(counts, pods, now))
+    why, said = _worst_words(counts, pods, now), _said(report)
+    told = said is not None and not why
+    if said is not None and told:
+        why = f": {said_words(said)}"
+    missing = _missing_words(report.missing, counts)
+    words = (lead, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
     sentences = [f"{', '.join(words)}{why}."]
-    leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
-    if leaving and not counts.terminating_awaited:
-        more = " pod" if report.job is not None or counts.wanted is None else " more"
-        verb = "is" if len(leaving) == 1 else "are"
-        sentences.append(f"{len(leaving)}{more} {verb} {_terminating_words(leaving, now)}.")
-    if report.job is not None and report.job.why is not None:
-        sentences.append(f"{said_words(report.job.why)}.")
+    if said is not None and report.job is not None and not told:
+        sentences.append(f"{said_words(said)}.")
+    if report.missing is not None and report.missing.waits_for and counts.missing:
+        sentences.append(f"{report.missing.first} waits for {report.missing.waits_for}, which is not Ready.")
+    sentences += _left_words(report, counts, pods, now)
+    if counts.wanted == 0 and not counts.ready and report.job is None and len(sentences) > 1:
+        sentences[:2] = [f"{sentences[0].rstrip('.')}; {sentences[1]}"]
     code, severity = workload_code(report.job, counts, pods)
     stands = Verdict(code, severity, tuple(sentences))
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
+
+
+def _said(report: WorkloadReport) -> Said | None:
+    """Why a Job failed, or why pods that are missing cannot be made; None: the status does not say."""
+    if report.job is not None:
+        return report.job.why
+    missing = report.counts is not None and report.counts.missing
+    return report.rollout.refused if missing and report.rollout is not None else None
+
+
+def _left_words(
+    report: WorkloadReport, counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None
+) -> Iterator[str]:
+    """Of the pods that do not count those that are still there: terminating, and ended for good."""
+    leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
+    if leaving and not counts.terminating_awaited:
+        more = " pod" if report.job is not None or counts.wanted is None else " more" if counts.wanted else ""
+        verb = "is" if len(leaving) == 1 else "are"
+        yield f"{len(leaving)}{more} {verb} {_terminating_words(leaving, now)}."
+    failed = [pod for pod in pods if pod.state is PodState.FAILED]
+    if failed and report.job is None:
+        word = "evicted" if all(pod.status == "Evicted" for pod in failed) else "failed"
+        yield f"{counted(len(failed), f'{word} pod')} {'is' if len(failed) == 1 else 'are'} left."
 
 
 def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
@@ -76,12 +101,12 @@ def count_words(states: Sequence[PodState]) -> str:
     """``35 run, 2 pending, 1 terminating``: of pods that need not belong together."""
     found = Counter(states)
     words = {
-        PodState.READY: "run",
+        PodState.READY: "ready" if found[PodState.NOT_READY] else "run",
         PodState.BROKEN: "broken",
         PodState.PENDING: "pending",
         PodState.UNREACHABLE: "on nodes that do not answer",
         PodState.TERMINATING: "terminating",
-        PodState.NOT_READY: "not Ready",
+        PodState.NOT_READY: "not ready",
         PodState.STARTING: "starting",
         PodState.FAILED: "failed",
         PodState.SUCCEEDED: "succeeded",
@@ -94,9 +119,11 @@ def _run_words(counts: PodCounts) -> str:
         return f"{counted(counts.ready, 'pod')} {'runs' if counts.ready == 1 else 'run'}"
     if counts.wanted == 0 and not counts.ready:
         return "No pod is wanted"
+    # Where all that run are ready, that they run says it.
+    word = "ready" if counts.not_ready else "run"
     if counts.ready > counts.wanted:
-        return f"{counts.ready} run, {counts.wanted} wanted"
-    return f"{counts.ready} of {counts.wanted} run"
+        return f"{counts.ready} {word}, {counts.wanted} wanted"
+    return f"{counts.ready} of {counts.wanted} {word}"
 
 
 def _job_words(job: JobProgress, counts: PodCounts) -> str:
@@ -113,15 +140,20 @@ def _job_words(job: JobProgress, counts: PodCounts) -> str:
     return f"{done}{failed}{runs}"
 
 
+def _missing_words(missing: MissingPods | None, counts: PodCounts) -> Iterator[str]:
+    """``2 not made yet``, ``db-1 not made yet``."""
+    if counts.missing:
+        yield f"{missing.first if missing is not None and counts.missing == 1 else counts.missing} not made yet"
+
+
 def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> Iterator[str]:
     """Of the pods that are wanted those that do not run, by what they do; the worst last, whose name follows."""
     of = {state: [pod for pod in pods if pod.state is state] for state in PodState}
-    if counts.missing:
-        yield f"{counts.missing} not made yet"
     if counts.starting:
         yield f"{counts.starting} starting"
     if counts.not_ready:
-        yield f"{counts.not_ready} not Ready"
+        verbs = "runs and is" if counts.not_ready == 1 else "run and are"
+        yield f"{counts.not_ready} {verbs} not ready"
     if counts.terminating and counts.terminating_awaited:
         leaving = of[PodState.TERMINATING]
         yield f"{len(leaving)} {_terminating_words(leaving, now)}"

@@ -14,8 +14,10 @@ from tests.kubectl_plugin.running import run
 Explained = Callable[..., tuple[str, dict[str, Any]]]
 
 
+READY = {"type": "Ready", "status": "True"}
+
+
 def _pods(count: int) -> list[dict[str, Any]]:
-    ready = {"type": "Ready", "status": "True"}
     return [
         {
             "apiVersion": "v1",
@@ -24,7 +26,7 @@ def _pods(count: int) -> list[dict[str, Any]]:
             "spec": {"nodeName": "node-1", "containers": [{"name": "app"}]},
             "status": {
                 "phase": "Running",
-                "conditions": [ready],
+                "conditions": [READY],
                 "containerStatuses": [{"name": "app", "ready": True, "state": {"running": {}}}],
             },
         }
@@ -154,7 +156,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"completions": 1},
             {"failed": 1, "conditions": [FAILED]},
             0,
-            "Failed: 0 of 1 succeeded, 1 failed. BackoffLimitExceeded: Job has reached the limit. ",
+            "Failed: 0 of 1 succeeded, 1 failed: BackoffLimitExceeded: Job has reached the limit. ",
             "JobFailed",
             "trouble",
         ),
@@ -193,3 +195,96 @@ def test_what_the_controller_says(
     assert lead.startswith(said)
     assert report["verdict"]["text"].startswith(said)
     assert (report["verdict"]["code"], report["verdict"]["severity"]) == (code, severity)
+
+
+UNREADY = {"conditions": [{"type": "Ready", "status": "False"}]}
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Callable[..., str]:
+    def explain(items: list[dict[str, Any]], *target: str) -> str:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"conditions": [READY]}}
+        path = tmp_path / "cluster.json"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, node]}), encoding="utf-8")
+        ran = run("explain", *target, "-n", "shop", "--snapshot", str(path))
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    return explain
+
+
+def _lead(page: str) -> str:
+    return " ".join(page.partition("\n\n")[0].splitlines()[1:])
+
+
+def _with_status(pod: dict[str, Any], **status: Any) -> dict[str, Any]:
+    return {**pod, "status": {**pod["status"], **status}}
+
+
+def test_pods_that_run_are_not_ready_for_that(listed: Callable[..., str]) -> None:
+    pods = [_with_status(pod, **UNREADY) for pod in _pods(2)]
+    lead = _lead(listed([_workload("Deployment", {"replicas": 2}, {}, 0), *pods], "deployment/web"))
+    assert lead.startswith("0 of 2 ready, 2 run and are not ready, such as web-0")
+
+
+def test_a_stateful_set_names_the_pod_that_is_missing(listed: Callable[..., str]) -> None:
+    first, second, third = _pods(3)
+    entry = _workload("StatefulSet", {"replicas": 3}, {}, 0)
+    assert _lead(listed([entry, first, third], "sts/web")).startswith("2 of 3 run, web-1 not made yet. Each")
+    waits = _lead(listed([entry, first, _with_status(second, **UNREADY)], "sts/web"))
+    assert waits.startswith("1 of 3 ready, web-2 not made yet, 1 runs and is not ready: web-1")
+    assert " web-2 waits for web-1, which is not Ready. " in waits
+    parallel = _workload("StatefulSet", {"replicas": 3, "podManagementPolicy": "Parallel"}, {}, 0)
+    assert "waits for" not in _lead(listed([parallel, first, _with_status(second, **UNREADY)], "sts/web"))
+
+
+def test_evicted_pods_that_are_left_are_told(listed: Callable[..., str]) -> None:
+    first, *left = _pods(3)
+    evicted = [_with_status(pod, phase="Failed", reason="Evicted", containerStatuses=[]) for pod in left]
+    lead = _lead(listed([_workload("Deployment", {"replicas": 1}, {}, 0), first, *evicted], "deployment/web"))
+    assert lead.startswith("1 of 1 run. 2 evicted pods are left. ")
+
+
+def test_one_that_terminates_is_not_one_more_than_none(listed: Callable[..., str]) -> None:
+    [pod] = _pods(1)
+    pod["metadata"]["deletionTimestamp"] = "2026-10-17T03:00:00Z"
+    lead = _lead(listed([_workload("Deployment", {"replicas": 0}, {}, 0), pod], "deployment/web"))
+    assert lead.startswith("No pod is wanted; 1 is terminating. ")
+
+
+def test_totals_of_workloads_add_up(listed: Callable[..., str]) -> None:
+    def named(kind: str, name: str, spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+        entry = _workload(kind, spec, status)
+        spec = entry["spec"] | ({} if kind == "CronJob" else {"selector": {"matchLabels": {"app": name}}})
+        return {**entry, "metadata": {**entry["metadata"], "name": name}, "spec": spec}
+
+    items = [
+        named("CronJob", "nightly", {"schedule": "0 3 * * *"}, {}),
+        named("CronJob", "weekly", {"schedule": "0 3 * * 0", "suspend": True}, {}),
+        named("Job", "failed", {}, {"failed": 1, "conditions": [FAILED]}),
+        named("Job", "done", {}, {"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]}),
+        named("Job", "held", {"suspend": True}, {}),
+        named("Deployment", "web", {"replicas": 2}, {}),
+        named("Deployment", "all", {"replicas": 0}, {}),
+    ]
+    page = " ".join(listed([*items, *_pods(1)], "deployments,jobs,cronjobs").split())
+    counts = "1 with all pods that are wanted, 1 with fewer, 1 failed, 1 complete, 1 scheduled, 2 suspended"
+    assert f"7 workloads: {counts}" in page
+
+
+def test_the_workload_that_misses_most_comes_first(listed: Callable[..., str]) -> None:
+    waiting = {"name": "app", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    broken = {**UNREADY, "containerStatuses": [waiting]}
+
+    def one(name: str, ready: int) -> list[dict[str, Any]]:
+        entry = _workload("Deployment", {"replicas": ready + 1}, {}, 0)
+        entry["metadata"]["name"], entry["spec"]["selector"] = name, {"matchLabels": {"app": name}}
+        pods = _pods(ready + 1)
+        pods[-1] = _with_status(pods[-1], **broken)
+        for pod in pods:
+            pod["metadata"] = {**pod["metadata"], "name": f"{name}-{pod['metadata']['name']}", "labels": {"app": name}}
+        return [entry, *pods]
+
+    page = listed([*one("almost", 5), *one("none", 0)], "deployments")
+    assert page.index("\nnone ") < page.index("\nalmost ")
+    assert "explain deployment/none" in page
