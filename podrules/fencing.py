@@ -6,8 +6,11 @@
              and removed by pod garbage collection while the node is not Ready; volumes are detached without waiting
     unfence  the taint is removed, once the machine is up with nothing of the old processes on it
 
-Pods that tolerate the taint stay. A node that answers is never fenced: its pods would be asked to leave, and those that
-stop slowly would not be waited for.
+Pods that tolerate all taints of the node without end stay; one that another taint deletes, as unreachable after its
+tolerationSeconds, is garbage collection's as well. Whether anybody noted when a taint was set is of no matter.
+
+A node that answers is never fenced: its pods would be asked to leave, and those that stop slowly would not be waited
+for.
 
 Source: pkg/controller/podgc/gc_controller.go (gcTerminating), pkg/controller/tainteviction,
 pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; kubernetes.io/docs "Non-graceful node shutdown";
@@ -16,7 +19,7 @@ KEP-2268.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Final
@@ -30,7 +33,8 @@ from podrules.model.pod import Pod
 from podrules.model.storage import VolumeAttachment
 from podrules.partitions import NodeDown, hangs_on_its_node
 from podrules.reachability import OUT_OF_SERVICE, Reach, node_reach
-from podrules.tolerations import NO_EXECUTE, tolerations_tolerate_taint
+from podrules.taint_eviction import eviction_after
+from podrules.tolerations import NO_EXECUTE
 
 __all__ = ["TAINT", "FenceState", "Left", "fence_state", "goes", "kept_volumes", "left_to_go", "without_taint"]
 
@@ -58,7 +62,7 @@ class Left(Struct, frozen=True, rename="camel"):
     attachments: tuple[str, ...]
     """Names of PersistentVolumes."""
     staying: tuple[str, ...]
-    """Pods that tolerate the taint, ``namespace/name``."""
+    """Pods that tolerate the taint, and the node's others, without end: ``namespace/name``."""
     kept: tuple[str, ...]
     """Those of `pods` whose objects finalizers keep after they ended."""
 
@@ -86,10 +90,15 @@ def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> Fence
     return FenceState.FENCED if fenced else FenceState.POSSIBLE
 
 
-def goes(pod: Pod) -> bool:
-    """Whether a pod goes when its node is declared out of service."""
+def goes(pod: Pod, taints: Sequence[Taint] = ()) -> bool:
+    """Whether a pod goes, now or later, when its node is declared out of service.
+
+    Args:
+        pod: It is on the node.
+        taints: What the node has besides.
+    """
     deleted = pod.metadata.deletion_timestamp is not None
-    return deleted or not tolerations_tolerate_taint(pod.spec.tolerations, TAINT)
+    return deleted or eviction_after(pod.spec.tolerations, (*taints, TAINT)) is not None
 
 
 def without_taint(node: Node) -> tuple[Taint, ...]:
@@ -97,32 +106,32 @@ def without_taint(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.spec.taints if taint.key != OUT_OF_SERVICE)
 
 
-def left_to_go(node: str, pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], kept: Collection[str]) -> Left:
+def left_to_go(node: Node, pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], kept: Collection[str]) -> Left:
     """What has still to go from a node that is declared out of service.
 
     Args:
-        node: Its name.
+        node: It, with the taint or without.
         pods: Those on it.
         attachments: Of all nodes.
         kept: PersistentVolumes of the pods that stay.
     """
-    there = [pod for pod in pods if hangs_on_its_node(pod)]
+    there = [(goes(pod, node.spec.taints), pod) for pod in pods if hangs_on_its_node(pod)]
     held = {
         entry.spec.source.persistent_volume_name or entry.metadata.name
         for entry in attachments
-        if entry.spec.node_name == node
+        if entry.spec.node_name == node.metadata.name
     }
     return Left(
-        pods=tuple(sorted(_name(pod) for pod in there if goes(pod))),
+        pods=tuple(sorted(_name(pod) for going, pod in there if going)),
         attachments=tuple(sorted(held.difference(kept))),
-        staying=tuple(sorted(_name(pod) for pod in there if not goes(pod))),
-        kept=tuple(sorted(_name(pod) for pod in there if goes(pod) and pod_ending(pod).holders)),
+        staying=tuple(sorted(_name(pod) for going, pod in there if not going)),
+        kept=tuple(sorted(_name(pod) for going, pod in there if going and pod_ending(pod).holders)),
     )
 
 
-def kept_volumes(down: NodeDown, pods: Iterable[Pod]) -> frozenset[str]:
+def kept_volumes(down: NodeDown, node: Node, pods: Iterable[Pod]) -> frozenset[str]:
     """The PersistentVolumes that stay attached, for their pods stay."""
-    staying = {_name(pod) for pod in pods if hangs_on_its_node(pod) and not goes(pod)}
+    staying = {_name(pod) for pod in pods if hangs_on_its_node(pod) and not goes(pod, node.spec.taints)}
     return frozenset(entry.persistent_volume for entry in down.attachments if entry.used_by in staying)
 
 

@@ -131,8 +131,8 @@ class NodeChange(Change):
         down = next((entry for entry in partitions(facts, now) if entry.reach.name == name), None)
         state = fence_state(node, renewed=facts.renewed.get(name), now=now)
         pods = [pod for pod in facts.pods if pod.spec.node_name == name]
-        kept = kept_volumes(down, pods) if down is not None else frozenset()
-        return Looked(node, state, down, left_to_go(name, pods, facts.attachments, kept), kept)
+        kept = kept_volumes(down, node, pods) if down is not None else frozenset()
+        return Looked(node, state, down, left_to_go(node, pods, facts.attachments, kept), kept)
 
     def what_is_left(self) -> Left:
         """Read anew what has still to go.
@@ -140,7 +140,7 @@ class NodeChange(Change):
         Raises:
             ClusterError: it cannot be read.
         """
-        name = self.looked.node.metadata.name
-        pods = self._source.list(PODS, field_selector=f"spec.nodeName={name}")
+        node = self.looked.node
+        pods = self._source.list(PODS, field_selector=f"spec.nodeName={node.metadata.name}")
         attachments = self._source.list(VOLUME_ATTACHMENTS)
-        return left_to_go(name, pods, attachments, self.looked.kept)
+        return left_to_go(node, pods, attachments, self.looked.kept)

@@ -120,7 +120,7 @@ def _goes(report: FenceReport) -> Iterator[str]:
     if left.kept:
         yield f"told to end, but kept by finalizers: {listed(left.kept, most=_MOST_NAMED)}"
     if left.staying:
-        yield f"staying, for they tolerate the taint: {listed(left.staying, most=_MOST_NAMED)}"
+        yield f"staying, because they tolerate the taints of the node: {listed(left.staying, most=_MOST_NAMED)}"
 
 
 def _unfenced(report: FenceReport) -> Iterator[str]:

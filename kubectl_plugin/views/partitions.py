@@ -109,7 +109,7 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
 
 def _removed(lost: Sequence[PodDown]) -> str:
     """What becomes of the pods of a node that is declared out of service; those that tolerate its taints stay."""
-    staying = sum(pod.deleted is None and pod.eviction.at is None for pod in lost)
+    staying = sum(pod.deleted is None and not pod.eviction.comes for pod in lost)
     kept = f"{counted(staying, 'pod')} {'stays' if staying == 1 else 'stay'}: the taint is tolerated."
     if staying == len(lost):
         return f"{kept} Volumes that nobody uses are detached without waiting."
@@ -210,12 +210,17 @@ def _told(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
         yield moments[0], f"{counted(len(moments), 'pod')} told to end"
     if node.reach.reach is Reach.RETURNING:
         return
-    coming = sorted(pod.eviction.at for pod in node.pods if pod.deleted is None and pod.eviction.at is not None)
-    for _, group in groupby(coming, key=lambda moment: clock(moment, now)):
-        moments = list(group)
+    coming = sorted(
+        (pod.eviction.at, bool(pod.eviction.tolerated))
+        for pod in node.pods
+        if pod.deleted is None and pod.eviction.at is not None
+    )
+    for (_, tolerated), due in groupby(coming, key=lambda entry: (clock(entry[0], now), entry[1])):
+        moments = [moment for moment, _ in due]
         late = _LATE if now - moments[0] > PATIENCE else ""
         verb = "should have been" if late else "will be"
-        yield moments[0], f"{counted(len(moments), 'pod')} {verb} told to end: the toleration is over{late}"
+        why = "the toleration is over" if tolerated else "the taint is not tolerated"
+        yield moments[0], f"{counted(len(moments), 'pod')} {verb} told to end: {why}{late}"
 
 
 def _not_told(node: NodeDown) -> Iterator[Row]:
@@ -227,6 +232,10 @@ def _not_told(node: NodeDown) -> Iterator[Row]:
     held = sum(pod.eviction.held_back for pod in waiting)
     if held:
         yield Row(("not now", f"{counted(held, 'pod')} would be told to end, were nodes of this zone tainted"))
+    untimed = sum(pod.eviction.comes and pod.eviction.at is None for pod in waiting)
+    if untimed:
+        taint = "a taint that they do not tolerate" if untimed > 1 else "a taint that it does not tolerate"
+        yield Row(("soon", f"{counted(untimed, 'pod')} told to end, for {taint} without end; it has no timeAdded"))
     forever = sum(pod.eviction.tolerated is None for pod in waiting)
     if forever:
         yield Row(("never", f"{counted(forever, 'pod')} told to end: the taint is tolerated without a time"))

@@ -108,6 +108,6 @@ _WORDS: Final[dict[StepKind, Callable[[Step], str]]] = {
     StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
     StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",
     StepKind.ALL_GONE: lambda step: f"nothing is left to go from {step.subject}",
-    StepKind.STAYING: lambda step: f"staying, for they tolerate the taint: {step.detail}",
+    StepKind.STAYING: lambda step: f"staying, because they tolerate the taints of the node: {step.detail}",
     StepKind.NODE_BACK: lambda step: f"{step.subject} answers again: its own kubelet ends what is being deleted there",
 }

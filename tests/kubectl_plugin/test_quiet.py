@@ -184,3 +184,20 @@ def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
     assert "It answers again: take it back, or its pods are kept away." in told
     assert "its kubelet stops what is told to end" in told
     assert "Terminating without end" not in told
+
+
+@pytest.mark.parametrize("added", [{}, {"timeAdded": "2026-11-22T09:52:00Z"}])
+def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Path, added: Mapping[str, str]) -> None:
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
+    tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
+    cluster = _list(
+        tmp_path, _node("Unknown", unreachable, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
+    )
+    told = _told("partitions", "--snapshot", cluster)
+    assert "They are removed, and its volumes detached, without waiting for the machine." in told
+    assert "stays" not in told
+    why = "1 pod told to end, for a taint that it does not tolerate without end; it has no timeAdded"
+    assert (why in told) is (not added)
+    assert "Goes taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute 1 pod: " in " ".join(
+        run("fence", "node/lost", "--snapshot", cluster).out.split()
+    )

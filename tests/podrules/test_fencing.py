@@ -71,6 +71,13 @@ def test_F6_which_pods_go(tolerations: Sequence[Any], deleted: str | None, expec
     assert goes(make_lost_pod(tolerations=tolerations, deleted=deleted)) is expected
 
 
+def test_F6_a_pod_that_another_taint_deletes_goes_as_well() -> None:
+    for_a_time = {**tolerating("node.kubernetes.io/unreachable"), "tolerationSeconds": 300}
+    pod = make_lost_pod(tolerations=[tolerating("node.kubernetes.io/out-of-service"), for_a_time])
+    assert not goes(pod)
+    assert goes(pod, node("Unknown", UNREACHABLE).spec.taints)
+
+
 STAYS = make_lost_pod("agent", owner="DaemonSet/agent", claims=["log"], tolerations=[EVERYTHING])
 GOES = make_lost_pod("db-0", claims=["data"])
 
@@ -85,17 +92,17 @@ def test_F6_what_is_left_to_go() -> None:
         volumes={f"pv-{name}": make_volume(name) for name in ("data", "log")},
         attachments=attachments,
     )
-    kept = kept_volumes(partitions(facts, NOW)[0], facts.pods)
-    left = left_to_go("lost", facts.pods, attachments, kept)
+    kept = kept_volumes(partitions(facts, NOW)[0], node("Unknown"), facts.pods)
+    left = left_to_go(node("Unknown"), facts.pods, attachments, kept)
     assert (left.pods, left.attachments, left.staying) == (("shop/db-0",), ("pv-data",), ("shop/agent",))
-    assert left_to_go("lost", [STAYS], attachments[1:], kept) == left_to_go("lost", [STAYS], [], ())
+    assert left_to_go(node("Unknown"), [STAYS], attachments[1:], kept) == left_to_go(node("Unknown"), [STAYS], [], ())
 
 
 def test_F6_finished_pods_are_not_waited_for() -> None:
     finished: Pod = make_lost_pod("done", owner="Job/done", phase="Succeeded")
-    assert left_to_go("lost", [finished], [], ()).pods == ()
+    assert left_to_go(node("Unknown"), [finished], [], ()).pods == ()
     kept = make_lost_pod("done", owner="Job/done", phase="Failed", deleted="2026-11-21T03:08:30Z")
-    assert left_to_go("lost", [kept], [], ()).pods == ("shop/done",)
+    assert left_to_go(node("Unknown"), [kept], [], ()).pods == ("shop/done",)
 
 
 def test_F6_the_taint_is_upstreams_and_goes_alone() -> None:
