@@ -35,7 +35,8 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
 
     Args:
         source: Where ConfigMaps are.
-        where: A file, ``-`` for standard input, or ``configmap/NAMESPACE/NAME``.
+        where: A file with it or with a ConfigMap that holds it, ``-`` for standard input, or
+            ``configmap/NAMESPACE/NAME``.
         arguments: Whether with all arguments that the plugins here read, for which arrays are loaded.
 
     Raises:
@@ -72,11 +73,25 @@ def _get(source: Source, place: str, where: str) -> ConfigMap:
 
 
 def _in_file(path: str) -> Mapping[str, Any]:
-    return _only(read_documents(path), path)
+    """The document of a file, or of the one ConfigMap in it."""
+    documents = list(read_documents(path))
+    if [document.content["kind"] for document in documents] != [CONFIG_MAPS.kind]:
+        return _only(documents, path)
+    data = documents[0].content.get("data")
+    texts = {key: text for key, text in data.items() if isinstance(text, str)} if isinstance(data, Mapping) else {}
+    try:
+        return config_map_document(ConfigMap(data=texts))
+    except ManifestError as error:
+        raise ManifestError(f"{path}: {error}", advice=error.advice) from error
 
 
 def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
-    found = [document.content for document in documents if document.content["kind"] == _KIND]
+    there = list(documents)
+    found = [document.content for document in there if document.content["kind"] == _KIND]
     if len(found) != 1:
-        raise ManifestError(f"{place}: {len(found)} documents of kind {_KIND}: it needs one")
+        others = ", ".join(
+            dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != _KIND)
+        )
+        told = f", and {others}" if others else ""
+        raise ManifestError(f"{place}: {len(found)} documents of kind {_KIND}{told}: it needs one")
     return found[0]

@@ -85,7 +85,7 @@ def test_a_file_that_is_no_configuration(tmp_path: Path) -> None:
     file.write_text("apiVersion: v1\nkind: ConfigMap\n")
     with pytest.raises(ManifestError) as raised:
         read_scheduler_configuration(make_source({}), str(file))
-    assert str(raised.value) == f"{file}: 0 documents of kind KubeSchedulerConfiguration: it needs one"
+    assert str(raised.value) == f"{file}: data: 0 documents of kind KubeSchedulerConfiguration: it needs one"
     with pytest.raises(ManifestError, match="No such file or directory"):
         read_scheduler_configuration(make_source({}), str(tmp_path / "none.yaml"))
 
@@ -122,3 +122,36 @@ def test_a_config_map_that_cannot_be_read(where: str, kind: type[ClusterError], 
 def test_a_config_map_that_may_not_be_read() -> None:
     with pytest.raises(Forbidden, match="you may not get configmaps in namespace kube-system"):
         read_scheduler_configuration(RecordingSource(forbidden={"configmaps"}), WHERE)
+
+
+def _manifest(key: str, text: str) -> str:
+    lines = "".join(f"    {line}\n" for line in text.strip().splitlines())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: scheduler}}\ndata:\n  {key}: |\n{lines}"
+
+
+def test_a_file_may_hold_the_config_map_that_holds_it(tmp_path: Path) -> None:
+    file = tmp_path / "spread.yaml"
+    file.write_text(_manifest("config.yaml", CONFIG))
+    profile = read_scheduler_configuration(make_source({}), str(file))["default-scheduler"]
+    assert profile.args == {"InterPodAffinity": InterPodAffinityArgs(hard_pod_affinity_weight=7)}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            _manifest("pod", "apiVersion: v1\nkind: Pod"),
+            "data: 0 documents of kind KubeSchedulerConfiguration, and Pod",
+        ),
+        ("apiVersion: v1\nkind: ConfigMap\n", "data: 0 documents of kind KubeSchedulerConfiguration: it needs one"),
+        (
+            "apiVersion: v1\nkind: Service\n",
+            "0 documents of kind KubeSchedulerConfiguration, and Service: it needs one",
+        ),
+    ],
+)
+def test_what_is_in_a_file_instead_is_named(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "spread.yaml"
+    file.write_text(text)
+    with pytest.raises(ManifestError, match=f"spread.yaml: {told}"):
+        read_scheduler_configuration(make_source({}), str(file))
