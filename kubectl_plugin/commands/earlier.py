@@ -35,6 +35,8 @@ def read_earlier(path: str) -> EarlierReport:
         ManifestError: the file cannot be read, is no report, or one of another API version.
     """
     text = read_text(Path(path), MAX_BYTES)
+    if text[:100].lstrip().lower().startswith(("<!doctype html", "<html")):
+        raise _no_report(path, "it is HTML, and the data are compared")
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, RecursionError) as error:

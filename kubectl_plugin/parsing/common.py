@@ -40,6 +40,8 @@ _TEMPLATES: Final = {
     "custom-columns-file": "FILE",
 }
 """Formats that need a template, each with an example."""
+_DATA_SUFFIXES: Final = {"json": "json", "yaml": "yaml", "yml": "yaml", "md": "markdown"}
+"""What a file is by its suffix, and how `report` prints it."""
 _FORMATS: Final = frozenset(
     {
         *_TEMPLATES,
@@ -209,6 +211,7 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
                 f"Name the HTML file to write (-o {example}), -o ./{text} for a file of that name, "
                 "or -o - for standard output"
             )
+        _check_page(text, plain, example)
         return text
 
     parser.add_argument(
@@ -219,6 +222,26 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
         metavar="FILE",
         help=f"the HTML file to write or replace, - for standard output; or one of: {listed_formats}",
     )
+
+
+def _check_page(text: str, formats: Sequence[str], example: str) -> None:
+    """Refuse a name that nobody gives an HTML page: what is in such a file would be lost.
+
+    Raises:
+        argparse.ArgumentTypeError: it is the name of data, or no name of a file but a word.
+    """
+    _, dot, suffix = text.rpartition("/")[2].rpartition(".")
+    form = _DATA_SUFFIXES.get(suffix.lower()) if dot else None
+    if form is not None:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": -o FILE writes an HTML page, and this is a name of {form}\n'
+            f"Ask for the data with -o {form} > {text}, or name an HTML file: -o {example}"
+        )
+    if not dot and "/" not in text and text != "-":
+        raise argparse.ArgumentTypeError(
+            f'"{text}": no format, and no name of an HTML file\n'
+            f"Use one of {', '.join(formats)}, or name the HTML file to write: -o {example}"
+        )
 
 
 def add_scheduler_config(parser: argparse.ArgumentParser) -> None:

@@ -140,6 +140,7 @@ def test_hostile_names_are_text(now: Report, tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "it is no JSON"),
+        ("<!DOCTYPE html>\n<html lang=en>", "it is HTML"),
         ("[]", "it is no JSON of an object"),
         ("{}", "it has no kind"),
         ('{"kind": "Pod", "apiVersion": "v1"}', "its kind is 'Pod'"),
@@ -177,3 +178,14 @@ def test_manifests_need_the_page() -> None:
     ran = run("report", "-A", "--demo", "-f", "web.yaml", "-o", "json")
     assert ran.code == 2
     assert "-f is for the HTML page" in ran.err
+
+
+@pytest.mark.parametrize("name", ["old.json", "old.YAML", "old.yml", "notes.md", "jsno", "cluster"])
+def test_a_page_is_written_to_no_file_of_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("kept", encoding="utf-8")
+    ran = run("report", "-A", "--demo", "-o", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert "json" in ran.err or "markdown" in ran.err or "yaml" in ran.err
+    assert "-o cluster.html" in ran.err
+    assert (tmp_path / name).read_text(encoding="utf-8") == "kept"
