@@ -117,7 +117,8 @@ def _header(report: ClusterReport) -> Markup:
         element(
             "nav",
             element(
-                "ul", [element("li", element("a", name, href=f"#{anchor}")) for anchor, name in overview.anchors()]
+                "ul",
+                [element("li", element("a", name, href=f"#{anchor}")) for anchor, name in overview.anchors(report)],
             ),
             aria_label="Sections",
         ),

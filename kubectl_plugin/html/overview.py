@@ -501,10 +501,12 @@ def table(
     return element("div", drawn, class_="wide", tabindex="0", role="region", aria_label=title)
 
 
-def anchors() -> Iterator[tuple[str, str]]:
+def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:
     """The sections, by their ids and names."""
+    yield "summary", "Summary"
+    if report.changes is not None:
+        yield "changed", "What changed"
     yield from (
-        ("summary", "Summary"),
         ("capacity", "Capacity"),
         ("nodes", "Nodes"),
         ("pods", "Pods"),

@@ -59,6 +59,7 @@ class EarlierNode(Struct, frozen=True, rename="camel"):
     cpu: EarlierPromised = EarlierPromised()
     memory: EarlierPromised = EarlierPromised()
     nearest: EarlierLevel | None = None
+    pressures: tuple[str, ...] = ()
 
 
 class EarlierPod(Struct, frozen=True, rename="camel"):
@@ -137,6 +138,8 @@ class NodeStanding(Struct, frozen=True, rename="camel"):
     memory_requested: int
     headroom: int | None
     """Percent of the capacity until the nearest eviction threshold; None: not measured."""
+    pressures: tuple[str, ...] = ()
+    """Conditions such as MemoryPressure that are True."""
 
 
 class NodeChange(Struct, frozen=True, rename="camel"):
@@ -234,6 +237,7 @@ def _node_standing(node: EarlierNode | NodeEntry) -> NodeStanding:
         cpu_requested=_percent(node.cpu),
         memory_requested=_percent(node.memory),
         headroom=None if node.nearest is None else _left(node.nearest),
+        pressures=tuple(one if isinstance(one, str) else one.value for one in node.pressures),
     )
 
 

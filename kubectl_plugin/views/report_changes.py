@@ -20,13 +20,24 @@ from kubectl_plugin.reports.cluster_changes import (
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import clock, counted
+from podrules.pressure.nearness import Nearness, headroom_nearness
 
 __all__ = ["MOST_SHOWN", "News", "changes_sentence", "changes_tables", "count_rows", "news"]
 
 MOST_SHOWN: Final = 40
 _HEADROOM_STEP: Final = 5
 """Percentage points: usage moves by less all the time."""
+_NEARNESS: Final = {
+    Nearness.MET: Severity.TROUBLE,
+    Nearness.CLOSE: Severity.TROUBLE,
+    Nearness.NEAR: Severity.NOTICE,
+    Nearness.FAR: Severity.NOTICE,
+}
 _URGENCY: Final = {severity: place for place, severity in enumerate(Severity)}
+
+
+_OF_SPEC: Final = frozenset({PodRisk.BEST_EFFORT, PodRisk.NO_GRACE_PERIOD})
+"""What a pod is from the start: reports of earlier releases do not tell it, and it is no news."""
 
 
 class News(Struct, frozen=True):
@@ -129,7 +140,12 @@ def _of_node(change: NodeChange) -> News | None:
     left, right = before.headroom, after.headroom
     if left is not None and right is not None and abs(left - right) >= _HEADROOM_STEP:
         words.append(f"headroom {left}% -> {right}%")
-        severity = max(severity, Severity.NOTICE if right < left else severity, key=_URGENCY.__getitem__)
+        worse = _NEARNESS[headroom_nearness(right, met=right < 0)]
+        severity = max(severity, worse if right < left else severity, key=_URGENCY.__getitem__)
+    for name in sorted({*before.pressures} ^ {*after.pressures}):
+        came = name in after.pressures
+        words.append(name if came else f"no {name} any more")
+        severity = Severity.TROUBLE if came else severity
     return News(severity, what, ", ".join(words)) if words else None
 
 
@@ -175,4 +191,4 @@ def _restart_words(change: PodChange) -> str:
 def _pod_words(pod: PodStanding) -> str:
     """``Running``, or what is wrong with it beside that."""
     status = pod.status or "no status"
-    return status if pod.risk is None else f"{status} ({RISK_WORDS[pod.risk]})"
+    return status if pod.risk is None or pod.risk in _OF_SPEC else f"{status} ({RISK_WORDS[pod.risk]})"

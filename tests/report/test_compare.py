@@ -123,6 +123,25 @@ def test_a_pod_of_the_same_name_may_be_another(now: Report, tmp_path: Path) -> N
     assert line == "fine pod/shop/db-0 made anew"
 
 
+def test_what_a_node_is_short_of_is_a_change(now: Report, tmp_path: Path) -> None:
+    def roomy(old: Report) -> None:
+        for node in old["nodes"]:
+            if node["name"] == "node-a1":
+                node["nearest"]["percent"], node["pressures"] = 40, ["DiskPressure"]
+
+    [line] = lines(compared(now, tmp_path, change=roomy))
+    assert line == "notice node/node-a1 headroom 40% -> 6%, no DiskPressure any more"
+    assert 'href="#changed"' in compared(now, tmp_path, "-o", "-", change=roomy)
+
+
+def test_what_an_earlier_release_did_not_tell_of_a_spec_is_no_change(now: Report, tmp_path: Path) -> None:
+    def untold(old: Report) -> None:
+        for one in old["pods"]:
+            one["risk"] = None if one["risk"] in {"BestEffort", "NoGracePeriod"} else one["risk"]
+
+    assert "Nothing changed since" in compared(now, tmp_path, change=untold)
+
+
 def test_hostile_names_are_text(now: Report, tmp_path: Path) -> None:
     def hostile(old: Report) -> None:
         old["pods"].append({"namespace": HOSTILE, "name": HOSTILE, "status": HOSTILE, "risk": HOSTILE})
