@@ -53,7 +53,11 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
             f"{selection.flags} chooses among all {named.kind.plural}, and {name} names one",
             advice=f"Leave {selection.flags} or the name out",
         )
-    return asked
+    # What was typed twice is one.
+    found: dict[tuple[str, str], Asked] = {}
+    for one in asked:
+        found.setdefault((one.kind.kind, one.name), one)
+    return list(found.values())
 
 
 def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> Sequence[KubeObject]:

@@ -149,3 +149,10 @@ def test_markdown_has_every_column() -> None:
     out = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out
     assert out.startswith("| NAME | STATUS | RESTARTS | NODE | QOS | OOM | PRIORITY | VERDICT |\n")
     assert "..." not in out
+
+
+def test_a_target_typed_twice_is_one() -> None:
+    once = run("explain", "pod", "db-0", "-n", "shop", "--demo", "-o", "name").out
+    assert run("explain", "pod", "db-0", "db-0", "-n", "shop", "--demo", "-o", "name").out == once
+    both = run("explain", "pod/db-1", "pod/db-0", "pod/db-1", "-n", "shop", "--demo", "-o", "name").out
+    assert both.split() == ["pod/db-1", "pod/db-0"]
