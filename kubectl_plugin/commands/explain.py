@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import printed_name
 from kubectl_plugin.commands.reporter import Report, Reporter
-from kubectl_plugin.commands.targets import find, label_selector, targets_of
+from kubectl_plugin.commands.targets import Asked, find, label_selector, targets_of
 from kubectl_plugin.exit_codes import tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -21,7 +21,8 @@ from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.workload import WorkloadReport
-from podrules.cluster.errors import ClusterError, Unreachable
+from podrules.cluster.errors import ClusterError, Unreachable, UsageError
+from podrules.cluster.kinds import NODES
 from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def _asks_for_many(options: ExplainOptions) -> bool:
 
 def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
     targets = targets_of(options.targets, options.selection)
+    _check_for_pods(targets, options)
     label_selector(options.selection.labels)
     reporter = Reporter(source, options)
     # A line says less than a page: what is read for one object alone is left out.
@@ -162,6 +164,22 @@ def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Itera
             raise
         except ClusterError as error:
             yield error
+
+
+def _check_for_pods(targets: Sequence[Asked], options: ExplainOptions) -> None:
+    """Refuse flags that say something of pods alone where nodes alone are asked for.
+
+    Raises:
+        UsageError: there is one.
+    """
+    given = {"--timeline": options.timeline, "--on": options.on, "--placement": options.placement}
+    flag = next((name for name, value in given.items() if value is not None), "")
+    if flag and targets and not options.files and all(one.kind is NODES for one in targets):
+        name = targets[0].name or "NAME"
+        raise UsageError(
+            f"{flag} is for pods and workloads, and node/{name} is a node",
+            advice=f"Leave {flag} out, or name pod/NAME",
+        )
 
 
 def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:

@@ -167,7 +167,7 @@ class _Planner:
 
     @property
     def _drained_node(self) -> str:
-        return (self._options.drain or "").removeprefix("node/").removeprefix("nodes/").removeprefix("no/")
+        return self._options.drain or ""
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
         """Nodes that take pods and do not answer; none is known of those that are added."""
@@ -204,6 +204,10 @@ class _Planner:
             return change()
         except KeyError as error:
             namespace, _, name = str(error.args[0]).rpartition("/")
+            other = find_kind(namespace) if namespace else None
+            if other is not None and f"{namespace}/{name}" in self._options.without:
+                problem = f"--without {namespace}/{name}: this is for a pod, and {namespace} is a type"
+                raise UsageError(problem, advice="Write pod/NAME or NAMESPACE/NAME") from error
             raise NotFound(kind, name, namespace or None) from error
 
     def _adding(self, snapshot: ClusterSnapshot, nodes: Sequence[NodeSpecification]) -> ClusterSnapshot:
@@ -214,10 +218,8 @@ class _Planner:
 
     def _gone(self) -> Iterator[PodReference]:
         for text in self._options.without:
-            place, slash, name = text.partition("/")
-            if not slash or not name or "/" in name:
-                raise UsageError(f"--without {text}: write pod/NAME or NAMESPACE/NAME")
-            yield PodReference(self._source.namespace if place in {"pod", "pods", "po"} else place, name)
+            place, _, name = text.partition("/")
+            yield PodReference(self._source.namespace if place == "pod" else place, name)
 
     def _demand(self, entry: Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: int) -> Demand:
         situation = Situation(

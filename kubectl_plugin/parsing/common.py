@@ -55,6 +55,8 @@ _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Of seconds, without a unit: no ``inf``, ``nan`` or exponent, which Python's float would read."""
 _LONGEST: Final = 365 * 86400.0
 """Seconds."""
+_INTERVAL: Final = 10.0
+"""Seconds between two looks where none are given."""
 _LEAST_INTERVAL: Final = 1.0
 """Seconds: less would be a busy poll."""
 
@@ -335,7 +337,6 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch-interval",
         type=seconds,
-        default=10.0,
         metavar="TIME",
         help="with --watch: look again after this time at the latest, for usage and clocks; 10s",
     )
@@ -344,6 +345,8 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 def watch_interval(args: argparse.Namespace) -> float | None:
     """Seconds between two looks; None: one is enough. What does not change ends the process with code 2."""
     if not args.watch:
+        if args.watch_interval is not None:
+            args.command_parser.error("--watch-interval goes with --watch only\nAdd -w, or leave --watch-interval out")
         return None
     if args.demo or args.snapshot or getattr(args, "offline", False):
         args.command_parser.error(
@@ -353,7 +356,7 @@ def watch_interval(args: argparse.Namespace) -> float | None:
         args.command_parser.error(
             "--watch reads files again: standard input can be read once only\nName a file with -f"
         )
-    return float(max(_LEAST_INTERVAL, args.watch_interval))
+    return float(max(_LEAST_INTERVAL, _INTERVAL if args.watch_interval is None else args.watch_interval))
 
 
 def seconds(text: str) -> float:

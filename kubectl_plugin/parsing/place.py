@@ -66,6 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     changes.add_argument(
         "--exclude-node",
         dest="exclude_nodes",
+        type=_node_name,
         action="append",
         default=[],
         metavar="NAME",
@@ -83,10 +84,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         ),
     )
     changes.add_argument(
-        "--without", action="append", default=[], metavar="POD", help="pod/NAME or NAMESPACE/NAME were gone"
+        "--without",
+        type=_pod_name,
+        action="append",
+        default=[],
+        metavar="POD",
+        help="pod/NAME or NAMESPACE/NAME were gone",
     )
     changes.add_argument(
         "--drain",
+        type=_node_name,
         action="append",
         default=[],
         metavar="NODE",
@@ -103,6 +110,11 @@ def options(args: argparse.Namespace) -> PlaceOptions:
 
     if not args.targets and not args.files and not args.drain:
         args.command_parser.error("nothing to place\nName TYPE/NAME, a file with -f, or a node with --drain")
+    if args.replicas is not None and not args.targets and not args.files:
+        args.command_parser.error(
+            "--replicas is of TYPE/NAME or of a file: --drain places the pods that the node has\n"
+            "Name TYPE/NAME or a file with -f, or leave --replicas out"
+        )
     if len(args.drain) > 1:
         args.command_parser.error(
             f"--drain is given {len(args.drain)} times: one node is drained at a time\n"
@@ -122,6 +134,23 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         scheduler_config=scheduler_config(args),
         cluster=cluster_options(args),
     )
+
+
+def _node_name(text: str) -> str:
+    """``NAME`` of ``node/NAME``."""
+    kind, slash, name = text.rpartition("/")
+    if not name or (slash and kind not in {"node", "nodes", "no"}):
+        raise argparse.ArgumentTypeError(f'"{text}": this is for a node\nWrite a node\'s name, or node/NAME')
+    return name
+
+
+def _pod_name(text: str) -> str:
+    """``pod/NAME`` or ``NAMESPACE/NAME``."""
+    place, slash, name = text.partition("/")
+    if not place or not slash or not name or "/" in name:
+        advice = f"Write pod/{text} or NAMESPACE/{text}" if text and not slash else "Write pod/NAME or NAMESPACE/NAME"
+        raise argparse.ArgumentTypeError(f'"{text}": this is for a pod\n{advice}')
+    return f"pod/{name}" if place in {"pods", "po"} else text
 
 
 def _replicas(text: str) -> int | str:

@@ -72,8 +72,8 @@ def options(args: argparse.Namespace) -> ReportOptions:
     """What was typed, as options; what cannot be meant ends the process with code 2."""
     from kubectl_plugin.options import Output, ReportOptions
 
-    if args.everything and (args.targets or args.namespace):
-        args.command_parser.error("--all is for all pods\nLeave --all out, or the names and -n")
+    if args.everything and args.targets:
+        args.command_parser.error("--all is for all pods\nLeave --all out, or the names")
     page = args.output if isinstance(args.output, str) else None
     if page is None and args.files:
         args.command_parser.error("-f is for the HTML page\nName the file to write: -o cluster.html")

@@ -234,3 +234,68 @@ def test_no_word_is_guessed_at_on_the_way_of_an_answer() -> None:
     code = "import sys\nfrom kubectl_plugin.cli import main\nmain(['explain', 'db-0', '--demo', '-o', 'name'])\n"
     code += "sys.exit(any(name in sys.modules for name in ('difflib', 'kubectl_plugin.parsing.mistakes')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "advice"),
+    [
+        ("place --drain pod/db-0", '--drain "pod/db-0": this is for a node', "Write a node's name, or node/NAME"),
+        (
+            "place pod/db-0 --exclude-node pod/x",
+            '--exclude-node "pod/x": this is for a node',
+            "Write a node's name, or node/NAME",
+        ),
+        (
+            "place pod/db-0 --exclude-node=",
+            '--exclude-node "": this is for a node',
+            "Write a node's name, or node/NAME",
+        ),
+        (
+            "place pod/db-0 --without db-1",
+            '--without "db-1": this is for a pod',
+            "Write pod/db-1 or NAMESPACE/db-1",
+        ),
+        (
+            "place pod/db-0 --without deploy/checkout",
+            "--without deploy/checkout: this is for a pod, and deploy is a type",
+            "Write pod/NAME or NAMESPACE/NAME",
+        ),
+        (
+            "place --drain node-a1 --replicas 3",
+            "--replicas is of TYPE/NAME or of a file: --drain places the pods that the node has",
+            "Name TYPE/NAME or a file with -f, or leave --replicas out",
+        ),
+        (
+            "explain node/node-a1 --timeline",
+            "--timeline is for pods and workloads, and node/node-a1 is a node",
+            "Leave --timeline out, or name pod/NAME",
+        ),
+        (
+            "explain node/node-a1 --on node-a2",
+            "--on is for pods and workloads, and node/node-a1 is a node",
+            "Leave --on out, or name pod/NAME",
+        ),
+        (
+            "explain pod/db-0 --watch-interval 5s",
+            "--watch-interval goes with --watch only",
+            "Add -w, or leave --watch-interval out",
+        ),
+    ],
+)
+def test_flags_that_say_nothing_here_are_refused(typed: str, error: str, advice: str) -> None:
+    ran = run(*typed.split(), "--demo")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines() == [f"error: {error}", advice]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("place pod/db-0 --exclude-node node/node-a2", "place pod/db-0 --exclude-node node-a2"),
+        ("place pod/db-0 --without po/db-1", "place pod/db-0 --without pod/db-1"),
+        ("report -A -n shop", "report -A"),
+    ],
+)
+def test_what_is_meant_alike_is_answered_alike(one: str, other: str) -> None:
+    ran = run(*one.split(), "--demo")
+    assert (ran.code, ran.out, ran.err) == run(*other.split(), "--demo")[:3]

@@ -41,7 +41,11 @@ def manifest(kind: str, **spec: Any) -> str:
         (("-f", CHECKOUT, "--replicas", "many"), 2, '--replicas "many": not a number'),
         (("-f", CHECKOUT, "--exclude-node", "node-zz"), 3, 'nodes "node-zz" not found'),
         (("-f", CHECKOUT, "--without", "pod/nobody"), 3, 'pods "nobody" not found in namespace shop'),
-        (("-f", CHECKOUT, "--without", "nobody"), 2, "--without nobody: write pod/NAME or NAMESPACE/NAME"),
+        (
+            ("-f", CHECKOUT, "--without", "nobody"),
+            2,
+            '--without "nobody": this is for a pod\nWrite pod/nobody or NAMESPACE/nobody',
+        ),
         (("--drain", "node/node-zz"), 3, 'nodes "node-zz" not found'),
         (("-f", CHECKOUT, "--add-node", "cpu=8"), 2, "without like=NODE it needs memory"),
         (("-f", CHECKOUT, "--add-node", "like=node-zz"), 3, 'nodes "node-zz" not found'),
