@@ -108,13 +108,24 @@ def _node_name(text: str) -> str:
     return name
 
 
+def _what_to_name(args: argparse.Namespace) -> str:
+    """What helps where nothing was named: of a namespace all of its pods may be meant."""
+    if args.namespace:
+        from kubectl_plugin.render.command import qos
+
+        everything = cluster_options(args).target().line(qos("explain", "pods", namespace=args.namespace))
+        if everything is not None:
+            return f"Name one, or all: {everything}"
+    return "Name a pod (pod/NAME), a node, a workload, or a file with -f"
+
+
 def options(args: argparse.Namespace) -> ExplainOptions:
     """What was typed, as options; what cannot be meant ends the process with code 2."""
     from kubectl_plugin.options import ExplainOptions
 
     parser: argparse.ArgumentParser = args.command_parser
     if not args.targets and not args.files and not selects(args):
-        parser.error("nothing to explain\nName a pod (pod/NAME), a node, a workload, or a file with -f")
+        parser.error(f"nothing to explain\n{_what_to_name(args)}")
     if args.offline and args.targets:
         parser.error(
             f"--offline goes with -f only: {args.targets[0]} is in a cluster\n"

@@ -73,6 +73,8 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
         ("snapshot", "-o FILE is missing", "Write kubectl qos snapshot -o FILE; see kubectl qos snapshot --help"),
         ("node", "no node", "Name one: kubectl qos node NODE; or choose some with -l"),
         ("explain", "nothing to explain", "Name a pod (pod/NAME), a node, a workload, or a file with -f"),
+        ("explain -n ml", "nothing to explain", "Name one, or all: kubectl qos explain pods -n ml"),
+        ("explain -n ml --demo", "nothing to explain", "Name one, or all: kubectl qos explain pods -n ml --demo"),
         (
             "partitions web-0",
             '"web-0": kubectl qos partitions takes flags only',
