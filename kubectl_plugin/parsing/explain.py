@@ -42,6 +42,7 @@ examples:
   kubectl qos explain pod web-0 web-1 -n shop      two pods
   kubectl qos explain pods -l app=web              the pods with this label
   kubectl qos explain pods -A --field-selector status.phase=Pending
+  kubectl qos explain pods -A --field-selector spec.nodeName=node-1   what runs on a node
   kubectl qos explain pod,deploy                   pods and deployments of a namespace
   kubectl qos explain pods -o wide                 a page for each
   kubectl qos explain deployment/web               its template and its pods

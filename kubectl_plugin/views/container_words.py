@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.views.words import amount, counted, for_words, when_words
+from kubectl_plugin.views.words import amount, counted, for_words, lasting, when_words
 from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.resources import MEMORY
 
@@ -20,8 +20,14 @@ _SIGNALS: Final = dict(enumerate(_NAMES.split(", "), start=1)) | {24: "XCPU", 25
 """Of Linux, on most machines: signal(7)."""
 
 
-def container_words(one: ObservedContainer, now: datetime | None) -> str:
-    """``CrashLoopBackOff, 12 restarts, last exit 1 (Error) 3 min ago: back-off …``."""
+def container_words(one: ObservedContainer, now: datetime | None, *, since: datetime | None = None) -> str:
+    """``CrashLoopBackOff, 12 restarts in 39 h, last exit 1 (Error) 3 min ago: back-off …``.
+
+    Args:
+        one: The container.
+        now: The present.
+        since: When its pod started (status.startTime); None: not known.
+    """
     if one.end is not None:
         facts, message = [f"ended with {end_words(one.end, one, now)}"], one.end.message
     elif one.state is StateKind.RUNNING:
@@ -29,7 +35,8 @@ def container_words(one: ObservedContainer, now: datetime | None) -> str:
     else:
         facts, message = [one.reason or "waits"], one.message
     if one.restarts:
-        facts.append(counted(one.restarts, "restart"))
+        span = f" in {lasting(now - since)}" if one.restarts > 1 and now is not None and since is not None else ""
+        facts.append(f"{counted(one.restarts, 'restart')}{span}")
     if one.end is None and one.last is not None:
         facts.append(f"last {end_words(one.last, one, now)}")
     said = _shortened(message)

@@ -92,25 +92,25 @@ def _why(health: Health, now: datetime | None) -> Iterator[str]:
     broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
     if broken:
         told = [health.container(trouble.container) for trouble in broken]
-        yield from _containers(_with_oom_killed(told, health), now)
+        yield from _containers(_with_oom_killed(told, health), health, now)
     elif health.phase == "Pending":
         yield from _starting(health, now)
     elif health.phase == "Unknown":
         yield "its state could not be read"
-        yield from _containers(health.oom_killed, now)
+        yield from _containers(health.oom_killed, health, now)
     elif health.ready is False:
         yield from _not_ready(health, now)
     else:
-        yield from _containers(lately_ended(health, now), now)
+        yield from _containers(lately_ended(health, now), health, now)
 
 
 def _with_oom_killed(told: list[ObservedContainer], health: Health) -> list[ObservedContainer]:
     return [*told, *(one for one in health.oom_killed if one not in told)]
 
 
-def _containers(told: Sequence[ObservedContainer], now: datetime | None) -> Iterator[str]:
+def _containers(told: Sequence[ObservedContainer], health: Health, now: datetime | None) -> Iterator[str]:
     for one in told[:_TOLD]:
-        yield f"{_named(one)} {container_words(one, now)}"
+        yield f"{_named(one)} {container_words(one, now, since=instant(health.started))}"
     if len(told) > _TOLD:
         yield f"{len(told) - _TOLD} more"
 
@@ -125,9 +125,9 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
         yield "not yet bound to a node"
         return
     if health.initializing:
-        yield from _containers([health.container(health.initializing)], now)
+        yield from _containers([health.container(health.initializing)], health, now)
         yield "the containers after it wait for its end"
-    yield from _containers([one for one in health.oom_killed if one.name != health.initializing], now)
+    yield from _containers([one for one in health.oom_killed if one.name != health.initializing], health, now)
     starting = [trouble for trouble in health.of_kind(TroubleKind.STARTING) if trouble.reason]
     if not health.initializing and starting:
         names = [quoted(trouble.container) for trouble in starting]
@@ -142,8 +142,8 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
 def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     told = [health.container(trouble.container) for trouble in health.of_kind(TroubleKind.NOT_READY)]
     if told:
-        yield from _containers(_with_oom_killed(told, health), now)
+        yield from _containers(_with_oom_killed(told, health), health, now)
         return
-    yield from _containers(lately_ended(health, now), now)
+    yield from _containers(lately_ended(health, now), health, now)
     if health.unready:
         yield health.unready

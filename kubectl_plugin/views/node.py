@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
@@ -23,6 +23,7 @@ __all__ = [
     "full_words",
     "node_page",
     "node_verdict",
+    "pods_on",
     "promise_parts",
     "room_verdicts",
     "state_verdicts",
@@ -77,10 +78,15 @@ def _full(report: NodeReport) -> list[str]:
     return [] if report.pods is None else [entry.name for entry in _offered(report) if entry.full]
 
 
+def pods_on(name: str) -> Command:
+    """What lists the pods of a node."""
+    return qos("explain", "pods", "-A", options=("--field-selector", f"spec.nodeName={name}"))
+
+
 def _next_commands(report: NodeReport) -> Iterator[Command]:
     if is_plain_name(report.name):
         yield qos("node", report.name)
-        yield kubectl("get", "pods", "-A", options=("--field-selector", f"spec.nodeName={report.name}"))
+        yield pods_on(report.name)
 
 
 def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:

@@ -15,7 +15,7 @@ from kubectl_plugin.reports.node_pressure import (
     ThresholdReport,
 )
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.views.node import full_section, promise_parts, room_verdicts, state_verdicts
+from kubectl_plugin.views.node import full_section, pods_on, promise_parts, room_verdicts, state_verdicts
 from kubectl_plugin.views.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.pressure import (
     LISTED_LIMIT_PERCENT,
@@ -462,6 +462,7 @@ def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Comman
     first = order.places[0] if order is not None and order.places else None
     if first is not None and first.pod and is_plain_name(first.pod) and is_plain_name(first.namespace):
         yield qos("explain", f"pod/{first.pod}", namespace=first.namespace)
+    yield pods_on(report.name)
     if not wide:
         yield qos("node", report.name, options=("-o", "wide"))
     about = f"involvedObject.kind=Node,involvedObject.name={report.name}"

@@ -85,7 +85,8 @@ def _first(standing: OOMStandingReport, values: set[int]) -> str:
 
 def _rank(entry: PodPressureReport, standing: OOMStandingReport) -> str:
     unmeasured = "" if standing.place.rss is not None else "; usage unknown"
-    return f"under pressure {ordinal(standing.place.rank)} of {standing.of} killed{_evicted(entry)}{unmeasured}"
+    killed = f"kill order {ordinal(standing.place.rank)} of {counted(standing.of, 'container')}"
+    return f"{killed}{_evicted(entry)}{unmeasured}"
 
 
 def _scores(entry: OOMOnNode) -> str:
@@ -100,7 +101,7 @@ def _evicted(entry: PodPressureReport) -> str:
     if entry.critical:
         return ", never evicted"
     standing = next((one for one in entry.evictions if one.signal is Signal.MEMORY_AVAILABLE), None)
-    return f", {ordinal(standing.place.rank)} of {standing.of} evicted" if standing is not None else ""
+    return f", eviction {ordinal(standing.place.rank)} of {counted(standing.of, 'pod')}" if standing is not None else ""
 
 
 def _requests(report: PodReport) -> Iterator[str]:

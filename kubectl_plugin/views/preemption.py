@@ -183,13 +183,23 @@ def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
 
 def queue_words(queue: QueuePosition) -> str:
     """Where it stands among those that wait."""
+    return f"queue: {_before_words(queue)}{_gated_words(queue.gated)}"
+
+
+def _before_words(queue: QueuePosition) -> str:
+    before, higher = queue.position - 1, queue.higher_priority
     if queue.pending == 1:
-        return "queue: no other pod waits"
-    higher = f", {queue.higher_priority} of them by priority" if queue.higher_priority else ""
-    before = queue.position - 1
+        return "no other pod waits"
     if not before:
-        return f"queue: first of {queue.pending} pending pods"
-    return f"queue: {before} of {queue.pending} pending pods {'is' if before == 1 else 'are'} before it{higher}"
+        return f"it is the first of {queue.pending} pods"
+    go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
+    if higher and higher < before:
+        return f"{go}, {higher} by priority and {before - higher} by age"
+    return f"{go}, by {'priority' if higher else 'age'}"
+
+
+def _gated_words(gated: int) -> str:
+    return f"; {counted(gated, 'gated pod')} {'is' if gated == 1 else 'are'} not in it" if gated else ""
 
 
 def preempted_words(preempted: Preempted, now: datetime | None) -> str:

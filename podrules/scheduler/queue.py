@@ -36,6 +36,8 @@ class QueuePosition(Struct, frozen=True, rename="camel"):
     """With the pod itself."""
     higher_priority: int
     """How many are before it because of their priority."""
+    gated: int = 0
+    """Pending pods of its scheduler that scheduling gates keep out of the queue."""
 
 
 def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
@@ -48,24 +50,29 @@ def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
     if not _is_queued(pod):
         return None
     scheduler = _scheduler(pod)
-    others = [
+    waiting = [
         other
         for other in pods
-        if _is_queued(other) and _scheduler(other) == scheduler and other.metadata.uid != pod.metadata.uid
+        if _waits(other) and _scheduler(other) == scheduler and other.metadata.uid != pod.metadata.uid
     ]
+    others = [other for other in waiting if not other.spec.scheduling_gates]
     own = _key(pod)
     priority = pod.spec.priority or 0
     return QueuePosition(
         position=1 + sum(_key(other) < own for other in others),
         pending=1 + len(others),
         higher_priority=sum((other.spec.priority or 0) > priority for other in others),
+        gated=len(waiting) - len(others),
     )
 
 
 def _is_queued(pod: Pod) -> bool:
-    return not (
-        pod.spec.node_name or pod.finished or pod.spec.scheduling_gates or pod.metadata.deletion_timestamp is not None
-    )
+    return _waits(pod) and not pod.spec.scheduling_gates
+
+
+def _waits(pod: Pod) -> bool:
+    """Whether it is to get a node some time."""
+    return not (pod.spec.node_name or pod.finished or pod.metadata.deletion_timestamp is not None)
 
 
 def _scheduler(pod: Pod) -> str:

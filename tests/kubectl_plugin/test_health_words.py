@@ -79,7 +79,7 @@ def commands(pod: Pod) -> list[str]:
         pytest.param(make(ready=None), "Running, readiness not told", id="nothing told"),
         pytest.param(
             make(told("app", CRASHES, ended(1), 12), ready=UNREADY),
-            'Running, not ready for 5 min: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) 3 min ago',
+            'Running, not ready for 5 min: "app" CrashLoopBackOff, 12 restarts in 7 min, last exit 1 (Error) 3 min ago',
             id="crash loop",
         ),
         pytest.param(
@@ -89,12 +89,13 @@ def commands(pod: Pod) -> list[str]:
         ),
         pytest.param(
             make(init=told("mig", CRASHES, ended(2), 5), ready=None, phase="Pending"),
-            'Pending for 7 min: init container "mig" CrashLoopBackOff, 5 restarts, last exit 2 (Error) 3 min ago',
+            'Pending for 7 min: init container "mig" CrashLoopBackOff, 5 '
+            "restarts in 7 min, last exit 2 (Error) 3 min ago",
             id="init container",
         ),
         pytest.param(
             make(told("app", RUNNING), init=told("mesh", RUNNING, ended(1), 2)),
-            'Running and ready for 3 d: sidecar "mesh" 2 restarts, last exit 1 (Error) 3 min ago',
+            'Running and ready for 3 d: sidecar "mesh" 2 restarts in 7 min, last exit 1 (Error) 3 min ago',
             id="restarted sidecar",
         ),
         pytest.param(
@@ -113,14 +114,16 @@ def commands(pod: Pod) -> list[str]:
                 told("web", {"waiting": {"reason": "ErrImagePull", "message": "not found"}}),
                 ready=UNREADY,
             ),
-            'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 restarts, last exit 1 (Error) 3 min ago; "web" '
+            'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 '
+            'restarts in 7 min, last exit 1 (Error) 3 min ago; "web" '
             "ErrImagePull: not found",
             id="two containers",
         ),
         pytest.param(
             make(told("app", CRASHES, ended(1), 3), told("web", RUNNING, ended(137, "OOMKilled"), 2), ready=UNREADY),
-            'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 restarts, last exit 1 (Error) 3 min ago; "web" 2 '
-            "restarts, last exit 137 (OOMKilled, no memory limit) 3 min ago",
+            'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 '
+            'restarts in 7 min, last exit 1 (Error) 3 min ago; "web" 2 '
+            "restarts in 7 min, last exit 137 (OOMKilled, no memory limit) 3 min ago",
             id="one in a crash loop, another ran out of memory",
         ),
         pytest.param(
@@ -129,7 +132,8 @@ def commands(pod: Pod) -> list[str]:
                 told("web", RUNNING, ended(137, "OOMKilled"), 2),
                 ready=UNREADY,
             ),
-            'Running, not ready for 5 min: "app" runs, not ready; "web" 2 restarts, last exit 137 (OOMKilled, no '
+            'Running, not ready for 5 min: "app" runs, not ready; "web" 2 '
+            "restarts in 7 min, last exit 137 (OOMKilled, no "
             "memory limit) 3 min ago",
             id="one not ready, another ran out of memory",
         ),
@@ -207,7 +211,8 @@ def test_init_container_that_ran_out_of_memory() -> None:
     pod = make(init=killed, ready=None, phase="Pending", limits={"memory": "64Mi"})
     verdict = state_verdict(health(pod), NOW)
     assert " ".join(verdict.sentences) == (
-        'Pending for 7 min: init container "mig" CrashLoopBackOff, 2 restarts, last exit 137 (OOMKilled, memory limit '
+        'Pending for 7 min: init container "mig" CrashLoopBackOff, 2 '
+        "restarts in 7 min, last exit 137 (OOMKilled, memory limit "
         "64Mi) 3 min ago."
     )
     assert verdict.severity is Severity.TROUBLE

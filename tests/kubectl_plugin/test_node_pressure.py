@@ -80,6 +80,14 @@ def test_what_is_no_node(words: list[str], code: int, said: str) -> None:
     assert said in ran.err
 
 
+@pytest.mark.parametrize("words", [["node", "node-a2"], ["explain", "node/node-a2"]])
+def test_next_lists_what_runs_there(words: list[str]) -> None:
+    line = "kubectl qos explain pods -A --demo --field-selector spec.nodeName=node-a2"
+    assert line in run(*words, "--demo").out
+    pods = run(*line.split()[2:], "-o", "json").out
+    assert {pod["status"]["node"]["name"] for pod in json.loads(pods)["items"]} == {"node-a2"}
+
+
 def test_one_that_is_not_there_does_not_keep_the_others() -> None:
     ran = run("node", "node-a1", "gone", "node-b4", "--demo")
     assert ran.code == 3
@@ -223,7 +231,7 @@ def test_Q3_Q6_manifest_on_a_node_is_told_for_both_ends(tmp_path: Path) -> None:
     assert requests["oom"][0]["place"]["rank"] > limits["oom"][0]["place"]["rank"] == 1
     assert requests["evictions"][0]["place"]["rank"] > limits["evictions"][0]["place"]["rank"] == 1
     brief = ("explain", "-f", str(manifest), "--on", "node-a1", "--demo", "--no-placement")
-    assert "using all that it may: under pressure 1st of 21 killed, 1st of " in _flat(run(*brief))
+    assert "using all that it may: kill order 1st of 21 containers, eviction 1st of " in _flat(run(*brief))
     said = _flat(run(*brief, "-o", "wide"))
     assert "using what it requests: " in said
     assert "using all that it may: 1st of 21 containers that the kernel kills if node-a1 runs out" in said

@@ -245,9 +245,12 @@ def test_P5_no_instant_is_named_on_a_silent_node() -> None:
     ("queue", "text"),
     [
         (QueuePosition(1, 1, 0), "queue: no other pod waits"),
-        (QueuePosition(1, 3, 0), "queue: first of 3 pending pods"),
-        (QueuePosition(2, 3, 0), "queue: 1 of 3 pending pods is before it"),
-        (QueuePosition(3, 4, 2), "queue: 2 of 4 pending pods are before it, 2 of them by priority"),
+        (QueuePosition(1, 3, 0), "queue: it is the first of 3 pods"),
+        (QueuePosition(2, 3, 0), "queue: 1 pod goes before it, by age"),
+        (QueuePosition(4, 4, 1), "queue: 3 pods go before it, 1 by priority and 2 by age"),
+        (QueuePosition(1, 1, 0, 2), "queue: no other pod waits; 2 gated pods are not in it"),
+        (QueuePosition(3, 3, 2, 1), "queue: 2 pods go before it, by priority; 1 gated pod is not in it"),
+        (QueuePosition(3, 4, 2), "queue: 2 pods go before it, by priority"),
     ],
 )
 def test_queue(queue: QueuePosition, text: str) -> None:

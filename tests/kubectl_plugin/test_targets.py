@@ -47,7 +47,7 @@ def test_each_has_one_line(columns: int) -> None:
 def test_why_a_pod_is_in_trouble_is_told_whole(columns: int) -> None:
     out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
     said = " ".join(out.split())
-    assert '"resizer" CrashLoopBackOff, 23 restarts, last exit 137 (OOMKilled, memory limit 256Mi)' in said
+    assert '"resizer" CrashLoopBackOff, 23 restarts in 39 h, last exit 137 (OOMKilled, memory limit 256Mi)' in said
     assert "no node fits. Of 12 nodes, 5 have taints" in said
     assert "stuck, because node-c3 is silent since 03:02:56 UTC" in said
     assert "..." not in said
