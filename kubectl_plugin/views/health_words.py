@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.reports.health_verdict import health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.container_words import container_words, end_words
-from kubectl_plugin.views.words import for_words, listed, quoted, when_words
+from kubectl_plugin.views.words import for_words, instant, listed, quoted, when_words
 from podrules.container_state import ContainerKind, ObservedContainer
 from podrules.health import Health, TroubleKind
 
