@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, instant, listed
 from podrules.ending import PATIENCE
 from podrules.taint_eviction import Eviction
 
-__all__ = ["count_words", "node_sentences"]
+__all__ = ["count_words", "node_sentences", "overdue_sentences"]
 
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:
@@ -33,6 +34,14 @@ def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tupl
         stays = "It stays there: it tolerates the taints of the node without end."
         told.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (stays,)))
     return tuple(told)
+
+
+def overdue_sentences(node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
+    """Of a node that does not answer: that its taints should have deleted the pod by now; none: they should not."""
+    eviction = node.eviction
+    if eviction is None or not eviction.comes or eviction.at is None or now is None or now - eviction.at <= PATIENCE:
+        return ()
+    return (_eviction(eviction, node.name, now),)
 
 
 def count_words(evictions: Sequence[Eviction], now: datetime | None) -> str:

@@ -16,7 +16,7 @@ from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.pressure_words import pressed_sentences
 from kubectl_plugin.views.quiet import QUIET_CODES, ended_sentences, quiet_node, running_sentences, stuck_sentences
-from kubectl_plugin.views.taint_words import node_sentences
+from kubectl_plugin.views.taint_words import node_sentences, overdue_sentences
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
@@ -51,7 +51,8 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.node is None:
         return _pending(report, status, now)
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
-        return _trouble(QUIET_CODES[quiet.reach.reach], *running_sentences(report, quiet, now))
+        told = (*running_sentences(report, quiet, now), *overdue_sentences(quiet, now))
+        return _trouble(QUIET_CODES[quiet.reach.reach], *told)
     waits = status.phase == "Pending" and report.moving
     state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))

@@ -201,3 +201,13 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
     assert "Goes taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute 1 pod: " in " ".join(
         run("fence", "node/lost", "--snapshot", cluster).out.split()
     )
+
+
+def test_a_deletion_by_taint_that_is_due_is_told_on_a_silent_node_as_well(tmp_path: Path) -> None:
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
+    tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
+    cluster = _list(tmp_path, _node("Unknown", unreachable), WELL, _pod(deleted=False, tolerations=tolerations))
+    late = (
+        "should have deleted it at 09:55:50 UTC: it tolerates that for 300 s. kube-controller-manager deletes such pods"
+    )
+    assert late in _told("explain", "pod/db-0", "--snapshot", cluster)
