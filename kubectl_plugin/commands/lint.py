@@ -31,7 +31,7 @@ from podrules.checks.run import check
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
 from podrules.cluster.source import Source
-from podrules.cluster.text import STDIN, files_of, read_stdin, read_text
+from podrules.cluster.text import STDIN, advice_for, files_of, read_stdin, read_text
 
 __all__ = ["run"]
 
@@ -69,7 +69,7 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
     del source
     disabled = _known(options.disabled)
     if not options.files:
-        raise UsageError("name what to check: -f FILE, -f FOLDER, or -f - for standard input")
+        raise UsageError("nothing to check", advice="Name it: -f FILE, -f FOLDER, or -f - for standard input")
     read = _read(options, streams.stdin)
     _tell_empty(read, options.files, streams.err)
     report = _report(read, disabled)
@@ -97,9 +97,10 @@ def _tell_empty(read: _Read, named: Iterable[str], err: IO[str]) -> None:
 def _known(disabled: Iterable[str]) -> frozenset[str]:
     for name in disabled:
         if name not in RULES:
-            near = difflib.get_close_matches(name, RULES, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(RULES)}"
-            raise UsageError(f"--disable={name}: there is no such rule; {hint}")
+            near = difflib.get_close_matches(name.lower(), RULES, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Rules: {', '.join(RULES)}"
+            problem = "there is no such rule" if name else "a rule's name is missing"
+            raise UsageError(f'--disable "{name}": {problem}', advice=hint)
     return frozenset(disabled)
 
 
@@ -143,7 +144,8 @@ def _text(where: str, get: Callable[[], str], read: _Read) -> Iterator[tuple[str
 
 def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
     problem = str(error).removeprefix(where).lstrip(",: ")
-    return UnreadableFile(file=where, problem=f"{problem}. {error.advice}" if error.advice else problem)
+    advice = advice_for(error.advice, "lint")
+    return UnreadableFile(file=where, problem=f"{problem}. {advice}" if advice else problem)
 
 
 def _add(read: _Read, file: str, located: Located | None, namespace: str) -> None:

@@ -39,7 +39,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     code = 0
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     names = _named(options) or _chosen(options, source)
-    if not names and options.output.in_words:
+    if not names and (options.output.in_words or options.output.format == "name"):
         streams.err.write("No resources found.\n")
     for answer in _reports(names, source):
         if isinstance(answer, ClusterError):

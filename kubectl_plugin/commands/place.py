@@ -31,6 +31,7 @@ from podrules.cluster.kinds import (
     find_kind,
 )
 from podrules.cluster.source import Source, Unread
+from podrules.cluster.text import advice_for
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.changes import Situation
 from podrules.placement.controllers import with_controllers
@@ -100,6 +101,8 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     errors = [error for file in files for error in (*file.errors, *filter(None, [file.nothing("place")]))]
     for file in files:
         warn(file.warnings, streams.err)
+    for error in errors:
+        error.advice = advice_for(error.advice, "place")
     for error in errors if manifests else errors[:-1]:
         tell(error, streams.err, options.cluster.target())
     if errors and not manifests:

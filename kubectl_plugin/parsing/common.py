@@ -110,7 +110,7 @@ def _template(name: str, given: str) -> Template | Columns:
     from kubectl_plugin.render import columns, jsonpath
 
     try:
-        text = _read_template(given) if name.endswith("-file") else given
+        text = _read_template(name, given) if name.endswith("-file") else given
         match name:
             case "custom-columns":
                 return columns.columns_from_spec(text)
@@ -118,17 +118,21 @@ def _template(name: str, given: str) -> Template | Columns:
                 return columns.columns_from_lines(text)
         return jsonpath.parse(text)
     except jsonpath.JSONPathError as error:
-        raise argparse.ArgumentTypeError(f"{name}: {error}") from error
+        plain = name.removesuffix("-file")
+        example = f"Write e.g. -o {plain}={_TEMPLATES[plain]}"
+        raise argparse.ArgumentTypeError(f"{name}: {error}\n{example}") from error
 
 
-def _read_template(path: str) -> str:
+def _read_template(name: str, path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time
             text = file.read(_MAX_TEMPLATE + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise argparse.ArgumentTypeError(f"{path}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+        problem = getattr(error, "strerror", None) or "it is no text"
+        raise argparse.ArgumentTypeError(f"{name}={path}: {problem}\nName a file with a template") from error
     if len(text) > _MAX_TEMPLATE:
-        raise argparse.ArgumentTypeError(f"{path}: longer than {_MAX_TEMPLATE} characters: it is no template")
+        problem = f"longer than {_MAX_TEMPLATE} characters: it is no template"
+        raise argparse.ArgumentTypeError(f"{name}={path}: {problem}\nName a file with a template")
     return text
 
 

@@ -73,6 +73,8 @@ def options(args: argparse.Namespace) -> FenceOptions:
 
     if not args.targets:
         args.command_parser.error("nothing to fence\nName a node: kubectl qos fence NODE")
+    if args.fence_command is not None and not args.fence_command.strip():
+        args.command_parser.error("--fence-command is empty\nName a program, or leave the flag out")
     command = os.environ.get(_CONFIGURED, "") if args.fence_command is None else args.fence_command
     if args.confirm and not command.strip() and not args.confirm_powered_off:
         args.command_parser.error(

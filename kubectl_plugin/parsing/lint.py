@@ -64,7 +64,7 @@ def options(args: argparse.Namespace) -> LintOptions:
     return LintOptions(
         files=tuple(dict.fromkeys(args.files)),
         severity=args.severity,
-        disabled=tuple(name.strip() for names in args.disable for name in names.split(",") if name.strip()),
+        disabled=tuple(name.strip() for names in args.disable for name in names.split(",")),
         namespace=args.namespace,
         output=wanted_output(args),
         colour=wants_colour(args),

@@ -68,7 +68,9 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
 def _get(source: Source, place: str, where: str) -> ConfigMap:
     namespace, _, name = place.partition("/")
     if not namespace or not name or "/" in name:
-        raise UsageError(f"{where!r}: write {_CONFIG_MAP}/NAMESPACE/NAME, or the path of a file")
+        raise UsageError(
+            f'"{where}": no ConfigMap is named so', advice=f"Write {_CONFIG_MAP}/NAMESPACE/NAME, or the path of a file"
+        )
     return source.get(CONFIG_MAPS, name, namespace)
 
 

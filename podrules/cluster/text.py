@@ -9,7 +9,7 @@ from typing import IO, Final
 
 from podrules.cluster.errors import ManifestError
 
-__all__ = ["MAX_BYTES", "PIPED", "STDIN", "files_of", "read_stdin", "read_text"]
+__all__ = ["MAX_BYTES", "PIPED", "STDIN", "advice_for", "files_of", "read_stdin", "read_text"]
 
 MAX_BYTES: Final = 1 << 30
 """Of one file."""
@@ -28,6 +28,16 @@ _UTF8_MARK: Final = "\ufeff"
 _PRINTABLE: Final = bytes(range(0x20, 0x7F)) + bytes(range(0x80, 0x100))
 _GZIP: Final = b"\x1f\x8b"
 _SNAPSHOT: Final = b"kubectl-qos snapshot"
+
+
+def advice_for(advice: str, command: str) -> str:
+    """What helps, with the command that was typed where another is named.
+
+    Args:
+        advice: Of a `ManifestError`.
+        command: A command of `kubectl qos` that reads manifests.
+    """
+    return advice.replace(PIPED, f"kubectl qos {command} -f -")
 
 
 def files_of(path: str) -> list[Path]:

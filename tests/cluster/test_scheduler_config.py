@@ -102,13 +102,13 @@ def test_a_file_that_is_no_configuration(tmp_path: Path) -> None:
         pytest.param(
             "configmap/scheduler",
             UsageError,
-            "'configmap/scheduler': write configmap/NAMESPACE/NAME, or the path of a file",
+            '"configmap/scheduler": no ConfigMap is named so',
             id="no namespace",
         ),
         pytest.param(
             "configmap/kube-system/",
             UsageError,
-            "'configmap/kube-system/': write configmap/NAMESPACE/NAME",
+            '"configmap/kube-system/": no ConfigMap is named so',
             id="no name",
         ),
     ],

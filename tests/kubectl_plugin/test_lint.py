@@ -134,7 +134,7 @@ def test_exit_codes(arguments: tuple[str, ...], code: int, form: str) -> None:
 
 def test_a_wrong_command_line_names_the_remedy() -> None:
     assert "-f FILE" in run("lint").err
-    assert "did you mean bare-pod?" in run("lint", "-f", EXAMPLE, "--disable=bare-pods").err
+    assert "Did you mean bare-pod?" in run("lint", "-f", EXAMPLE, "--disable=bare-pods").err
 
 
 def test_the_others_are_checked_when_a_file_cannot_be_read(tmp_path: Path) -> None:

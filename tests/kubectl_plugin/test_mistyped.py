@@ -152,6 +152,58 @@ def _words(typed: str) -> list[str]:
     return typed.split()
 
 
+MISSING = "/nonexistent/x"
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "advice"),
+    [
+        (
+            "explain pod/db-0 --demo --scheduler-config configmap/x",
+            '"configmap/x": no ConfigMap is named so',
+            "Write configmap/NAMESPACE/NAME, or the path of a file",
+        ),
+        ("lint", "nothing to check", "Name it: -f FILE, -f FOLDER, or -f - for standard input"),
+        ("lint -f x --disable bestefort", '--disable "bestefort": there is no such rule', "Did you mean best-effort?"),
+        ("lint -f x --disable best-effort,", '--disable "": a rule\'s name is missing', "Rules: "),
+        ("lint -f x --disable=", '--disable "": a rule\'s name is missing', "Rules: "),
+        ("fence node-a1 --demo --fence-command=", "--fence-command is empty", "Name a program, or leave the flag out"),
+        (
+            f"explain pod/db-0 --demo -o custom-columns-file={MISSING}",
+            f"-o custom-columns-file={MISSING}: No such file or directory",
+            "Name a file with a template",
+        ),
+        ("explain pod/db-0 --demo -o jsonpath={", "-o jsonpath: ", "Write e.g. -o jsonpath='{.name}'"),
+        (
+            "explain pod/db-0 --demo -o custom-columns=A",
+            "-o custom-columns: ",
+            "Write e.g. -o custom-columns=NAME",
+        ),
+    ],
+)
+def test_errors_have_two_lines(typed: str, error: str, advice: str) -> None:
+    ran = run(*typed.split(" "))
+    first, second = ran.err.splitlines()
+    assert (ran.code, ran.out) == (2, "")
+    assert first.startswith(f"error: {error}")
+    assert second.startswith(advice)
+
+
+@pytest.mark.parametrize("form", ["name", "table", "markdown"])
+@pytest.mark.parametrize("chosen", ["--field-selector=spec.unschedulable=yes", "-lzone=x"])
+def test_no_node_is_said_on_standard_error(form: str, chosen: str) -> None:
+    ran = run("node", "--demo", chosen, "-o", form)
+    assert (ran.code, ran.out, ran.err) == (0, "", "No resources found.\n")
+
+
+@pytest.mark.parametrize("command", ["explain --offline", "lint", "place --demo"])
+def test_advice_names_the_command_that_was_typed(command: str) -> None:
+    ran = run(*command.split(), "-f", "-", stdin="kind: {{ .Values.kind }}\n")
+    assert ran.code == 6
+    said = " ".join((ran.out + ran.err).split())
+    assert f"helm template . | kubectl qos {command.split(maxsplit=1)[0]} -f -" in said
+
+
 def test_a_name_that_moves_the_cursor_is_escaped() -> None:
     first, second = run("\x1b[2Jexplain").err.splitlines()
     assert first == 'error: unknown command "\\x1b[2Jexplain"'
