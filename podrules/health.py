@@ -101,7 +101,7 @@ class Health(Struct, frozen=True, rename="camel"):
     started: str | None = None
     """When its kubelet took it on."""
     initializing: str = ""
-    """The init container that runs now, before the app containers may; empty: none."""
+    """The init container, or the sidecar not yet started, that runs now before others may; empty: none."""
     initializing_since: str | None = None
 
     def of_kind(self, kind: TroubleKind) -> tuple[Trouble, ...]:
@@ -152,7 +152,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
     order = list(TroubleKind)
     troubles = sorted(_troubles(pod, containers), key=lambda trouble: (order.index(trouble.kind), not trouble.init))
     unready = ready if ready is not None and ready.status != "True" else None
-    initializing = next((one for one in containers if _initializes(one)), None)
+    initializing = next((one for one in containers if _initializes(pod, one)), None)
     return replace(
         told,
         troubles=tuple(troubles),
@@ -165,9 +165,15 @@ def health(pod: Pod, node: Node | None = None) -> Health:
     )
 
 
-def _initializes(container: ObservedContainer) -> bool:
-    """Whether it runs before others may; a sidecar runs beside the others and holds nobody up."""
-    return container.kind is ContainerKind.INIT and container.state is StateKind.RUNNING
+def _initializes(pod: Pod, container: ObservedContainer) -> bool:
+    """Whether it runs before others may: an init container until its end, a sidecar until its startup probe succeeds.
+
+    Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (computeInitContainerActions) at v1.36.3.
+    """
+    if container.state is not StateKind.RUNNING:
+        return False
+    unstarted = container.kind is ContainerKind.SIDECAR and container.started is False
+    return container.kind is ContainerKind.INIT or (unstarted and pod.status.phase == "Pending")
 
 
 def readiness(pod: Pod) -> bool | None:

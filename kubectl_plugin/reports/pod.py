@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node_facts import NodeFacts, node_facts
 from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown, oom_of_pod
-from kubectl_plugin.reports.pending_resize import pending_resize
+from kubectl_plugin.reports.pending_resize import pending_resize, resize_message
 from kubectl_plugin.reports.pod_pressure import PodPressureReport
 from podrules import cgroup
 from podrules.attachment import VolumePosition
@@ -145,6 +145,8 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     """Message of the DisruptionTarget condition."""
     resize: str | None
     """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not done."""
+    resize_message: str
+    """What the kubelet says of it, with ``Error`` where it tried and failed; empty: nothing."""
     ends: tuple[ContainerEnd, ...]
     health: Health
     """What is wrong with which container."""
@@ -341,6 +343,7 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         finalizers=pod.metadata.finalizers,
         disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
         resize=pending_resize(pod),
+        resize_message=resize_message(pod),
         ends=tuple(ends),
         health=health(pod, facts.node),
     )

@@ -20,18 +20,21 @@ _SIGNALS: Final = dict(enumerate(_NAMES.split(", "), start=1)) | {24: "XCPU", 25
 """Of Linux, on most machines: signal(7)."""
 
 
-def container_words(one: ObservedContainer, now: datetime | None, *, since: datetime | None = None) -> str:
+def container_words(
+    one: ObservedContainer, now: datetime | None, *, since: datetime | None = None, whole: bool = False
+) -> str:
     """``CrashLoopBackOff, 12 restarts in 39 h, last exit 1 (Error) 3 min ago: back-off …``.
 
     Args:
         one: The container.
         now: The present.
         since: When its pod started (status.startTime); None: not known.
+        whole: With all of the kubelet's message, and that it runs also of one that is ready.
     """
     if one.end is not None:
         facts, message = [f"ended with {end_words(one.end, one, now)}"], one.end.message
     elif one.state is StateKind.RUNNING:
-        facts, message = _running(one, now), ""
+        facts, message = _running(one, now, whole=whole), ""
     else:
         facts, message = [one.reason or "waits"], one.message
     if one.restarts:
@@ -39,7 +42,7 @@ def container_words(one: ObservedContainer, now: datetime | None, *, since: date
         facts.append(f"{counted(one.restarts, 'restart')}{span}")
     if one.end is None and one.last is not None:
         facts.append(f"last {end_words(one.last, one, now)}")
-    said = _shortened(message)
+    said = message if whole else _shortened(message)
     return f"{', '.join(facts)}{f': {said}' if said else ''}"
 
 
@@ -62,15 +65,19 @@ def end_words(end: Termination, one: ObservedContainer, now: datetime | None) ->
     return f"exit {end.exit_code}{f' ({how})' if how else ''}{f' {when}' if when else ''}"
 
 
-def _running(one: ObservedContainer, now: datetime | None) -> list[str]:
-    if one.ready:
+def _running(one: ObservedContainer, now: datetime | None, *, whole: bool) -> list[str]:
+    if one.ready and not whole:
         return []
     lasts = for_words(one.started_at, now)
     runs = f"runs{f' {lasts}' if lasts else ''}"
-    return [runs] if one.kind is ContainerKind.INIT else [runs, "not ready"]
+    if one.kind is ContainerKind.INIT:
+        return [runs]
+    if one.started is False:
+        return [runs, "not started yet (startupProbe)"]
+    return [runs, "ready" if one.ready else "not ready"]
 
 
 def _shortened(message: str) -> str:
     """What the kubelet says, without the pod's name and uid that follow in it."""
-    said = message.partition(" pod=")[0].rstrip(".")
+    said = message.partition(" pod=")[0].rstrip(". \n")
     return said if len(said) <= _MOST else f"{said[:_MOST]}…"

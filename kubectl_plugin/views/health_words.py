@@ -15,6 +15,8 @@ from podrules.health import Health, TroubleKind
 
 __all__ = ["state_line", "state_verdict", "why_words"]
 
+_CONTAINERS_NOT_READY: Final = "ContainersNotReady"
+"""Of the Ready condition: it says no more than the states of the containers do."""
 _TOLD: Final = 2
 """Containers whose trouble is told; others are counted."""
 
@@ -66,10 +68,13 @@ def _ended_line(health: Health, now: datetime | None) -> str:
     if health.phase == "Succeeded":
         last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
         when = when_words(last, now)
-        return f"{lead}{f' {when}' if when else ''}: every container ended well"
-    said = [health.message.rstrip(".")] if health.message else []
+        lead = f"{lead}{f' {when}' if when else ''}"
+    said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
     # Of those that were killed with the others it tells as much as of the one that began.
     failed = [(one, end) for one, end in ends if end.exit_code]
+    if health.phase == "Succeeded":
+        # A sidecar is killed after the others, and its exit code does not count.
+        said.append("every app container ended well" if failed else "every container ended well")
     for one, end in failed[:_TOLD]:
         said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
     if len(failed) > _TOLD:
@@ -126,7 +131,8 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
         return
     if health.initializing:
         yield from _containers([health.container(health.initializing)], health, now)
-        yield "the containers after it wait for its end"
+        sidecar = health.container(health.initializing).kind is ContainerKind.SIDECAR
+        yield "the containers after it wait" if sidecar else "the containers after it wait for its end"
     yield from _containers([one for one in health.oom_killed if one.name != health.initializing], health, now)
     starting = [trouble for trouble in health.of_kind(TroubleKind.STARTING) if trouble.reason]
     if not health.initializing and starting:
@@ -145,5 +151,7 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
         yield from _containers(_with_oom_killed(told, health), health, now)
         return
     yield from _containers(lately_ended(health, now), health, now)
-    if health.unready:
-        yield health.unready
+    ended = [one for one in health.containers if one.end is not None and one.kind is ContainerKind.APP]
+    yield from _containers(ended, health, now)
+    if health.unready and not (ended and health.unready.startswith(_CONTAINERS_NOT_READY)):
+        yield health.unready.rstrip(". ")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import ContainerCgroup, PodReport, PodStatusReport
 from kubectl_plugin.views.claim_words import claim_command
+from kubectl_plugin.views.container_words import container_words
 from kubectl_plugin.views.ending import stop_lines
 from kubectl_plugin.views.health_commands import health_commands
 from kubectl_plugin.views.moving import moving_section
@@ -27,11 +29,14 @@ from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread
+from podrules.container_state import ContainerKind
 from podrules.platform import Platform
 from podrules.reachability import Reach
 from podrules.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]
+
+_KINDS: Final = {ContainerKind.APP: "", ContainerKind.INIT: " (init)", ContainerKind.SIDECAR: " (sidecar)"}
 
 
 def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
@@ -54,6 +59,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
 
 
 def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
+    yield _containers_section(report, now)
     yield qos_section(report, wide=True)
     if report.termination.grace.source is not GraceSource.FINISHED:
         yield pod_platform_section(report.platform)
@@ -75,6 +81,15 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
     return Section(
         "Unknown",
         tuple(map(unread_words, unread)),
+    )
+
+
+def _containers_section(report: PodReport, now: datetime | None) -> Section:
+    """Of each container its state, as its kubelet told of it."""
+    told = report.status.health.containers if report.status is not None else ()
+    return Section(
+        "Containers",
+        tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in told),
     )
 
 

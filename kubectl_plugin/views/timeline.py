@@ -145,7 +145,7 @@ def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
     if first.began is not None:
         verb = "Last heartbeat" if first.way is Way.NODE_LOST else "Being deleted since"
         lead = f"{verb} {clock(first.began, now)}"
-    if any(event.rule is Rule.MIRROR for event in first.events):
+    if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
     words = (_decisive(first, what, first.began, now) for what in _DECISIVE[first.way])
     sentence = f"{', '.join(filter(None, words))}."

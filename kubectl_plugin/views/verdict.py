@@ -96,7 +96,8 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     waiting = f"Pending {age}" if age else "Pending"
     if status.gates:
         gates = listed([quoted(gate) for gate in status.gates])
-        text = f"{waiting}: the scheduler does not look at it until scheduling gate {gates} is removed"
+        gates_are = f"gate {gates} is" if len(status.gates) == 1 else f"gates {gates} are"
+        text = f"{waiting}: the scheduler does not look at it until scheduling {gates_are} removed"
         return _notice(VerdictCode.SCHEDULING_GATED, f"{text} (spec.schedulingGates).")
     placement = report.placement
     if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
@@ -168,10 +169,15 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
-        yield _notice(VerdictCode.RESIZE_PENDING, f"An in-place resize is not done: {status.resize}.")
+        yield _notice(VerdictCode.RESIZE_PENDING, f"An in-place resize is not done: {_resize_words(status)}.")
     if report.termination.processes and report.termination.grace.seconds == 0:
         force = "A plain delete is a force delete here: its grace period is 0."
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
+
+
+def _resize_words(status: PodStatusReport) -> str:
+    said = status.resize_message.rstrip(". ")
+    return f"{status.resize}: {said}" if said else f"{status.resize}"
 
 
 def _standing(report: PodReport) -> str:
