@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
 __all__ = [
+    "BadEntry",
     "BadObject",
     "ClusterError",
     "Conflict",
@@ -75,6 +76,10 @@ class BadObject(ClusterError):
 
 class ManifestError(ClusterError):
     """A file that cannot be read: the message names the file, the document and the field."""
+
+
+class BadEntry(BadObject, ManifestError):
+    """An object of a file does not have the shape of its kind: the message names the object and the field."""
 
 
 class NotCaptured(ManifestError):

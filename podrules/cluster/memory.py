@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from podrules.cluster.errors import BadObject, KubeletUnavailable, NotFound
+from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, NotFound
 from podrules.cluster.field_selector import FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
@@ -112,7 +112,10 @@ class MemorySource:
             try:
                 decoded = from_object(self._all(kind)[namespace, name], kind.model)
             except DecodeError as error:
-                raise BadObject(f"{kind.singular}/{name} in {self.description}: {error}") from error
+                raise BadEntry(
+                    f"{kind.singular}/{name} in {self.description}: {error}",
+                    advice="Correct the field in the file, or capture that cluster anew: kubectl qos snapshot",
+                ) from error
             # What a person wrote may lack what the API server fills in whenever it serves a pod.
             self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded
         return cast("T", self._decoded[key])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -202,6 +203,21 @@ def test_advice_names_the_command_that_was_typed(command: str) -> None:
     assert ran.code == 6
     said = " ".join((ran.out + ran.err).split())
     assert f"helm template . | kubectl qos {command.split(maxsplit=1)[0]} -f -" in said
+
+
+@pytest.mark.parametrize("command", ["explain node/n1", "node n1"])
+def test_an_object_of_a_file_that_cannot_be_read(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(
+        '{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node",'
+        '"metadata":{"name":"n1"},"status":{"allocatable":{"memory":"x"}}}]}',
+        encoding="utf-8",
+    )
+    ran = run(*command.split(), "--snapshot", str(file))
+    first, second = ran.err.splitlines()
+    assert (ran.code, ran.out) == (6, "")
+    assert first.startswith(f"error: node/n1 in snapshot {file}: status.allocatable.memory: 'x' is not a quantity")
+    assert second.startswith("Correct the field in the file, or capture that cluster anew")
 
 
 def test_a_name_that_moves_the_cursor_is_escaped() -> None:
