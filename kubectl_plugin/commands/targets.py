@@ -127,6 +127,9 @@ def _asked(words: Sequence[str], verb: str) -> list[Asked]:
         raise UsageError(
             "an empty name", advice=f"Write {kinds[0].singular} NAME, or {kinds[0].plural} alone for all of a namespace"
         )
+    comma = next((word for word in words[1:] if "," in word), None)
+    if comma is not None:
+        raise _with_comma(comma)
     return [Asked(kind, name) for kind in kinds for name in words[1:] or [""]]
 
 
@@ -147,6 +150,10 @@ def _kinds(word: str, verb: str) -> list[Kind[Any]]:
 def _one(word: str, verb: str) -> Asked:
     """``TYPE/NAME``, or a pod's name."""
     typed, slash, name = word.partition("/")
+    if slash and "," in word:
+        raise _with_comma(word)
+    if "/" in name:
+        raise UsageError(f'"{word}": a name has no "/"', advice="Write TYPE/NAME, and the namespace with -n")
     if not slash and word and find_kind(word, EXPLAINED) is None:
         return Asked(PODS, word, bare=True)
     if not name:
@@ -155,6 +162,14 @@ def _one(word: str, verb: str) -> Asked:
     if kind is None:
         raise _not_explained(typed, verb)
     return Asked(kind, name)
+
+
+def _with_comma(word: str) -> UsageError:
+    """Commas stand between types: ``pod,deploy NAME``."""
+    return UsageError(
+        f'"{word}": no name has a comma',
+        advice="Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME",
+    )
 
 
 def _not_explained(word: str, verb: str) -> UsageError:

@@ -369,3 +369,24 @@ def test_flags_that_say_nothing_here_are_refused(typed: str, error: str, advice:
 def test_what_is_meant_alike_is_answered_alike(one: str, other: str) -> None:
     ran = run(*one.split(), "--demo")
     assert (ran.code, ran.out, ran.err) == run(*other.split(), "--demo")[:3]
+
+
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [
+        ("pod/db-0,db-1", "pod/db-0,db-1"),
+        ("pod,deploy/x", "pod,deploy/x"),
+        ("node node-a1,node-a2", "node-a1,node-a2"),
+    ],
+)
+def test_names_are_separated_by_spaces(typed: str, word: str) -> None:
+    ran = run("explain", *typed.split(), "--demo")
+    assert (ran.code, ran.out) == (2, "")
+    advice = "Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME"
+    assert ran.err.splitlines() == [f'error: "{word}": no name has a comma', advice]
+
+
+def test_a_name_of_three_parts_is_refused() -> None:
+    ran = run("explain", "pod/db-0/x", "--demo")
+    assert ran.code == 2
+    assert ran.err == 'error: "pod/db-0/x": a name has no "/"\nWrite TYPE/NAME, and the namespace with -n\n'
