@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -42,22 +43,26 @@ def pod_of(control_plane: ControlPlane, namespace: str, make_node: Callable[...,
 def test_F3_deployment(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_workload("Deployment", namespace, SPEC))
 
-    text = qos.text(f"pod/{name}", "-n", namespace)
+    brief = qos.text(f"pod/{name}", "-n", namespace)
+    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
 
     replica_set = name.rpartition("-")[0]
+    assert "Force delete two copies may run for a while: Deployment web" in brief
     assert f"Owner ReplicaSet {replica_set} < Deployment web" in text
     assert (
         f"Force delete ReplicaSet {replica_set} may start a replacement while this one still runs: two copies for a "
         "while"
     ) in text
-    assert f"kubectl qos explain deployment/web -n {namespace}" in text
+    assert all(f"kubectl qos explain deployment/web -n {namespace}" in page for page in (brief, text))
 
 
 def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     assert pod_of(make_workload("StatefulSet", namespace, SPEC, serviceName="web")) == "web-0"
 
-    text = qos.text("pod/web-0", "-n", namespace)
+    brief = qos.text("pod/web-0", "-n", namespace)
+    text = qos.text("pod/web-0", "-n", namespace, "-o", "wide")
 
+    assert "Force delete two may run at once, where StatefulSet web promises one" in brief
     assert "Owner StatefulSet web Next" in text
     assert "StatefulSet web promises at most one web-0: a second may start while this one still runs" in text
 
@@ -67,8 +72,10 @@ def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], mak
     # Elsewhere its controller would delete it.
     name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}), node=node)
 
-    text = qos.text(f"pod/{name}", "-n", namespace)
+    brief = qos.text(f"pod/{name}", "-n", namespace)
+    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
 
+    assert "Force delete two copies may run here for a while: DaemonSet web" in brief
     assert "Owner DaemonSet web Next" in text
     assert "DaemonSet web may start the next copy on this node while this one still runs" in text
 
@@ -83,8 +90,10 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
     job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
     name = pod_of(job)
 
-    text = qos.text(f"pod/{name}", "-n", namespace)
+    brief = qos.text(f"pod/{name}", "-n", namespace)
+    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
 
+    assert "Force delete its work may be done twice at once: CronJob nightly" in brief
     assert "Owner Job nightly-1 < CronJob nightly" in text
     assert "Job nightly-1 may start the work again while this pod still does it" in text
 
@@ -102,7 +111,8 @@ def test_owner_that_is_gone(control_plane: ControlPlane, qos: Qos, namespace: st
     control_plane.kubectl("delete", "replicaset", "-l", "app=web", "-n", namespace, "--cascade=orphan")
 
     def alone() -> str | None:
-        text = qos.text(f"pod/{name}", "-n", namespace)
+        # The brief page has no line for an owner that "Force delete" names.
+        text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
         return text if "Owner" not in text else None
 
     text = wait_for(alone, "the garbage collector has orphaned the pod")
@@ -131,14 +141,18 @@ def test_workload_with_its_pods(
     names = wait_for(made, "there are two pods")
     answer = qos.json(f"{kind.lower()}/web", "-n", namespace)
     text = qos.text(f"{kind.lower()}/web", "-n", namespace)
+    wide = qos.text(f"{kind.lower()}/web", "-n", namespace, "-o", "wide")
 
     assert [answer["workloadKind"], answer["name"]] == [kind, "web"]
     assert [pod["name"] for pod in answer["pods"]] == names
     assert {pod["qosClass"] for pod in answer["pods"]} == {"Burstable"} == {answer["template"]["qos"]["qosClass"]}
     assert text.startswith(f"{kind.lower()}/web in namespace {namespace}")
-    assert ": its next pod Burstable: " in text
-    assert "2 pods now pod status qos priority node" in text
-    assert all(f"{name} Pending Burstable 0 none yet" in text for name in names)
+    assert f" 0 of 2 {'succeeded' if kind == 'Job' else 'run'}, 2 pending for up to " in text
+    assert f" s, such as {names[0]}: it has no node yet. Each new pod: Burstable: " in text
+    assert "2 pods now pod restarts age status" in text
+    assert all(re.search(rf" {name} 0 \d+s Pending (?!on )", text) for name in names)
+    assert "2 pods now pod qos priority restarts age status" in wide
+    assert all(re.search(rf" {name} Burstable 0 0 \d+s Pending (?!on )", wide) for name in names)
 
 
 def test_F3_next_pod_has_the_promise_of_its_owner(qos: Qos, namespace: str) -> None:
@@ -162,9 +176,8 @@ def test_replicas_wanted(control_plane: ControlPlane, qos: Qos, namespace: str) 
     control_plane.apply([make_workload("Deployment", namespace, SPEC, replicas=3)])
 
     assert qos.json("deployment/web", "-n", namespace)["replicas"] == 3
-    assert f"deployment/web in namespace {namespace}, 3 replicas wanted: its next pod" in qos.text(
-        "deployments.apps/web", "-n", namespace
-    )
+    text = qos.text("deployments.apps/web", "-n", namespace)
+    assert text.startswith(f"deployment/web in namespace {namespace}, 3 replicas wanted 0 of 3 run, ")
 
 
 def test_job_does_not_count_replicas(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
@@ -180,7 +193,10 @@ def test_cron_job_without_pods(control_plane: ControlPlane, qos: Qos, namespace:
 
     assert answer["template"]["qos"]["qosClass"] == "Burstable"
     assert answer["pods"] is None
-    assert qos.text("cronjob/nightly", "-n", namespace).startswith(f"cronjob/nightly in namespace {namespace}: its")
+    assert qos.text("cronjob/nightly", "-n", namespace).startswith(
+        f"cronjob/nightly in namespace {namespace} Suspended: it makes no Jobs; it has made no Job yet, no Job runs. "
+        "Each new pod: Burstable: "
+    )
 
 
 def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
@@ -189,8 +205,10 @@ def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Qos, nam
 
     text = qos.text("deployment/web", "-n", namespace)
 
-    assert "The API server will refuse this pod:" in text
-    assert "no PriorityClass with name nope was found" in text
+    assert "0 of 1 run, 1 not made yet" in text
+    assert (
+        'The API server will refuse each new pod: pods "web" is forbidden: no PriorityClass with name nope was found'
+    ) in text
 
 
 def make_cron_job(namespace: str, pod_spec: Object) -> Object:
