@@ -14,7 +14,7 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin, Qos, with_contexts
+from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
 from tests.objects import raw_pod
 
 pytestmark = pytest.mark.controlplane
@@ -78,19 +78,32 @@ def test_K_kinds_may_be_mixed(qos: Qos, pods: str, make_node: Callable[..., Obje
 
 
 def test_several_pages_stand_apart(qos: Qos, pods: str) -> None:
-    ran = qos("pod", "web", "api", "-n", pods)
+    ran = qos("pod", "web", "api", "-n", pods, "-o", "wide")
 
     first, second = ran.out.split(f"\n\npod/api in namespace {pods}\n")
     assert first.startswith(f"pod/web in namespace {pods}\n")
     assert second.startswith("Pending for ")
 
 
-def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
-    ran = qos("pod/web", "pod/wep", "-n", pods)
+def test_several_are_a_line_each(qos: Qos, pods: str) -> None:
+    ran = qos("pod", "web", "api", "-n", pods)
 
-    assert ran.code == 3
-    assert ran.out.startswith(f"pod/web in namespace {pods}\n")
-    assert ran.err == f'error: pods "wep" not found in namespace {pods}; did you mean web?\n'
+    head, *rows = [line.split() for line in ran.out.split("\n\n")[0].splitlines() if not line.startswith(" ")]
+    assert (ran.code, ran.err, head[:2]) == (0, "", ["NAME", "STATUS"])
+    assert [row[:2] for row in rows] == [["web", "Pending"], ["api", "Pending"]]
+    assert "Total 2 pods: 2 pending -o wide: a page each" in flat(ran.out)
+
+
+def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
+    table = qos("pod/web", "pod/wep", "-n", pods)
+    pages = qos("pod/web", "pod/wep", "-n", pods, "-o", "wide")
+
+    assert table.out.splitlines()[1].split()[:2] == ["web", "Pending"]
+    assert "Total 1 pod: 1 pending" in flat(table.out)
+    assert pages.out.startswith(f"pod/web in namespace {pods}\n")
+    for ran in (table, pages):
+        assert ran.code == 3
+        assert ran.err == f'error: pods "wep" not found in namespace {pods}; did you mean web?\n'
 
 
 def test_nothing_there(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
@@ -116,19 +129,25 @@ def test_empty_name_is_not_everything(qos: Qos, pods: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "said", "helps"),
     [
-        (["service/web"], "'service' cannot be explained; use TYPE/NAME with one of: pod, node, deployment,"),
-        (["pod/web", "node"], "'node': write TYPE/NAME, e.g. pod/web-0"),
-        (["pod", "web", "node/n"], "'node/n': either TYPE NAME [NAME …] or TYPE/NAME [TYPE/NAME …], not both"),
-        ([], "nothing to explain: name a pod (pod/NAME), a node, a workload, or a file with -f"),
+        (["service/web"], '"service" cannot be explained', "Types: pod, node, deployment, "),
+        (["pod/web", "node"], '"node": no name', "Write TYPE/NAME, e.g. pod/web-0"),
+        (
+            ["pod", "web", "node/n"],
+            '"node/n": a TYPE/NAME behind the type pod',
+            "Write TYPE NAME [NAME …], or TYPE/NAME [TYPE/NAME …]",
+        ),
+        ([], "nothing to explain", "Name a pod (pod/NAME), a node, a workload, or a file with -f"),
     ],
 )
-def test_wrong_words(qos: Qos, words: list[str], said: str) -> None:
+def test_wrong_words(qos: Qos, words: list[str], said: str, helps: str) -> None:
     ran = qos(*words)
 
     assert (ran.code, ran.out) == (2, "")
-    assert said in ran.err
+    error, hint = ran.err.splitlines()
+    assert error == f"error: {said}"
+    assert hint.startswith(helps)
 
 
 @pytest.mark.parametrize("name", ["web?x=y", "web#x", "we b", "wéb"])
@@ -239,7 +258,7 @@ def test_wide_shows_each_container(
 
 
 def test_prose_stays_within_80_columns(qos: Qos, pods: str) -> None:
-    lines = qos("pods", "-n", pods).out.splitlines()
+    lines = [line for wide in ((), ("-o", "wide")) for line in qos("pods", "-n", pods, *wide).out.splitlines()]
 
     long = [line for line in lines if len(line) > 80 and "kubectl " not in line and "kubepods" not in line]
 
