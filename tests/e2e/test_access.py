@@ -126,7 +126,7 @@ def test_user_who_may_only_get_pods(control_plane: ControlPlane, qos: Qos, names
     control_plane.apply([high, make_pod(namespace, priorityClassName=f"{namespace}-high", requests={"cpu": "1"})])
     kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
 
-    text = qos.text("pod/web", "-n", namespace, kubeconfig=kubeconfig)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig)
 
     control_plane.api.delete(high)
     assert f'Priority 1000 (class "{namespace}-high")' in text
@@ -150,7 +150,7 @@ def test_user_who_may_not_read_node_and_owner(
         "the controller made a pod",
     )
 
-    text = qos.text(f"pod/{name}", "-n", namespace, kubeconfig=kubeconfig)
+    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig)
 
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
     assert "Owner ReplicaSet web Unknown" in text

@@ -28,7 +28,7 @@ def explained(control_plane: ControlPlane, qos: Qos, namespace: str) -> Callable
 
     def explain(**spec: Any) -> str:
         control_plane.apply([make_pod(namespace, **spec)])
-        return qos.text("pod/web", "-n", namespace)
+        return qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     return explain
 
@@ -109,7 +109,7 @@ def test_P1_class_that_was_deleted(
     before = explained(nodeName=node_name(make_node()), priorityClassName=name)
 
     control_plane.kubectl("delete", "priorityclass", name)
-    after = qos.text("pod/web", "-n", namespace)
+    after = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     words = f'class "{name}" no longer exists: this pod keeps 5000, new ones are refused'
     assert words not in before
@@ -125,7 +125,7 @@ def test_P1_class_that_was_made_anew(
 
     control_plane.api.delete(make_class(name, 5000))
     control_plane.apply([make_class(name, 70)])
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     control_plane.api.delete(make_class(name, 70))
     assert f'class "{name}" is 70 now: pods keep the value they were made with' in text
@@ -153,7 +153,7 @@ def test_pending_pod_quotes_the_scheduler(
     control_plane.apply([pod])
     message = scheduler_says(control_plane, namespace)
 
-    ran = qos("pod/web", "-n", namespace)
+    ran = qos("pod/web", "-n", namespace, "-o", "wide")
 
     assert "1 Insufficient memory" in message
     assert ran.code == 0
@@ -183,7 +183,7 @@ def test_pending_pod_that_breaks_topology_spread(
     control_plane.apply([running, make_pod(namespace, schedulerName="default-scheduler", **spec)])
     message = scheduler_says(control_plane, namespace)
 
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     assert "node(s) didn't match pod topology spread constraints" in message
     assert f"kube-scheduler said the same: {message}" in text
@@ -201,7 +201,7 @@ def test_placed_pod_with_topology_spread(
         lambda: control_plane.api.get("v1", "Pod", "web", namespace)["spec"].get("nodeName"), "the pod is scheduled"
     )
 
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     title = f"pod/web in namespace {namespace}, on {node_name(node)}"
     assert text.startswith(f"{title} Pending for ")
@@ -236,7 +236,7 @@ def test_T1_being_deleted_on_a_node(
 
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
     # The day is named unless it is today: a minute before midnight both are seen.
-    text = re.sub(r"\d{4}-\d\d-\d\d (?=\d\d:)", "", qos.text("pod/web", "-n", namespace))
+    text = re.sub(r"\d{4}-\d\d-\d\d (?=\d\d:)", "", qos.text("pod/web", "-n", namespace, "-o", "wide"))
 
     stamp = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["deletionTimestamp"]
     due = datetime.fromisoformat(stamp)
@@ -254,7 +254,7 @@ def test_T1_overdue_because_no_kubelet_confirms(
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
 
     def overdue() -> str | None:
-        text = qos.text("pod/web", "-n", namespace)
+        text = qos.text("pod/web", "-n", namespace, "-o", "wide")
         return text if "overdue since" in text else None
 
     text = wait_for(overdue, "a second is over")
@@ -272,7 +272,7 @@ def test_F5_running_on_a_silent_node(
     control_plane.set_pod_status({"apiVersion": "v1", "kind": "Pod", **named("web", namespace)}, {"phase": "Running"})
     silence(control_plane, node)
 
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     place = node_name(node)
     assert f"Its node {place} is silent since 2026-01-02 03:04:05 UTC: Running is the last that was heard" in text
@@ -289,7 +289,7 @@ def test_F5_stuck_on_a_silent_node(
     silence(control_plane, node)
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
 
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     place = node_name(node)
     assert f"grace 30 s: stuck, because {place} is silent since 2026-01-02 03:04:05 UTC." in text
@@ -301,7 +301,7 @@ def test_node_that_was_deleted(control_plane: ControlPlane, qos: Qos, namespace:
     control_plane.apply([make_pod(namespace, nodeName=node_name(node), requests=LARGE)])
     control_plane.api.delete(node)
 
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     assert f"Its node {node_name(node)} is gone: there is no Node object" in text
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
@@ -318,7 +318,7 @@ def test_finished_and_failed(
 
     evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
     control_plane.set_pod_status(pod, evicted)
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     assert "Failed (Evicted): The node was low on resource: memory." in text
     assert "Stops nothing of it runs any more (status.phase): a delete removes the object at once" in text
@@ -341,7 +341,7 @@ def test_Q3_killed_by_the_kernel(
     pod = {"apiVersion": "v1", "kind": "Pod", **named("web", namespace)}
     control_plane.set_pod_status(pod, {"phase": "Running", "containerStatuses": [status]})
 
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     assert '"app" 4 restarts, last exit 137 (OOMKilled, no memory limit) ' in text
     assert f"kubectl logs web -c app --previous -n {namespace}" in text

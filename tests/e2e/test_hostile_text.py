@@ -127,7 +127,7 @@ def test_words_of_a_manifest(qos: Qos, namespace: str) -> None:
     for output in ("table", "wide", "name"):
         ran = qos("-f", "-", "-o", output, stdin=json.dumps(manifest))
         assert ran.code == 0
-        assert f"pod/web{VISIBLE}" in flat(ran.out)
+        assert f"{'pod/' if output == 'name' else 'Pod '}web{VISIBLE}" in flat(ran.out)
         assert_harmless(ran.out)
 
 

@@ -77,7 +77,7 @@ def test_pending_pod_is_told_what_the_scheduler_says_and_why(
     said = refusal(control_plane, namespace)
 
     placement = qos.json("pod/web", "-n", namespace)["placement"]
-    text = qos.text("pod/web", "-n", namespace)
+    text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     assert said.startswith(placement["message"])
     assert placement["told"]["agrees"] is True

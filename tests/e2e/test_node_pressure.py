@@ -115,7 +115,7 @@ def test_Q3_Q6_words_of_a_node_and_of_its_pod(node: Qos, qos: Qos, name: str, na
         "Headroom: 700Mi until the first eviction (memory.available < 300Mi: the kubelet's own configuration)" in text
     )
     assert "Measured by the kubelet (stats/summary)" in text
-    place = qos.text("pod/best-effort", "-n", namespace)
+    place = qos.text("pod/best-effort", "-n", namespace, "-o", "wide")
     assert f"2nd of 3 containers that the kernel kills if {name} runs out: app, 1012 = 12 + 1000" in place
     assert "2nd of 3 pods that the kubelet evicts for memory: 100Mi, no request" in place
 
