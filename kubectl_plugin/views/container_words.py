@@ -73,7 +73,7 @@ def _running(one: ObservedContainer, now: datetime | None, *, whole: bool) -> li
     if one.kind is ContainerKind.INIT:
         return [runs]
     if one.started is False:
-        return [runs, "not started yet (startupProbe)"]
+        return [runs, "not started yet (startupProbe or postStart)"]
     return [runs, "ready" if one.ready else "not ready"]
 
 

@@ -104,7 +104,9 @@ def test_P1_refusal_is_the_first_thing_said(qos: Qos, namespace: str) -> None:
     text = qos.text("-f", "-", stdin=manifest)
 
     words = 'pods "web" is forbidden: no PriorityClass with name nope was found'
-    assert text.startswith(f"Pod web in namespace {namespace} (from standard input) The API server will refuse this pod: {words}")
+    assert text.startswith(
+        f"Pod web in namespace {namespace} (from standard input) The API server will refuse this pod: {words}"
+    )
     assert f"Priority rejected: {words}" in text
 
 

@@ -52,14 +52,14 @@ def _said(
 def test_a_sidecar_that_has_not_started_holds_the_others_up(tmp_path: Path) -> None:
     proxy = _status("proxy", RUNNING, started=False)
     said = _said(tmp_path, "Pending", [_status("app", INITIALIZING)], sidecars=[proxy])
-    assert "not started yet (startupProbe); the containers after it wait." in said
+    assert "not started yet (startupProbe or postStart); the containers after it wait." in said
     assert ': sidecar "proxy" runs' in said
     assert "PodInitializing" not in said.partition("QoS class")[0]
 
 
 def test_a_container_that_has_not_started_is_not_called_unready_alone(tmp_path: Path) -> None:
     said = _said(tmp_path, "Running", [_status("app", RUNNING, started=False)], conditions=[UNREADY])
-    assert "not started yet (startupProbe)." in said
+    assert "not started yet (startupProbe or postStart)." in said
 
 
 def test_a_container_that_has_ended_well_is_why_a_pod_is_not_ready(tmp_path: Path) -> None:

@@ -210,11 +210,12 @@ def test_hostile_names_reach_no_command(tmp_path: Path) -> None:
     assert "default/web;reboot" in ran.out
 
 
-def test_list_of_pods_reads_no_kubelet() -> None:
+def test_list_of_pods_has_the_usage_that_is_at_hand() -> None:
     printed = json.loads(run("explain", "pods", "-n", "shop", "--demo", "-o", "json").out)
-    assert {len(item["pressure"]) for item in printed["items"]} == {0}
+    listed = {item["name"]: item["pressure"] for item in printed["items"]}
     named = json.loads(run("explain", "pod/db-0", "-n", "shop", "--demo", "-o", "json").out)
     assert [entry["assumption"] for entry in named["pressure"]] == ["Measured"]
+    assert listed["db-0"] == named["pressure"]
 
 
 MANIFEST = "tests/testdata/manifests/limits-only.yaml"

@@ -72,6 +72,9 @@ def named(command: str) -> Iterator[tuple[str, str, str]]:
     options: Any = parse(words[2:]).options
     for target in (*getattr(options, "targets", ()), *getattr(options, "nodes", ())):
         kind, slash, name = target.partition("/")
+        if kind == "pods" and not slash:
+            yield "node", "", options.selection.fields.removeprefix("spec.nodeName=")
+            continue
         kind, name = (kind, name) if slash else ("node", kind)
         yield kind, "" if kind == "node" else options.cluster.namespace, name
 
