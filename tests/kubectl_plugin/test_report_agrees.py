@@ -21,7 +21,7 @@ OF_THE_NODE: Final = frozenset({"NodePressure", "NodeNotReady", "NearMemoryLimit
 
 
 @pytest.mark.parametrize("source", [("--demo",), ("--snapshot", STATES)], ids=["demo", "states"])
-def test_T7_the_report_is_as_urgent_about_a_pod_as_its_explanation(source: tuple[str, ...]) -> None:
+def test_the_report_is_as_urgent_about_a_pod_as_its_explanation(source: tuple[str, ...]) -> None:
     report = json.loads(run("report", "--all", "-o", "json", *source).out)
     assert report["pods"]
     for pod in report["pods"]:
@@ -34,7 +34,7 @@ def test_T7_the_report_is_as_urgent_about_a_pod_as_its_explanation(source: tuple
         assert severity.value == verdict["severity"], (pod["name"], risk, verdict)
 
 
-def test_T7_risks_are_in_the_order_of_their_urgency() -> None:
+def test_risks_are_in_the_order_of_their_urgency() -> None:
     order = list(Severity)
     places = [order.index(RISK_SEVERITY[risk]) for risk in PodRisk]
     assert places == sorted(places, reverse=True)
