@@ -215,7 +215,7 @@ def test_P3_scheduling_gate_keeps_the_pod_out(explained: Callable[..., str]) -> 
 
     assert "Pending for " in text
     assert (
-        'the scheduler does not look at it until scheduling gate "example.com/quota" and "example.com/licence" is '
+        'the scheduler does not look at it until scheduling gates "example.com/quota" and "example.com/licence" are '
         "removed (spec.schedulingGates)."
     ) in text
 
