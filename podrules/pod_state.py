@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-from podrules.health import Health, health
-from podrules.model.pod import Pod
+from podrules.health import Health
 from podrules.reachability import NodeReach
 
-__all__ = ["PodState", "pod_state", "state_of"]
+__all__ = ["PodState", "state_of"]
 
 
 class PodState(Enum):
@@ -43,25 +42,14 @@ class PodState(Enum):
         return list(PodState).index(self)
 
 
-def pod_state(pod: Pod, reach: NodeReach | None) -> PodState:
-    """What a pod does.
-
-    Args:
-        pod: It.
-        reach: Whether its node answers; None: it has none, or nobody asked.
-    """
-    bound, deleted = bool(pod.spec.node_name), pod.metadata.deletion_timestamp is not None
-    return state_of(health(pod), bound=bound, deleted=deleted, reach=reach)
-
-
 def state_of(found: Health, *, bound: bool, deleted: bool, reach: NodeReach | None) -> PodState:
-    """The same of a pod whose health is known.
+    """What a pod does.
 
     Args:
         found: Its health.
         bound: Whether it has a node.
         deleted: Whether it is being deleted.
-        reach: As for `pod_state`.
+        reach: Whether its node answers; None: it has none, or nobody asked.
     """
     if deleted:
         return PodState.TERMINATING

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_plugin.reports.node_pressure import Classes, classes_of
 from kubectl_plugin.reports.pod_pressure import Assumption, PodPressureReport, pod_pressure_report
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage
@@ -36,7 +37,7 @@ class Pressures:
     def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
         self._gatherer = gatherer
-        self._known: dict[str, tuple[NodePressure, tuple[Unread, ...]]] = {}
+        self._known: dict[str, tuple[NodePressure, Classes, tuple[Unread, ...]]] = {}
 
     def of_bound(self, pod: Pod, node: Node) -> Placed:
         """The place of a pod that runs."""
@@ -48,9 +49,10 @@ class Pressures:
         name, features = node.metadata.name, self._gatherer.features
         if name not in self._known:
             read = read_usage(self._gatherer, node, pods)
-            self._known[name] = node_pressure(node, pods, read.usage, read.config, features=features), read.unread
-        pressure, unread = self._known[name]
-        return Placed((pod_pressure_report(pressure, pod, pods, Assumption.MEASURED, features=features),), unread)
+            pressure = node_pressure(node, pods, read.usage, read.config, features=features)
+            self._known[name] = pressure, classes_of(pods, features), read.unread
+        pressure, classes, unread = self._known[name]
+        return Placed((pod_pressure_report(pressure, pod, classes, Assumption.MEASURED),), unread)
 
     def of_coming(self, pod: Pod, node: Node) -> Placed:
         """The places of a pod that is not there yet: where it uses what it requests, and all that it may.
@@ -73,13 +75,13 @@ class Pressures:
         ends = [(Assumption.REQUESTS, requested_usage(coming)), (Assumption.LIMITS, limited_usage(coming, features))]
         read = read_usage(self._gatherer, node, others)
         pods: Sequence[Pod] = (*others, coming)
-        reports = []
+        reports, classes = [], classes_of(pods, features)
         for assumption, memory in ends:
             if memory is None:
                 continue
             usage = with_pod_using(read.usage, coming, memory)
             pressure = node_pressure(node, pods, usage, read.config, features=features)
-            reports.append(pod_pressure_report(pressure, coming, pods, assumption, features=features))
+            reports.append(pod_pressure_report(pressure, coming, classes, assumption))
         return Placed(tuple(reports), read.unread)
 
 

@@ -22,7 +22,8 @@ from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, P
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
-from kubectl_plugin.views.words import instant, is_plain_name
+from kubectl_plugin.views.words import is_plain_name
+from podrules.model.instant import instant
 from podrules.model.pod import PodQOSClass
 
 __all__ = ["data_block", "embedded"]
@@ -32,7 +33,6 @@ _COMPRESSED_FROM: Final = 1_000_000
 _LEVEL: Final = 6
 _CLASSES: Final = tuple(PodQOSClass)
 _RISKS: Final = tuple(PodRisk)
-_SEVERITIES: Final = tuple(Severity)
 _UNKNOWN: Final = None
 
 
@@ -64,8 +64,8 @@ def data_block(report: ClusterReport, target: Target) -> Markup:
             "texts": texts.all,
             "classes": [one.value for one in _CLASSES],
             "risks": [RISK_WORDS[risk] for risk in _RISKS],
-            "urgent": [_SEVERITIES.index(RISK_SEVERITY[risk]) for risk in _RISKS],
-            "severities": [severity.value for severity in _SEVERITIES],
+            "urgent": [RISK_SEVERITY[risk].urgency for risk in _RISKS],
+            "severities": [severity.value for severity in Severity],
             "flags": {command: target.flags(command) for command in ("explain", "node")},
         }
     )
@@ -90,7 +90,7 @@ def _nodes(nodes: Sequence[NodeEntry], rows: dict[PodKey, int], texts: _Texts) -
         "plain": [int(is_plain_name(node.name)) for node in nodes],
         "zone": [texts.place(node.zone) for node in nodes],
         "state": [texts.place(words) for _, words in states],
-        "severity": [_SEVERITIES.index(severity) for severity, _ in states],
+        "severity": [severity.urgency for severity, _ in states],
         "taints": [[texts.place(taint) for taint in node.taints] for node in nodes],
         "pods": [node.pods for node in nodes],
         "most": [node.max_pods for node in nodes],

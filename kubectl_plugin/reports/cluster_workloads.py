@@ -18,7 +18,6 @@ from podrules.safety import owner_guarantee
 
 __all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
 
-_SEVERITIES = tuple(Severity)
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 _FINE = frozenset({PodState.READY, PodState.SUCCEEDED, PodState.FAILED})
@@ -110,4 +109,4 @@ def _is_shown(entry: WorkloadEntry) -> bool:
 
 def _order(entry: WorkloadEntry) -> tuple[int, int, int, str, str, str]:
     worst = len(PodState) if entry.worst is None else entry.worst.worse
-    return -_SEVERITIES.index(entry.severity), worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name
+    return -entry.severity.urgency, worst, -entry.in_trouble, entry.namespace, entry.kind, entry.name

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from podrules.container_state import ObservedContainer
 from podrules.health import Health, TroubleKind
+from podrules.model.instant import instant
 
 __all__ = ["health_verdict", "lately_ended"]
 
@@ -36,7 +37,7 @@ def health_verdict(health: Health, now: datetime | None) -> tuple[VerdictCode, S
     if health.phase == "Pending" and health.initializing:
         return VerdictCode.INITIALIZING, Severity.NOTICE
     if health.phase == "Pending":
-        begun = _instant(health.started)
+        begun = instant(health.started)
         lasts = begun is not None and now is not None and now - begun > _LONG
         return VerdictCode.STARTING, Severity.TROUBLE if lasts else Severity.NOTICE
     if health.phase != "Running":
@@ -52,16 +53,7 @@ def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer
     """What ran out of memory, and what was started anew of late."""
     found = list(health.oom_killed)
     for trouble in health.of_kind(TroubleKind.RESTARTED):
-        one, ended = health.container(trouble.container), _instant(trouble.ended_at)
+        one, ended = health.container(trouble.container), instant(trouble.ended_at)
         if one not in found and (now is None or ended is None or now - ended < _LATELY):
             found.append(one)
     return found
-
-
-def _instant(stamp: str | None) -> datetime | None:
-    """A time of the API; None: it is absent or cannot be read."""
-    try:
-        when = datetime.fromisoformat(stamp) if stamp else None
-    except ValueError:
-        return None
-    return when.replace(tzinfo=UTC) if when is not None and not when.tzinfo else when

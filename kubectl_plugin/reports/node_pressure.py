@@ -32,6 +32,7 @@ from podrules.qos import get_pod_qos
 from podrules.resources import MEMORY
 
 __all__ = [
+    "Classes",
     "EvictionOrderReport",
     "EvictionPlaceReport",
     "MemoryReport",
@@ -40,6 +41,7 @@ __all__ = [
     "OOMPlaceReport",
     "OverLimitReport",
     "ThresholdReport",
+    "classes_of",
     "eviction_place",
     "node_pressure_report",
     "oom_place",
@@ -219,7 +221,7 @@ def node_pressure_report(
     unread: tuple[Unread, ...],
 ) -> NodePressureReport:
     """Put together what is known of one node."""
-    classes = {(pod.metadata.namespace, pod.metadata.name): get_pod_qos(pod, features=features) for pod in pods}
+    classes = classes_of(pods, features)
     return NodePressureReport(
         name=node.metadata.name,
         source=promised.source,
@@ -251,7 +253,13 @@ def node_pressure_report(
     )
 
 
-_Classes = Mapping[tuple[str, str], PodQOSClass]
+Classes = Mapping[tuple[str, str], PodQOSClass]
+"""QoS classes by namespace and pod."""
+
+
+def classes_of(pods: Sequence[Pod], features: Features) -> Classes:
+    """Those of the pods of a node."""
+    return {(pod.metadata.namespace, pod.metadata.name): get_pod_qos(pod, features=features) for pod in pods}
 
 
 def _memory(node: Node, usage: NodeUsage, pressure: NodePressure) -> MemoryReport:
@@ -272,7 +280,7 @@ def _memory(node: Node, usage: NodeUsage, pressure: NodePressure) -> MemoryRepor
     )
 
 
-def _oom(order: OOMOrder, classes: _Classes) -> OOMOrderReport:
+def _oom(order: OOMOrder, classes: Classes) -> OOMOrderReport:
     total = (order.memory + order.swap) // PAGE_SIZE
     return OOMOrderReport(
         scope=order.scope,
@@ -290,7 +298,7 @@ def _oom(order: OOMOrder, classes: _Classes) -> OOMOrderReport:
     )
 
 
-def oom_place(rank: int, place: OOMPlace, classes: _Classes, total_pages: int | None) -> OOMPlaceReport:
+def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | None) -> OOMPlaceReport:
     """One place.
 
     Args:
@@ -319,13 +327,13 @@ def oom_place(rank: int, place: OOMPlace, classes: _Classes, total_pages: int | 
     )
 
 
-def _eviction(order: EvictionOrder, classes: _Classes) -> EvictionOrderReport:
+def _eviction(order: EvictionOrder, classes: Classes) -> EvictionOrderReport:
     return EvictionOrderReport(
         order.signal, tuple(eviction_place(rank, place, classes) for rank, place in enumerate(order.places, start=1))
     )
 
 
-def eviction_place(rank: int, place: EvictionPlace, classes: _Classes) -> EvictionPlaceReport:
+def eviction_place(rank: int, place: EvictionPlace, classes: Classes) -> EvictionPlaceReport:
     """One place; for the arguments see `oom_place`."""
     ranked = place.ranked
     meta = ranked.pod.metadata

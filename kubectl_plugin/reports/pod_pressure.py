@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from msgspec import Struct
 
 from kubectl_plugin.reports.node_pressure import (
+    Classes,
     EvictionPlaceReport,
     OOMPlaceReport,
     eviction_place,
     oom_place,
 )
 from podrules.eviction.signals import Signal
-from podrules.features import Features
-from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.pod import Pod
 from podrules.pressure.node import NodePressure, OOMScope
 from podrules.pressure.oom_order import PAGE_SIZE
 from podrules.pressure.place import EvictionStanding, OOMStanding, pod_standing
 from podrules.pressure.usage import UsageSource
 from podrules.priority import is_critical_pod
 from podrules.processes import idle_containers
-from podrules.qos import get_pod_qos
 
 __all__ = [
     "Assumption",
@@ -98,21 +96,17 @@ class PodPressureReport(Struct, frozen=True, rename="camel"):
 def pod_pressure_report(
     pressure: NodePressure,
     pod: Pod,
-    pods: Sequence[Pod],
+    classes: Classes,
     assumption: Assumption,
-    *,
-    features: Features,
 ) -> PodPressureReport:
     """One pod's places.
 
     Args:
         pressure: Of its node, with the pod on it.
         pod: The pod.
-        pods: All that are on the node, the pod among them.
+        classes: Of all that are on the node, the pod among them.
         assumption: What its usage is.
-        features: Gates of the cluster's version.
     """
-    classes = {(one.metadata.namespace, one.metadata.name): get_pod_qos(one, features=features) for one in pods}
     standing = pod_standing(pressure, pod)
     return PodPressureReport(
         node=pod.spec.node_name,
@@ -125,10 +119,7 @@ def pod_pressure_report(
     )
 
 
-_Classes = Mapping[tuple[str, str], PodQOSClass]
-
-
-def _oom(standing: OOMStanding, classes: _Classes) -> OOMStandingReport:
+def _oom(standing: OOMStanding, classes: Classes) -> OOMStandingReport:
     order, before = standing.order, standing.before
     pages = (order.memory + order.swap) // PAGE_SIZE if order.scope is OOMScope.GLOBAL else None
     return OOMStandingReport(
@@ -143,7 +134,7 @@ def _oom(standing: OOMStanding, classes: _Classes) -> OOMStandingReport:
     )
 
 
-def _eviction(standing: EvictionStanding, classes: _Classes) -> EvictionStandingReport:
+def _eviction(standing: EvictionStanding, classes: Classes) -> EvictionStandingReport:
     before = standing.before
     return EvictionStandingReport(
         signal=standing.signal,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from msgspec import Struct
 
-__all__ = ["Severity", "Verdict", "VerdictCode", "VerdictReport", "joined_verdict"]
+__all__ = ["Severity", "Verdict", "VerdictCode", "VerdictReport", "joined_verdict", "most_urgent"]
 
 
 class Severity(Enum):
@@ -16,6 +16,16 @@ class Severity(Enum):
     FINE = "fine"
     NOTICE = "notice"
     TROUBLE = "trouble"
+
+    @property
+    def urgency(self) -> int:
+        """Its place in the order: the more the more urgent."""
+        return list(Severity).index(self)
+
+
+def most_urgent(severities: Iterable[Severity]) -> Severity:
+    """The worst of some; fine of none."""
+    return max(severities, key=lambda severity: severity.urgency, default=Severity.FINE)
 
 
 class VerdictCode(Enum):
@@ -143,6 +153,6 @@ def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
     Args:
         parts: At least one.
     """
-    worst = max(parts, key=lambda part: list(Severity).index(part.severity))
+    worst = max(parts, key=lambda part: part.severity.urgency)
     sentences = tuple(sentence for part in parts for sentence in part.sentences)
     return Verdict(worst.code, worst.severity, sentences, worst.decisive)

@@ -14,7 +14,7 @@ from podrules.health import Health, health
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.workload import CronJob, ReplicationController, Workload
-from podrules.pod_state import PodState, pod_state
+from podrules.pod_state import PodState, state_of
 from podrules.qos import get_pod_qos
 from podrules.reachability import NodeReach
 
@@ -110,21 +110,22 @@ def workload_pods(
 
 def _in_short(pod: Pod, features: Features, reach: Callable[[str], NodeReach | None]) -> WorkloadPod:
     node = pod.spec.node_name
-    found = reach(node) if node else None
-    scheduled, state = pod.status.condition("PodScheduled"), pod_state(pod, found)
+    found, own = reach(node) if node else None, health(pod)
+    deleted, scheduled = pod.metadata.deletion_timestamp is not None, pod.status.condition("PodScheduled")
+    state = state_of(own, bound=bool(node), deleted=deleted, reach=found)
     return WorkloadPod(
         name=pod.metadata.name,
         phase=pod.status.phase,
         node=node,
         qos_class=get_pod_qos(pod, features=features),
         priority=pod.spec.priority,
-        terminating=pod.metadata.deletion_timestamp is not None,
+        terminating=deleted,
         status=kubectl_status(pod),
         state=state,
         restarts=kubectl_restarts(pod),
         created=pod.metadata.creation_timestamp,
         reach=found if found is not None and found.reach.quiet else None,
-        health=health(pod) if state in _TOLD_BY_KUBELET else None,
+        health=own if state in _TOLD_BY_KUBELET else None,
         waits_for=scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
         nominated_node=pod.status.nominated_node_name,
     )

@@ -9,9 +9,10 @@ from typing import Final
 from kubectl_plugin.reports.health_verdict import health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.container_words import container_words, end_words
-from kubectl_plugin.views.words import for_words, instant, listed, quoted, when_words
+from kubectl_plugin.views.words import for_words, listed, quoted, when_words
 from podrules.container_state import ContainerKind, ObservedContainer
 from podrules.health import Health, TroubleKind
+from podrules.model.instant import instant
 
 __all__ = ["state_line", "state_verdict", "why_words"]
 

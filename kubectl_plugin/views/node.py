@@ -15,7 +15,8 @@ from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.quiet import QUIET_CODES
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.taint_words import count_words
-from kubectl_plugin.views.words import amount, clock, counted, instant, is_plain_name, listed
+from kubectl_plugin.views.words import amount, clock, counted, is_plain_name, listed
+from podrules.model.instant import instant
 from podrules.reachability import Reach
 
 __all__ = [

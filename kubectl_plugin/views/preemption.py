@@ -7,7 +7,8 @@ from datetime import datetime
 
 from kubectl_plugin.views.changes import pods_on_nodes
 from kubectl_plugin.views.safety_words import reach_words
-from kubectl_plugin.views.words import clock, counted, instant, listed
+from kubectl_plugin.views.words import clock, counted, listed
+from podrules.model.instant import instant
 from podrules.placement.displaced import (
     GoingVictim,
     NominatedNode,

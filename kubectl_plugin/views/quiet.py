@@ -10,7 +10,8 @@ from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.verdict import VerdictCode
 from kubectl_plugin.views.safety_words import finalizer_words, forcing_words, holder_words
-from kubectl_plugin.views.words import clock, instant
+from kubectl_plugin.views.words import clock
+from podrules.model.instant import instant
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from podrules.safety import Guarantee

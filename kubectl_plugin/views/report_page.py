@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.report import asked_words, categories, findings, headline
 from kubectl_plugin.views.report_changes import changes_sentence, changes_tables
 from kubectl_plugin.views.unread import unread_words
@@ -67,7 +67,7 @@ def _changed(report: ClusterReport) -> tuple[str, ...]:
 
 
 def _worst(report: ClusterReport) -> Severity:
-    return max((one.severity for one in findings(report)), key=list(Severity).index, default=Severity.FINE)
+    return most_urgent(one.severity for one in findings(report))
 
 
 def _unknown(report: ClusterReport) -> Iterator[Section]:

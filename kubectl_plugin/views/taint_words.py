@@ -8,8 +8,9 @@ from datetime import datetime
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.words import clock, counted, instant, listed
+from kubectl_plugin.views.words import clock, counted, listed
 from podrules.ending import PATIENCE
+from podrules.model.instant import instant
 from podrules.taint_eviction import Eviction
 
 __all__ = ["count_words", "node_sentences", "overdue_sentences"]

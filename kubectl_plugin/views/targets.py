@@ -18,7 +18,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts
 from kubectl_plugin.views.node import node_verdict
@@ -78,7 +78,7 @@ class _Row(Struct, frozen=True):
         """What something is wrong with before the rest, the worst first; else by name."""
         if self.severity is Severity.FINE or not self.cells[-1]:
             return True, 0, (0, 0), self.namespace, self.name
-        return False, -list(Severity).index(self.severity), self.rank, self.namespace, self.name
+        return False, -self.severity.urgency, self.rank, self.namespace, self.name
 
 
 class TargetTable:
@@ -116,7 +116,7 @@ class TargetTable:
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
         if self._usage_not_asked:
             counts.append("usage was not looked at: explain pod/NAME does")
-        worst = max((row.severity for row in self._rows), key=list(Severity).index, default=Severity.FINE)
+        worst = most_urgent(row.severity for row in self._rows)
         return Page(
             title="",
             verdict=(),
@@ -205,7 +205,7 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
     if (stand := standing(report, now)) is not None and counts is not None:
         (first, *more), urgency = stand.sentences, stand.severity
         refused = said.sentences[:1] if said.severity is not Severity.FINE else ()
-        severity = max(severity, urgency, key=list(Severity).index)
+        severity = most_urgent((severity, urgency))
         run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
         # How many run has a column of its own.
         rest = first if report.job is not None else first.partition(", ")[2]

@@ -10,6 +10,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
@@ -78,7 +79,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
             shown.append(entry)
             parts += _way_parts(entry, entry.began, now)
     about_node = node_sentences(report.status, now)
-    urgency = max((part.severity for part in about_node), key=list(Severity).index, default=Severity.FINE)
+    urgency = most_urgent(part.severity for part in about_node)
     ruled_out = [entry for entry in told.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]

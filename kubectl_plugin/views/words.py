@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from podrules.model.instant import instant
 from podrules.model.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ __all__ = [
     "cpu",
     "duration",
     "for_words",
-    "instant",
     "is_plain_name",
     "lasting",
     "listed",
@@ -139,17 +139,6 @@ def counted(count: int, what: str) -> str:
 def quoted(name: str) -> str:
     """A name in double quotes."""
     return f'"{name}"'
-
-
-def instant(stamp: str | None) -> datetime | None:
-    """An RFC 3339 time of the API, None when it is absent or cannot be read."""
-    if not stamp:
-        return None
-    try:
-        when = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def clock(when: datetime, now: datetime | None) -> str:

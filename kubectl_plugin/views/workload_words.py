@@ -15,7 +15,8 @@ from kubectl_plugin.reports.workload_code import workload_code
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
 from kubectl_plugin.views.health_words import why_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
-from kubectl_plugin.views.words import clock, counted, instant, lasting
+from kubectl_plugin.views.words import clock, counted, lasting
+from podrules.model.instant import instant
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_plugin.reports.workload_pods import pod_counts, pods_wanted
+from podrules.health import health
 from podrules.model.base import Condition, ObjectMeta
 from podrules.model.pod import (
     Container,
@@ -23,7 +24,7 @@ from podrules.model.pod import (
     PodStatus,
 )
 from podrules.model.workload import CronJob, Workload, WorkloadSpec, WorkloadStatus
-from podrules.pod_state import PodState, pod_state
+from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach, Reach
 from tests.kubectl_plugin.running import run
 
@@ -141,6 +142,11 @@ def _pod(
     )
 
 
+def _state(pod: Pod, reach: NodeReach | None) -> PodState:
+    deleted = pod.metadata.deletion_timestamp is not None
+    return state_of(health(pod), bound=bool(pod.spec.node_name), deleted=deleted, reach=reach)
+
+
 @pytest.mark.parametrize(
     ("pod", "state"),
     [
@@ -155,12 +161,12 @@ def _pod(
     ],
 )
 def test_states(pod: Pod, state: PodState) -> None:
-    assert pod_state(pod, None) is state
+    assert _state(pod, None) is state
 
 
 @pytest.mark.parametrize("reach", list(Reach))
 def test_a_quiet_node_takes_the_word_of_its_pods_away(reach: Reach) -> None:
-    found = pod_state(_pod(), NodeReach("node-1", reach, "", SINCE))
+    found = _state(_pod(), NodeReach("node-1", reach, "", SINCE))
     assert found is (PodState.UNREACHABLE if reach.quiet else PodState.READY)
 
 
