@@ -24,8 +24,10 @@ _CHART = "](../charts/qos-webhook/"
 
 
 def _lead_to_pages(_app: object, _page: str, source: list[str]) -> None:
-    """The chart's README has a page here; where the repository is read, links lead to the file."""
-    source[0] = source[0].replace(f"{_CHART}README.md", "](reference/chart.md")
+    """The chart's README and the schemas have pages here; where the repository is read, links lead to the files."""
+    source[0] = (
+        source[0].replace(f"{_CHART}README.md", "](reference/chart.md").replace("](schema)", "](reference/json.md)")
+    )
     # Files that are no pages are named, as they lie in the repository.
     source[0] = re.sub(rf"\[([^\]]+){re.escape(_CHART)}[^)]+\)", r"\1", source[0])
 

@@ -111,13 +111,6 @@ def test_five_demo_pods_are_shown() -> None:
     assert len(pods) >= 5
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-        made = target.startswith("reference/")  # by `make site`, which holds these links
-        assert "://" in target or made or (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
 def test_no_page_repeats_a_paragraph_of_another() -> None:
     stands: dict[str, str] = {}
     repeated = []
@@ -138,17 +131,6 @@ def test_the_first_screen_has_an_answer_of_each_kind() -> None:
     assert killed.count("\n") <= 8
     assert "Warning: Immediate deletion" in screen
     assert "not released" in screen
-
-
-def _anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_to_a_heading_that_is_there(page: Path) -> None:
-    for target, anchor in re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text(encoding="utf-8")):
-        assert target.startswith("reference/") or anchor in _anchors(page.parent / target if target else page)
 
 
 def test_generating_is_off_in_ci() -> None:
