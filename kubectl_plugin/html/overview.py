@@ -14,6 +14,7 @@ from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.partitions import partitions_pages
 from kubectl_plugin.views.report import (
@@ -51,13 +52,12 @@ MOST_ROWS: Final = 40
 """Of a table that is drawn without a script; the rest is counted."""
 _MOST_TROUBLED: Final = 12
 _RISKS: Final = tuple(PodRisk)
-_SIGNS: Final = tuple(Severity)
 
 
 def summary(report: ClusterReport) -> Markup:
     """What a reader should know first."""
     found = findings(report)
-    worst = max((one.severity for one in found), key=_SIGNS.index, default=Severity.FINE)
+    worst = most_urgent(one.severity for one in found)
     return element(
         "section",
         element("h2", "Summary", class_="hidden"),
@@ -89,7 +89,7 @@ def _tiles(report: ClusterReport) -> Markup:
     tiles = [
         _tile("Nodes ready", f"{ready}", f"of {len(report.nodes)}"),
         _tile("Pods in trouble", f"{urgent[Severity.TROUBLE]:,}", f"of {len(report.pods):,}"),
-        _tile("Pods to look at", f"{urgent[Severity.NOTICE]:,}", f"and {urgent[Severity.FINE]:,} fine"),
+        _tile("Pods with a notice", f"{urgent[Severity.NOTICE]:,}", f"and {urgent[Severity.FINE]:,} fine"),
     ]
     for name, promised in (("CPU promised", report.whole_cpu), ("Memory promised", report.whole)):
         if promised is not None and promised.allocatable:
@@ -219,7 +219,7 @@ def nodes(report: ClusterReport) -> Markup:
 
 def _node_order(node: NodeEntry) -> tuple[int, float, str]:
     severity, _ = node_state(node)
-    return -_SIGNS.index(severity), -node.memory.total / (node.memory.allocatable or 1), node.name
+    return -severity.urgency, -node.memory.total / (node.memory.allocatable or 1), node.name
 
 
 def _node_cells(node: NodeEntry) -> list[Child]:
@@ -288,7 +288,7 @@ def zones(report: ClusterReport) -> Markup:
 
 def _spread_order(spread: WorkloadSpread) -> tuple[int, bool, int, str, str]:
     severity, _ = spread_words(spread)
-    return -_SIGNS.index(severity), spread.exceeded is None, -spread.pods, spread.namespace, spread.name
+    return -severity.urgency, spread.exceeded is None, -spread.pods, spread.namespace, spread.name
 
 
 def _spread_cells(spread: WorkloadSpread, names: Sequence[str]) -> list[Child]:

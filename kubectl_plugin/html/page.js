@@ -206,8 +206,7 @@
     drawn.append(rect(`part ${MARKS[place]}`, 1, 1, 10, 10));
     return make("span", { title: classes[place] }, drawn, ` ${classes[place]}`);
   }
-  const SIGNS = { fine: "fine", notice: "look", trouble: "trouble" };
-  const sign = (severity) => make("span", { class: `sign ${severity}` }, SIGNS[severity]);
+  const sign = (severity) => make("span", { class: `sign ${severity}` }, severity);
 
   // What is opened.
   const detail = find("detail");

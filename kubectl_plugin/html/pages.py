@@ -11,12 +11,10 @@ from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 
 __all__ = ["page_body", "severity_word"]
 
-_WORDS = {Severity.FINE: "fine", Severity.NOTICE: "look", Severity.TROUBLE: "trouble"}
-
 
 def severity_word(severity: Severity) -> Markup:
     """A sign with its word: colour says nothing that it does not."""
-    return element("span", _WORDS[severity], class_=f"sign {severity.value}")
+    return element("span", severity.value, class_=f"sign {severity.value}")
 
 
 def page_body(page: Page, *, level: int, target: Target) -> Markup:

@@ -13,7 +13,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
-from kubectl_plugin.views.risk_words import POD_FINDINGS, RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.risk_words import POD_FINDINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted
 from podrules.budget_risk import BudgetRisk, BudgetStanding
@@ -74,13 +74,12 @@ def categories(report: ClusterReport) -> tuple[Category, ...]:
     phases = Counter(_FINE_WORDS.get(pod.phase, _OTHER_PHASE) for pod in report.pods if pod.risk is None)
     wrong = [Category(RISK_SEVERITY[risk], RISK_WORDS[risk], risks[risk], risk) for risk in PodRisk if risks[risk]]
     well = [Category(Severity.FINE, words, phases[words], None) for words in (*_FINE_WORDS.values(), _OTHER_PHASE)]
-    order = list(Severity)
-    wrong.sort(key=lambda one: -order.index(one.severity))
+    wrong.sort(key=lambda one: -one.severity.urgency)
     return (*wrong, *(one for one in well if one.pods))
 
 
 def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
-    """How many pods are in trouble, to be looked at, and fine."""
+    """How many pods have each urgency."""
     counts: Counter[Severity] = Counter()
     for one in categories(report):
         counts[one.severity] += one.pods
@@ -89,21 +88,16 @@ def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
 
 def headline(report: ClusterReport, found: Sequence[Finding]) -> str:
     """The first sentence."""
-    trouble = sum(one.severity is Severity.TROUBLE for one in found)
-    notice = sum(one.severity is Severity.NOTICE for one in found)
-    if trouble:
-        more = f", and {notice} to look at" if notice else ""
-        return f"{counted(trouble, 'thing')} {'needs' if trouble == 1 else 'need'} attention{more}."
-    if notice:
-        return f"No trouble; {counted(notice, 'thing')} to look at."
+    if found:
+        verb = "stands" if len(found) == 1 else "stand"
+        return f"{counted(len(found), 'thing')} {verb} out: {urgency_words(one.severity for one in found)}."
     return f"Nothing stands out among {counted(len(report.nodes), 'node')} and {counted(len(report.pods), 'pod')}."
 
 
 def findings(report: ClusterReport) -> tuple[Finding, ...]:
     """What stands out, trouble first."""
     found = [*_of_nodes(report), *_of_pods(report.pods), *_of_budgets(report), *_of_zones(report)]
-    order = list(Severity)
-    return tuple(sorted(found, key=lambda one: -order.index(one.severity)))
+    return tuple(sorted(found, key=lambda one: -one.severity.urgency))
 
 
 def _of_nodes(report: ClusterReport) -> Iterator[Finding]:

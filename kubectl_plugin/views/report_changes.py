@@ -18,7 +18,8 @@ from kubectl_plugin.reports.cluster_changes import (
     Tally,
 )
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.words import clock, counted
 from podrules.pressure.nearness import Nearness, headroom_nearness
 
@@ -33,9 +34,6 @@ _NEARNESS: Final = {
     Nearness.NEAR: Severity.NOTICE,
     Nearness.FAR: Severity.NOTICE,
 }
-_URGENCY: Final = {severity: place for place, severity in enumerate(Severity)}
-
-
 _OF_SPEC: Final = frozenset({PodRisk.BEST_EFFORT, PodRisk.NO_GRACE_PERIOD})
 """What a pod is from the start: reports of earlier releases do not tell it, and it is no news."""
 
@@ -53,15 +51,14 @@ class News(Struct, frozen=True):
 def news(changes: ClusterChanges) -> tuple[News, ...]:
     """Everything that changed and is worth a line, the worst first; nodes before pods."""
     told = [*filter(None, map(_of_node, changes.nodes)), *filter(None, map(_of_pod, changes.pods))]
-    return tuple(sorted(told, key=lambda one: -_URGENCY[one.severity]))
+    return tuple(sorted(told, key=lambda one: -one.severity.urgency))
 
 
 def changes_sentence(report: ClusterReport, changes: ClusterChanges) -> str:
     """How much changed, since when; and whether both are of one cluster."""
     found = news(changes)
-    urgent = {severity: sum(one.severity is severity for one in found) for severity in Severity}
     since = "" if changes.since is None else f" since {clock(changes.since, report.at)}"
-    worse = f"{urgent[Severity.TROUBLE]} to trouble, {urgent[Severity.NOTICE]} to look at, {urgent[Severity.FINE]} fine"
+    worse = urgency_words(one.severity for one in found)
     told = f"{counted(len(found), 'change')}{since}: {worse}." if found else f"Nothing changed{since}."
     return f"{told} {_other_cluster(report, changes)}".strip()
 
@@ -129,19 +126,19 @@ def _of_node(change: NodeChange) -> News | None:
         severity = Severity.FINE if _node_words(after) == "Ready" else Severity.TROUBLE
     if before.unschedulable != after.unschedulable:
         words.append("cordoned" if after.unschedulable else "uncordoned")
-        severity = max(severity, Severity.NOTICE if after.unschedulable else Severity.FINE, key=_URGENCY.__getitem__)
+        severity = most_urgent((severity, Severity.NOTICE if after.unschedulable else Severity.FINE))
     for name, old, new in (
         ("cpu", before.cpu_requested, after.cpu_requested),
         ("memory", before.memory_requested, after.memory_requested),
     ):
         if old != new:
             words.append(f"{name} requests {old}% -> {new}%")
-            severity = max(severity, Severity.NOTICE if new > max(old, 100) else severity, key=_URGENCY.__getitem__)
+            severity = most_urgent((severity, Severity.NOTICE if new > max(old, 100) else Severity.FINE))
     left, right = before.headroom, after.headroom
     if left is not None and right is not None and abs(left - right) >= _HEADROOM_STEP:
         words.append(f"headroom {left}% -> {right}%")
         worse = _NEARNESS[headroom_nearness(right, met=right < 0)]
-        severity = max(severity, worse if right < left else severity, key=_URGENCY.__getitem__)
+        severity = most_urgent((severity, worse if right < left else Severity.FINE))
     for name in sorted({*before.pressures} ^ {*after.pressures}):
         came = name in after.pressures
         words.append(name if came else f"no {name} any more")
@@ -180,7 +177,7 @@ def _of_pod(change: PodChange) -> News | None:
         return None
     severity = _severity(after) if was != now or change.made_anew else Severity.FINE
     if change.new_restarts:
-        severity = max(severity, Severity.NOTICE, key=_URGENCY.__getitem__)
+        severity = most_urgent((severity, Severity.NOTICE))
     return News(severity, what, ", ".join(words))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod_risk import PodRisk
 
-__all__ = ["POD_FINDINGS", "RISK_SEVERITY", "RISK_WORDS"]
+__all__ = ["POD_FINDINGS", "RISK_SEVERITY", "RISK_WORDS", "urgency_words"]
 
 RISK_WORDS: Final = {
     PodRisk.NODE_DOWN: "node does not answer",
@@ -95,3 +97,9 @@ _TROUBLE: Final = frozenset(
 )
 RISK_SEVERITY: Final = {risk: Severity.TROUBLE if risk in _TROUBLE else Severity.NOTICE for risk in PodRisk}
 """How urgent it is that this is wrong with a pod, as its explanation says."""
+
+
+def urgency_words(severities: Iterable[Severity]) -> str:
+    """``4 trouble, 14 notice``: how many there are of each, the worst first."""
+    counts = Counter(severities)
+    return ", ".join(f"{counts[one]:,} {one.value}" for one in reversed(Severity) if counts[one])

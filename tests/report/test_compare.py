@@ -91,7 +91,7 @@ def test_the_worst_news_comes_first(now: Report, tmp_path: Path) -> None:
     assert any(line.startswith("notice node/node-a3 memory requests 1% -> 112%") for line in found)
     assert any("pod/data/postgres-0 new: Running" in line for line in found)
     assert any(line.endswith("3 new restarts") for line in found)
-    assert f"{len(found)} changes since 02:11:00 UTC: 2 to trouble" in " ".join(told.split())
+    assert f"{len(found)} changes since 02:11:00 UTC: 2 trouble," in " ".join(told.split())
 
 
 def test_counts_add_up_before_and_after(now: Report, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_headline_counts_what_stands_below(reports: list[ClusterReport]) -> 
         found = findings(report)
         trouble, notice = (sum(one.severity is which for one in found) for which in (Severity.TROUBLE, Severity.NOTICE))
         numbers = [int(number) for number in re.findall(r"\d+", headline(report, found))]
-        assert numbers == [number for number in (trouble, notice) if number]
+        assert numbers == [len(found), *(number for number in (trouble, notice) if number)]
         of_pods = {one.risk: int(one.fact.split()[0]) for one in found if one.risk is not None}
         assert of_pods == {
             one.risk: one.pods for one in categories(report) if one.risk is not None and one.risk.name != "NODE_DOWN"
@@ -76,18 +76,20 @@ def test_requests_beyond_what_is_allocatable(reports: list[ClusterReport], demo:
     assert [flag.mark for flag in node_flags(node)] == [NodeMark.MEMORY_BEYOND, NodeMark.NEAR_LIMIT]
     said = Read(demo.read_text(encoding="utf-8")).said
     assert "node-a3: more memory is requested than is allocatable." in said
-    assert "node-a3 eu-1a look memory requests 112%; 1 container near its limit" in said
+    assert "node-a3 eu-1a notice memory requests 112%; 1 container near its limit" in said
 
 
 def test_the_tiles_are_the_categories(demo: Path) -> None:
     said = Read(demo.read_text(encoding="utf-8")).said
-    tiles = re.search(r"Pods in trouble (\d+) of (\d+) Pods to look at (\d+) and (\d+) fine", said)
+    tiles = re.search(r"Pods in trouble (\d+) of (\d+) Pods with a notice (\d+) and (\d+) fine", said)
     table = re.search(r"What Pods How urgent (.*?) all pods (\d+)", said)
     assert tiles is not None
     assert table is not None
-    rows = re.findall(r"(\d+) (trouble|look|fine)", table[1])
-    sums = {word: sum(int(count) for count, urgency in rows if urgency == word) for word in ("trouble", "look", "fine")}
-    assert [int(number) for number in tiles.groups()] == [sums["trouble"], int(table[2]), sums["look"], sums["fine"]]
+    rows = re.findall(r"(\d+) (trouble|notice|fine)", table[1])
+    sums = {
+        word: sum(int(count) for count, urgency in rows if urgency == word) for word in ("trouble", "notice", "fine")
+    }
+    assert [int(number) for number in tiles.groups()] == [sums["trouble"], int(table[2]), sums["notice"], sums["fine"]]
     assert sum(sums.values()) == int(table[2])
 
 
