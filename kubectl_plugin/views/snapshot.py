@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.snapshot import SnapshotReport
-from kubectl_plugin.views.words import clock, listed, memory
+from kubectl_plugin.views.words import clock, counted, listed, memory
 
 __all__ = ["snapshot_page"]
 
-_FIRST = ("nodes", "pods")
+_FIRST = {"nodes": "node", "pods": "pod"}
 
 
 def snapshot_page(report: SnapshotReport) -> Page:
@@ -28,9 +28,15 @@ def snapshot_page(report: SnapshotReport) -> Page:
 
 def _verdict(report: SnapshotReport) -> Iterator[str]:
     counts = {entry.resource: entry.count for entry in report.kinds if not entry.not_captured}
-    first = listed([f"{counts[resource]:,} {resource}" for resource in _FIRST if resource in counts])
+    what = [
+        f"{counts[resource]:,} {one}{'' if counts[resource] == 1 else 's'}"
+        for resource, one in _FIRST.items()
+        if resource in counts
+    ]
     others = sum(bool(count) for resource, count in counts.items() if resource not in _FIRST)
-    yield f"Captured {first or 'neither nodes nor pods'} and {others} other kinds in {memory(report.size)}B."
+    if others or not what:
+        what.append(counted(others, "other kind" if what else "kind"))
+    yield f"Captured {listed(what)} in {memory(report.size)}B."
     missing = [entry.resource for entry in report.kinds if entry.not_captured and entry.resource in _FIRST]
     if missing:
         yield f"Without {listed(missing)} no placement can be told from it."

@@ -27,8 +27,9 @@ _REPEATED = 200
 """Characters of a paragraph that stands on one page only."""
 
 
-def _printed(command: str, patch: pytest.MonkeyPatch) -> str:
-    patch.chdir(ROOT)
+def _printed(command: str, patch: pytest.MonkeyPatch, scratch: Path) -> str:
+    # The one command that is shown with a file that it writes.
+    patch.chdir(scratch if command.startswith("snapshot ") else ROOT)
     patch.setenv("COLUMNS", "80")
     ran = run(*shlex.split(command))
     # 3: shown and not done, for nobody confirmed it. 7: not everything that was asked for has a place.
@@ -93,9 +94,9 @@ def _without_layout(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def shown(found: re.Match[str]) -> str:
-        printed = _shown(_printed(found[3], monkeypatch), found[2])
+        printed = _shown(_printed(found[3], monkeypatch, tmp_path), found[2])
         # Each Python lays help out in its own way; the documentation shows that of 3.11.
         other = found[3].endswith(" --help") and sys.version_info[:2] != (3, 11)
         if other and _without_layout(printed) == _without_layout(_without_command(found[4])):
@@ -103,6 +104,14 @@ def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch) -> N
         return f"{found[1]}$ kubectl qos {found[3]}\n{printed}{found[5]}"
 
     check(page, BLOCK.sub(shown, page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_output_is_written_by_hand(page: Path) -> None:
+    """A block without a language stands behind the marker of a test that writes it."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fences = [at for at, line in enumerate(lines) if line.startswith("```")]
+    assert not [lines[at + 1] for at in fences[::2] if lines[at] == "```" and not lines[at - 1].endswith("-->")]
 
 
 def test_five_demo_pods_are_shown() -> None:

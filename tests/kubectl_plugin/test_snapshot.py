@@ -119,7 +119,7 @@ def test_what_is_in_it_is_told(demo: Path, anonymous: Path) -> None:
 
     said = " ".join(ran.out.split())
     assert re.search(r"again\.qos, of the demo cluster v1\.36\.3 at 2026-10-17 03:11:00 UTC", said)
-    assert re.search(r"Captured 12 nodes and 126 pods and 18 other kinds in [0-9.]+KiB\.", said)
+    assert re.search(r"Captured 12 nodes, 126 pods and 18 other kinds in [0-9.]+KiB\.", said)
     assert "There are no replicationcontrollers, limitranges" in said
     assert "configmaps: none was named with --scheduler-config" in said
     assert f"--snapshot={demo.with_name('again.qos')}" in said
