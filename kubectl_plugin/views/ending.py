@@ -16,10 +16,12 @@ from podrules.ending import Ending
 from podrules.platform import Platform
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
-__all__ = ["STATIC_STOP", "ending_sentences", "stop_lines", "told_words"]
+__all__ = ["STATIC_STOP", "ending_sentences", "held_by", "stop_lines", "told_words"]
 
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API anew"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
+_UNCONFIRMED: Final = "The kubelet has not confirmed yet that its processes are gone."
+_CLEANS_UP: Final = "its kubelet removes the object once it has cleaned up"
 _MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
 
 
@@ -47,17 +49,34 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
         ended = "its processes have ended" if on_node else "nothing of it runs"
         if held:
             return (f"{lead}: {ended}, {held}.",), False
-        return (f"{lead}: {ended}. Its kubelet removes the object once it has cleaned up.",), False
+        return (f"{lead}: {ended}. {_sentence(_CLEANS_UP)}",), False
     if ending.ends_by is None:
         return (f"{lead}.",), False
     by, then = clock(ending.ends_by, now), (f"Then {holder_words(ending.holders)}.",) if ending.holders else ()
     if now is not None and now > ending.ends_by:
-        second = "The kubelet has not confirmed yet that its processes are gone."
-        return (f"{lead}: overdue since {by}.", second), ending.is_late(now)
+        return (f"{lead}: overdue since {by}.", _UNCONFIRMED), ending.is_late(now)
     if ending.grace.first is not None:
         second = "That may be a second delete's period, which does not shorten the stop in flight."
         return (f"{lead}: its processes may run until {by}.", second, *then), False
     return (f"{lead}: it ends by {by}.", *then), False
+
+
+def held_by(report: PodReport, now: datetime | None) -> Iterator[str]:
+    """What keeps the object of a pod that is being deleted, a sentence each: its node first, then finalizers."""
+    ending, quiet = report.ending, quiet_node(report)
+    if quiet is None and not ending.processes and ending.finalizers:
+        yield f"Its processes have ended; {holder_words(ending.finalizers)}."
+        return
+    if quiet is not None:
+        yield _sentence(ended_line(report, quiet, now))
+    else:
+        yield _UNCONFIRMED if ending.processes else f"Its processes have ended; {_CLEANS_UP}."
+    if ending.holders:
+        yield f"Then {holder_words(ending.holders)}."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
@@ -137,7 +156,7 @@ def _nothing_runs(report: PodReport, now: datetime | None) -> Iterator[str]:
     elif going and (quiet := quiet_node(report)) is not None:
         yield f"{fact}; {ended_line(report, quiet, now)}"
     elif going:
-        yield f"{fact}; its kubelet removes the object once it has cleaned up"
+        yield f"{fact}; {_CLEANS_UP}"
     else:
         yield f"{fact}: a delete removes the object at once"
 

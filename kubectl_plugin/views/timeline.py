@@ -11,12 +11,12 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.views.ending import held_by
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_words
 from kubectl_plugin.views.words import clock, is_plain_name, quoted
-from podrules.ending import PATIENCE
 from podrules.timeline.events import (
     Event,
     Note,
@@ -95,7 +95,11 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts.append(Section("Unread", tuple(map(unread_words, report.unread))))
     return Page(
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
-        verdict=(*(sentence for part in about_node for sentence in part.sentences), *_verdict(told, now)),
+        verdict=(
+            *(sentence for part in about_node for sentence in part.sentences),
+            *_verdict(told, now),
+            *_held_by(report, told, now),
+        ),
         severity=Severity.TROUBLE if told.silent else urgency,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, told)),
@@ -148,7 +152,7 @@ def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
         lead = f"{verb} {clock(first.began, now)}"
     if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
-    words = (_decisive(first, what, first.began, now) for what in _DECISIVE[first.way])
+    words = (_decisive(first, what, now) for what in _DECISIVE[first.way])
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)
     if refusal:
@@ -187,32 +191,66 @@ _SHORT: Final = {
     What.RESTARTED: "restarted",
 }
 
-_OUTSTANDING: Final = {What.DELETED: "deletion", What.OBJECT_GONE: "object's end"}
-"""What has not come where a pod can still be read."""
+_SEEN: Final = frozenset({What.DELETED, What.OBJECT_GONE})
+"""What a pod that can still be read shows not to have come."""
+_TOLD_BEFORE: Final = frozenset({Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
+_FOLLOWS_OBJECT: Final = frozenset({Rule.AFTER_OBJECT, Rule.FORCE_DETACH, Rule.FORCE_DETACH_UNFENCED})
+_FOLLOWS_END: Final = frozenset({Rule.STOPPED, Rule.UNMOUNTED, Rule.JOB_FAILED})
 
 
-def _decisive(told: WayTimeline, what: What, began: datetime | None, now: datetime | None) -> str:
-    """``SIGKILL at 30 s``: the last of its kind."""
+def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iterator[str]:
+    """What keeps the object of a pod that is being deleted, where nothing else of the verdict has told."""
+    first = told.ways[0]
+    gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
+    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Rule.MIRROR:
+        return
+    waits = gone.latest is None and gone.rule in {Rule.KUBELET_CONFIRMS, Rule.KUBELET_SILENT}
+    if waits or gone.earliest is None or _passed(gone, first.began, now):
+        yield from held_by(report, now)
+
+
+def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
+    """``SIGKILL at 30 s``: the last of its kind, and of SIGTERM the first: that is when the end begins."""
     found = [event for event in told.events if event.what is what]
     if not found:
         return ""
-    event = found[-1]
-    name = _SHORT[what]
+    event, name = found[-1], _SHORT[what]
+    if what is What.SIGTERM:
+        event = _first_told(found)
+        several = len({other.span for other in found if other.rule is not Rule.SIDECAR_TURN}) > 1
+        name = f"first {name}" if several else name
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
     if event.rule is Rule.FINALIZERS:
         return f"{name} once finalizer {quoted(event.subject)} is removed"
     if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
+    if event.latest is None and told.began is not None and what is What.OBJECT_GONE:
+        return "object still there"
+    if event.latest is None and event.rule is Rule.AFTER_OBJECT:
+        return f"{name} once the object is gone"
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"
-    if began is not None:
-        due = began + timedelta(seconds=event.latest)
-        if _overdue(event, began, now):
-            return f"{_OUTSTANDING[what]} due since {clock(due, now)}"
-        return f"{name} {word} {clock(due, now)}"
+    if told.began is not None:
+        due = clock(told.began + timedelta(seconds=event.latest), now)
+        return _past_due(event, name, due) if _overdue(event, told, now) else f"{name} {word} {due}"
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
+
+
+def _first_told(found: list[Event]) -> Event:
+    """The first SIGTERM of an app container; a sidecar's, where it alone runs."""
+    return next((event for event in found if event.rule is not Rule.SIDECAR_TURN), found[0])
+
+
+def _past_due(event: Event, name: str, due: str) -> str:
+    """What the pod itself shows not to have come: it was read."""
+    match event.what:
+        case What.OBJECT_GONE:
+            return f"object due to go by {due} and still there"
+        case What.REPLACED:
+            return f"{name} once the object is gone"
+    return f"deletion due since {due}"
 
 
 def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
@@ -222,14 +260,15 @@ def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) 
         yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
     else:
         rows = [
-            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, began, now)))
+            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, told, now)))
             for event in told.events
         ]
         passed = sum(1 for event in told.events if _passed(event, began, now))
         if now is not None:
             rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
         yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
-    bar = bar_table(told)
+    gone = next((event for event in told.events if event.what is What.OBJECT_GONE), None)
+    bar = bar_table(told, overdue=gone is not None and _overdue(gone, told, now))
     if bar is not None:
         yield bar
     refusal = _refusal(told)
@@ -240,7 +279,8 @@ def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) 
 
 def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
     why = _WHY[event.rule](event)
-    return _WHAT[event.what](event), f"due, and has not come: {why}" if overdue else why
+    late = "nobody has confirmed it" if event.rule in _FOLLOWS_END else "it has not come"
+    return _WHAT[event.what](event), f"due, and {late}: {why}" if overdue else why
 
 
 def _seconds(event: Event) -> str:
@@ -263,12 +303,13 @@ def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
     return now is not None and event.latest is not None and began + timedelta(seconds=event.latest) <= now
 
 
-def _overdue(event: Event, began: datetime, now: datetime | None) -> bool:
-    """Whether what would have deleted or removed the pod has not come: the pod was read."""
-    if now is None or event.latest is None or event.what not in _OUTSTANDING:
+def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
+    """Whether it is due, and has not come or nobody has confirmed it: the pod was read, so its object is there."""
+    if told.began is None or event.rule in _TOLD_BEFORE or not _passed(event, told.began, now):
         return False
-    told = event.rule in {Rule.DELETED_BEFORE, Rule.START}
-    return not told and now - (began + timedelta(seconds=event.latest)) > PATIENCE
+    gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
+    late = gone is not None and _passed(gone, told.began, now)
+    return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
 
 
 def _path(field: str) -> str:
@@ -345,6 +386,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     ),
     Rule.KILL_TIMEOUT: _named("the kubelet waits no longer: 1.5 x grace, at least 10 s; it may evict another pod"),
     Rule.STOPPED: _named("first when all obey SIGTERM at once"),
+    Rule.ENDED_BEFORE: _named("its containers have ended ({field})"),
     Rule.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
     Rule.GRACE_ZERO: _grace_zero,
     Rule.FINALIZERS: _named("finalizer {subject} keeps it until its owner removes it ({field})"),

@@ -27,12 +27,17 @@ _LEGEND: Final = {
 }
 
 
-def bar_table(told: WayTimeline) -> Table | None:
-    """The drawing; None when everything is at once or never."""
+def bar_table(told: WayTimeline, *, overdue: bool) -> Table | None:
+    """The drawing; None when everything is at once or never.
+
+    Args:
+        told: What is drawn.
+        overdue: Whether the object should be gone, and is there.
+    """
     end = max((event.latest or event.earliest or 0 for event in told.events), default=0)
     if end <= 0:
         return None
-    lanes = [(label, text.rstrip()) for label, text in _lanes(told, end) if text.strip()]
+    lanes = [(label, text.rstrip()) for label, text in _lanes(told, end, overdue=overdue) if text.strip()]
     scale = f"0{f'{end} s':>{_WIDTH - 1}}"
     used = {sign for _, text in lanes for sign in text}
     legend = ", ".join(words for sign, words in _LEGEND.items() if sign in used)
@@ -40,13 +45,13 @@ def bar_table(told: WayTimeline) -> Table | None:
     return Table("", ("", scale), rows, drawing=True)
 
 
-def _lanes(told: WayTimeline, end: int) -> Iterator[tuple[str, str]]:
+def _lanes(told: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str, str]]:
     containers = dict.fromkeys(event.subject for event in told.events if event.what is What.SIGKILL)
     for name in containers:
         yield name, _container([event for event in told.events if event.subject == name], end)
     gone = next((event for event in told.events if event.what is What.OBJECT_GONE), None)
     if gone is not None:
-        yield "object", _until(gone, end)
+        yield "object", _until(gone, end, overdue=overdue)
     for event in told.events:
         if event.what is What.REPLACED and event.earliest is not None:
             start = event.latest if event.latest is not None else event.earliest
@@ -73,9 +78,9 @@ def _container(events: list[Event], end: int) -> str:
     return "".join(drawn)
 
 
-def _until(event: Event, end: int) -> str:
+def _until(event: Event, end: int, *, overdue: bool = False) -> str:
     """Something that is there until then, or without end."""
-    if event.latest is not None:
+    if event.latest is not None and not overdue:
         return _drawn([(0, event.latest, _RUNS)], end)
     return _drawn([(0, end, _RUNS)], end)[:-1] + _OPEN
 

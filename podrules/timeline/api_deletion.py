@@ -29,7 +29,7 @@ from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
-from podrules.timeline.stopping import Stop, idle_notes, stop_of
+from podrules.timeline.stopping import Stop, ended_before, idle_notes, stop_of
 from podrules.volumes import WriterGuard
 
 __all__ = ["delete", "drain", "preempt", "stopped_by_deletion"]
@@ -39,7 +39,9 @@ def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
     """How its kubelet stops a deleted pod; a mirror pod stands for processes that the API cannot stop."""
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
         return Stop((), AT_ONCE)
-    return stop_of(pod, grace)
+    stop = stop_of(pod, grace)
+    found = None if stop.events else ended_before(pod)
+    return stop if found is None else Stop((), found, before=True)
 
 
 def delete(
@@ -145,7 +147,7 @@ def _deleted(
     if silent:
         told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT),)
     else:
-        told = (*stop.events, _ended(stop.ended)) if stop.events else ()
+        told = (*stop.events, *_ended(stop))
     events = (
         marked,
         *told,
@@ -170,7 +172,7 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach,
         pod,
         owner,
         deleted=AT_ONCE,
-        ended=Span(0, None) if waits else AT_ONCE,
+        ended=(ended_before(pod) or Span(0, None)) if waits else AT_ONCE,
         grace_seconds=(pod.metadata.deletion_grace_period_seconds or 0) if waits else 0,
         silent=reach.quiet,
         collected=collected_within(reach, deleted=True),
@@ -184,5 +186,8 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach,
             yield event
 
 
-def _ended(span: Span) -> Event:
-    return Event.of(What.PROCESSES_ENDED, span, Rule.STOPPED)
+def _ended(stop: Stop) -> Iterator[Event]:
+    if stop.events:
+        yield Event.of(What.PROCESSES_ENDED, stop.ended, Rule.STOPPED)
+    elif stop.before:
+        yield Event.of(What.PROCESSES_ENDED, stop.ended, Rule.ENDED_BEFORE, field="status.containerStatuses")

@@ -87,6 +87,8 @@ class Rule(Enum):
     KILL_TIMEOUT = "KillTimeout"
     STOPPED = "Stopped"
     """When the last container has ended."""
+    ENDED_BEFORE = "EndedBefore"
+    """Every container has ended, as the kubelet has told."""
     KUBELET_CONFIRMS = "KubeletConfirms"
     """The kubelet has seen that every process ended, and cleaned up."""
     GRACE_ZERO = "GraceZero"

@@ -15,16 +15,18 @@ the one that UpdatePod cancels) at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from msgspec import Struct
 
-from podrules.ending import Grace
+from podrules.ending import Grace, deleted_at
+from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.processes import idle_containers
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.timeline.events import Event, Note, Reminder, Rule, Span, What
 
-__all__ = ["Stop", "idle_notes", "stop_of", "told"]
+__all__ = ["Stop", "ended_before", "idle_notes", "stop_of", "told"]
 
 
 class Stop(Struct, frozen=True):
@@ -32,6 +34,8 @@ class Stop(Struct, frozen=True):
 
     events: tuple[Event, ...]
     ended: Span
+    before: bool = False
+    """Whether all have ended by now: nothing has to stop."""
 
 
 def stop_of(pod: Pod, grace: Grace) -> Stop:
@@ -44,6 +48,18 @@ def stop_of(pod: Pod, grace: Grace) -> Stop:
         max((step.sigkill_latest for step in last.values()), default=0),
     )
     return Stop(tuple(events), ended)
+
+
+def ended_before(pod: Pod) -> Span | None:
+    """When the last container of a pod had ended that is being deleted, from its DELETE; None: that is not told."""
+    deleted = deleted_at(pod)
+    ends = [status.state.terminated for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)]
+    moments = [instant(end.finished_at) for end in ends if end is not None]
+    known = [moment for moment in moments if moment is not None]
+    if deleted is None or not known:
+        return None
+    seconds = max(0, ceil((max(known) - deleted).total_seconds()))
+    return Span(seconds, seconds)
 
 
 def told(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:

@@ -14,9 +14,10 @@ from kubectl_plugin.parsing.explain import WAYS
 from kubectl_plugin.reports.schema import schema_of
 from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.timeline.events import Way
+from tests.controlplane.client import Object
 from tests.golden import check
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_workload
+from tests.objects import raw_container, raw_pod, raw_workload
 
 GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
@@ -204,3 +205,20 @@ def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
     lane = next(line for line in drawn.splitlines() if line.startswith("proxy   p"))
     # 10 of 49 s, and then it waits for its turn until 45 s.
     assert (lane.count("p") - 1, lane.count("w")) == (12, 42)
+
+
+def test_T5_the_first_sentence_leads_with_the_app_container_s_sigterm(tmp_path: Path) -> None:
+    proxy = raw_container("proxy", restartPolicy="Always")
+    hook = {"preStop": {"sleep": {"seconds": 5}}}
+
+    def first(*containers: Object) -> str:
+        file = tmp_path / "pod.yaml"
+        file.write_text(yaml.safe_dump(raw_pod(containers=containers, initContainers=[proxy])))
+        drawn = run("explain", "--offline", "-f", str(file), "--timeline=delete").out
+        return next(line for line in drawn.splitlines() if line.startswith("Deleted now: "))
+
+    # The sidecar gets its own once the others have ended, 30 s later at the latest.
+    assert first(raw_container()).startswith("Deleted now: SIGTERM at once, SIGKILL by 32 s,")
+    assert first(raw_container(lifecycle=hook)).startswith("Deleted now: SIGTERM at 5 s, SIGKILL by 32 s,")
+    both = first(raw_container("slow", lifecycle=hook), raw_container("quick"))
+    assert both.startswith("Deleted now: first SIGTERM at once, SIGKILL by 32 s,")
