@@ -2,10 +2,11 @@
 
 0    everything asked for was answered (what could not be read is said in the answer)
 1    an unexpected answer; lint: findings at or above --severity, as linters have it
-2    the command line is wrong
+2    the command line is wrong; delete, fence, unfence: or nothing can be changed there (a demo, a snapshot)
 3    an object was not found; of why: nothing is known of the term; of delete, fence and unfence: nothing was changed,
      for a confirmation is missing
-4    you may not read an object that was asked for, or the API server does not let you change it
+4    you may not read an object that was asked for; delete, fence, unfence: refused, for a right is missing, or by a
+     webhook, a policy or the API server itself
 5    no cluster, or it does not answer
 6    a manifest or snapshot cannot be read; lint: one of several, the others were checked
 7    place: something that was asked for has no place

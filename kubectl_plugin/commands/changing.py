@@ -17,9 +17,9 @@ from msgspec import Struct
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
 from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.reports.steps import Outcome, Refusal, RefusedBy, Step, StepKind
 from kubectl_plugin.views.words import is_plain_name
-from podrules.cluster.errors import ClusterError, NotFound, Unreachable, UsageError
+from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, Refused, Unreachable, UsageError
 from podrules.cluster.kinds import Kind, find_kind
 from podrules.cluster.source import Source
 from podrules.cluster.transport import Doors
@@ -100,6 +100,7 @@ class Change(ABC):
             streams: Where it is told.
         """
         self.outcome = Outcome.FAILED
+        self.refusal: Refusal | None = None
         self.named, self._streams, self._target = named, streams, options.cluster.target()
         self._printer = Printer(options.output, streams, colour=options.colour, target=self._target, source=source)
         self.tell = Teller(self._printer)
@@ -117,10 +118,10 @@ class Change(ABC):
             return INTERRUPTED
         except ClusterError as error:
             self._streams.out.flush()
-            code = NOTHING_TO_CHANGE if isinstance(error, NotFound) else None
+            self.broken_by(error)
             told = tell(error, self._streams.err, self._target)
             self.tell_state(sure=not isinstance(error, Unreachable))
-            return told if code is None else code
+            return NOTHING_TO_CHANGE if isinstance(error, NotFound) else told
         finally:
             self._print()
 
@@ -144,6 +145,17 @@ class Change(ABC):
             sure: Whether the last request was answered.
         """
 
+    def broken_by(self, error: ClusterError) -> None:
+        """Take in what an error makes of it: who refused it, as long as nothing was changed."""
+        self.outcome = Outcome.FAILED
+        if any(step.kind.changes for step in self.tell.steps):
+            return
+        self.refusal = _refusal(error)
+        if self.refusal is not None:
+            self.outcome = Outcome.REFUSED
+        elif isinstance(error, (Conflict, NotFound)):
+            self.outcome = Outcome.NOT_POSSIBLE
+
     def show(self, page: Page) -> None:
         """Print a page, unless a report is printed."""
         self._printer.show(page)
@@ -152,9 +164,11 @@ class Change(ABC):
     def tell_state(self, *, sure: bool) -> None:
         """Say on standard error where it stands."""
         from kubectl_plugin.render.escape import escape
+        from kubectl_plugin.views.steps import remedy
 
         self._streams.out.flush()
-        for line in filter(None, map(self._target.said, self.state(sure=sure))):
+        helps = () if self.refusal is None else (remedy(self.refusal),)
+        for line in filter(None, map(self._target.said, (*helps, *self.state(sure=sure)))):
             self._streams.err.write(f"{escape(line)}\n")
         self._streams.err.flush()
 
@@ -165,6 +179,18 @@ class Change(ABC):
         except UsageError as error:
             # The exit code stays that of the change.
             tell(error, self._streams.err, self._target)
+
+
+def _refusal(error: ClusterError) -> Refusal | None:
+    """Who refused; None: nobody did, such as where there was no answer."""
+    match error:
+        case Forbidden():
+            return Refusal(RefusedBy.RIGHTS, error.message, error.verb, error.resource, error.namespace or "")
+        case Refused():
+            return Refusal(RefusedBy.ADMISSION if error.admission else RefusedBy.API_SERVER, error.message)
+        case UsageError():
+            return Refusal(RefusedBy.COMMAND, error.message)
+    return None
 
 
 class Deadline:

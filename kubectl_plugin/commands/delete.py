@@ -95,6 +95,7 @@ class _Deletion(Change):
             stakes=self._stakes,
             steps=self.tell.steps,
             outcome=self.outcome,
+            refusal=self.refusal,
             unread=self._gatherer.unread,
         )
 

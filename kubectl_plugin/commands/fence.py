@@ -23,7 +23,7 @@ from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import Outcome, StepKind
 from podrules.cluster.errors import Forbidden, Unreachable, UsageError
-from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
+from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
 from podrules.fencing import TAINT, FenceState, Left
@@ -31,6 +31,8 @@ from podrules.model.node import Node
 
 __all__ = ["run"]
 
+_NEEDS: Final[tuple[tuple[str, Kind[Any]], ...]] = (("patch", NODES), ("list", PODS), ("list", VOLUME_ATTACHMENTS))
+"""Rights: of this node, and of what is followed."""
 _MAY_BE_TAINTED: Final = frozenset({FenceState.POSSIBLE})
 
 
@@ -80,29 +82,29 @@ class _Fence(NodeChange):
         elif not possible:
             outcome = Outcome.NOT_POSSIBLE
         elif self._denied:
-            outcome = Outcome.FAILED
+            outcome = Outcome.REFUSED
         elif not proven and not self._options.dry_run:
             outcome = Outcome.NOT_CONFIRMED
-        self._show(outcome)
-        if outcome is Outcome.FAILED:
+        if outcome is Outcome.REFUSED:
             denied = self._denied[0]
-            raise Forbidden(denied.verb, NODES, None, denied.reason)
+            kind = next(kind for _, kind in _NEEDS if kind.rbac_name == denied.resource)
+            error = Forbidden(denied.verb, kind, None, denied.reason)
+            self.broken_by(error)
+            self._show()
+            raise error
+        self.outcome = outcome
+        self._show()
         return outcome
 
-    def _show(self, outcome: Outcome) -> None:
+    def _show(self) -> None:
         from kubectl_plugin.views.fencing import fence_page
 
-        self.outcome = outcome
         self.show(fence_page(self.report(), self._options.fence_command, now=self._source.now))
 
     def _check_access(self, writer: Writer) -> None:
         """What this needs and the user may not do, before anything else."""
-        wanted = (
-            ("patch", NODES, self.looked.node.metadata.name),
-            ("list", PODS, ""),
-            ("list", VOLUME_ATTACHMENTS, ""),
-        )
-        asked = [writer.may(verb, kind, name) for verb, kind, name in wanted]
+        name = self.looked.node.metadata.name
+        asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
         self._denied = tuple(access for access in asked if not access.allowed)
 
     def _declare(self, writer: Writer) -> Outcome:

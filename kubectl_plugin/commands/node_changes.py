@@ -69,6 +69,7 @@ class NodeChange(Change):
             denied=self._denied,
             steps=self.tell.steps,
             outcome=self.outcome,
+            refusal=self.refusal,
             unread=self._gatherer.unread,
         )
 

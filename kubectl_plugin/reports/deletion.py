@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.steps import Outcome, Step
+from kubectl_plugin.reports.steps import Outcome, Refusal, Step
 from podrules.cluster.source import Unread
 from podrules.deletion import Members
 from podrules.ending import StopPlan
@@ -60,4 +60,6 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """None: it is not forced."""
     steps: tuple[Step, ...]
     outcome: Outcome
+    refusal: Refusal | None
+    """Of outcome Refused."""
     unread: tuple[Unread, ...]

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.steps import Outcome, Step
+from kubectl_plugin.reports.steps import Outcome, Refusal, Step
 from podrules.cluster.access import Access
 from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
@@ -36,4 +36,6 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     """What you may not do, of what this needs."""
     steps: tuple[Step, ...]
     outcome: Outcome
+    refusal: Refusal | None
+    """Of outcome Refused."""
     unread: tuple[Unread, ...]

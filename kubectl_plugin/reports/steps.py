@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["Outcome", "Step", "StepKind"]
+__all__ = ["Outcome", "Refusal", "RefusedBy", "Step", "StepKind"]
 
 
 class Outcome(Enum):
@@ -16,7 +17,9 @@ class Outcome(Enum):
     NOT_CONFIRMED = "NotConfirmed"
     """Nothing was changed: a confirmation is missing."""
     NOT_POSSIBLE = "NotPossible"
-    """Nothing was changed: the object is not in a state for it."""
+    """Nothing was changed: the object is not in a state for it, or not the one that was looked at."""
+    REFUSED = "Refused"
+    """Nothing was changed: somebody does not let it be, and the refusal says who."""
     NOTHING_AT_STAKE = "NothingAtStake"
     """Nothing was changed: it was looked at only, and a deletion without grace would risk nothing."""
     DRY_RUN = "DryRun"
@@ -24,8 +27,34 @@ class Outcome(Enum):
     UNDER_WAY = "UnderWay"
     """It was changed, and what follows from that is not over."""
     FAILED = "Failed"
-    """The error says what was done."""
+    """It broke off, or nobody answered; the steps tell what was done."""
     INTERRUPTED = "Interrupted"
+
+
+class RefusedBy(Enum):
+    """Who does not let a change be made."""
+
+    RIGHTS = "Rights"
+    """The user may not make it, or not read what it needs."""
+    ADMISSION = "Admission"
+    """A webhook or a policy of the cluster."""
+    API_SERVER = "APIServer"
+    COMMAND = "Command"
+    """The command itself: what was asked of it cannot be done."""
+
+
+class Refusal(Struct, frozen=True, rename="camel"):
+    """Why a change was not made."""
+
+    by: RefusedBy
+    message: str
+    """Who, what and why, in one sentence without its end."""
+    verb: str = ""
+    """Of the right that is missing; empty: none is."""
+    resource: str = ""
+    """``pods``, ``volumeattachments.storage.k8s.io``."""
+    namespace: str = ""
+    """Empty: all, or none for what has no namespace."""
 
 
 class StepKind(Enum):
@@ -71,6 +100,23 @@ class StepKind(Enum):
     ALL_GONE = "AllGone"
     STAYING = "Staying"
     NODE_BACK = "NodeBack"
+
+    @property
+    def changes(self) -> bool:
+        """Whether something was changed once this is told, in the cluster or of a machine."""
+        return self in _CHANGES
+
+
+_CHANGES: Final = frozenset(
+    {
+        StepKind.DELETED,
+        StepKind.CONFIRMED,
+        StepKind.FENCE_COMMAND,
+        StepKind.TAINTED,
+        StepKind.UNTAINTED,
+        StepKind.GOING_ON,
+    }
+)
 
 
 class Step(Struct, frozen=True, rename="camel"):

@@ -108,6 +108,7 @@ class VerdictCode(Enum):
     # A delete, fence or unfence: as its outcome.
     NOT_CONFIRMED = "NotConfirmed"
     NOT_POSSIBLE = "NotPossible"
+    REFUSED = "Refused"
     NOTHING_AT_STAKE = "NothingAtStake"
     DRY_RUN = "DryRun"
     DONE = "Done"

@@ -25,7 +25,7 @@ from kubectl_plugin.views.safety_words import (
     reach_words,
     until_words,
 )
-from kubectl_plugin.views.steps import outcome_verdict
+from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.words import clock, is_plain_name, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
@@ -38,7 +38,7 @@ __all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_wo
 _USUAL_GRACE = 30
 _OUTCOMES: Final = {
     Outcome.NOT_CONFIRMED: "Not deleted: a confirmation is missing.",
-    Outcome.NOT_POSSIBLE: "Not deleted: it is not in a state for it.",
+    Outcome.NOT_POSSIBLE: "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed.",
     Outcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
     Outcome.DONE: "Deleted: its object is gone.",
     Outcome.UNDER_WAY: "Being deleted: it was told to end, and its object is still there.",
@@ -97,6 +97,10 @@ def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
     if outcome in {Outcome.NOT_CONFIRMED, Outcome.DRY_RUN} and stakes is not None:
         sentences = tuple(_sentences(report, stakes, now))
         return replace(outcome_verdict(outcome, sentences), severity=force_severity(report, stakes))
+    if report.refusal is not None:
+        return outcome_verdict(outcome, refused_sentences("Not deleted", report.refusal))
+    if outcome is Outcome.FAILED and not report.steps:
+        return outcome_verdict(outcome, (unanswered("Not deleted"),))
     sentences = (_nothing_at_stake(report),) if outcome is Outcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
     return outcome_verdict(outcome, sentences)
 

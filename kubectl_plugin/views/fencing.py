@@ -14,7 +14,7 @@ from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.partitions import budgets_section, by_itself, pods_table
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guarded, reach_words, unfenced_from
-from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict
+from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
 from podrules.cluster.access import Access
@@ -24,6 +24,8 @@ from podrules.reachability import Reach
 __all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 
 _MOST_NAMED = 6
+_AS_ASKED: Final = {False: frozenset({FenceState.POSSIBLE}), True: frozenset({FenceState.FENCED, FenceState.BACK})}
+"""By whether it is undone: the states in which it may be done."""
 _BROKEN: Final = {
     Outcome.FAILED: "It failed: the steps tell how far it came.",
     Outcome.INTERRUPTED: "It was broken off: the steps tell how far it came.",
@@ -57,11 +59,18 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None)
 def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
     """What became of it, or what keeps it from being done."""
     outcome = report.outcome
-    if outcome in _BROKEN and not report.denied:
-        return outcome_verdict(outcome, (_BROKEN[outcome],))
+    lead = "Not taken back" if report.undo else "Not fenced"
     sentences: tuple[str, ...]
-    if report.undo:
-        fenced = report.state in {FenceState.FENCED, FenceState.BACK}
+    if report.refusal is not None:
+        sentences = refused_sentences(lead, report.refusal)
+    elif outcome is Outcome.FAILED and not report.steps:
+        sentences = (unanswered(lead),)
+    elif outcome in _BROKEN:
+        sentences = (_BROKEN[outcome],)
+    elif outcome is Outcome.NOT_POSSIBLE and report.state in _AS_ASKED[report.undo]:
+        sentences = (f"{lead}: {_hindered(report)}. Nothing in the cluster was changed.",)
+    elif report.undo:
+        fenced = report.state in _AS_ASKED[True]
         told = {Outcome.DONE: "Taken back into service.", Outcome.DRY_RUN: "Dry run: nothing is stored."}
         done = fenced and outcome in told
         sentences = (told[outcome],) if done else tuple(_unfence_verdict(report, now))
@@ -91,12 +100,20 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, Outcome.NOT_CONFIRMED:
             yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
-        case _, Outcome.FAILED:
-            yield "Not fenced: you may not do it. Nothing was changed."
+        case _, Outcome.REFUSED if report.refusal is not None:
+            yield from refused_sentences("Not fenced", report.refusal)
         case _, _ if report.dry_run:
             yield "Dry run: nothing is stored."
         case _:
             yield "Fencing it, as you confirmed."
+
+
+def _hindered(report: FenceReport) -> str:
+    """Why a node that is in a state for it was left as it is."""
+    failed = next((step for step in report.steps if step.kind is StepKind.FENCE_COMMAND_FAILED), None)
+    if failed is not None:
+        return f"the fence command failed ({failed.detail})"
+    return "the Node that was looked at is gone, or is not as it was"
 
 
 def _fenced(report: FenceReport) -> str:
@@ -182,7 +199,7 @@ def _with_fence_command(node: str, fence_command: str) -> Command:
 
 def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
     """What would change, and what it means."""
-    fenced = report.state in {FenceState.FENCED, FenceState.BACK}
+    fenced = report.state in _AS_ASKED[True]
     return Page(
         title=f"node/{report.name}",
         verdict=tuple(_unfence_verdict(report, now)),

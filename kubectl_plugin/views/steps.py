@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.render.command import Hint, Prose
+from kubectl_plugin.reports.steps import Outcome, Refusal, RefusedBy, Step, StepKind
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import counted, listed
 from podrules.fencing import TAINT
 
-__all__ = ["TAINT_TEXT", "outcome_verdict", "step_line", "step_words"]
+__all__ = ["TAINT_TEXT", "outcome_verdict", "refused_sentences", "remedy", "step_line", "step_words", "unanswered"]
 
 TAINT_TEXT: Final = f"{TAINT.key}={TAINT.value}:{TAINT.effect}"
-
+_REMEDIES: Final = {
+    RefusedBy.RIGHTS: "Ask whoever grants rights in the cluster for this one",
+    RefusedBy.ADMISSION: "Do what its reason asks for, or turn to whoever runs it",
+    RefusedBy.API_SERVER: "Put right what it names, then run the same command again",
+}
+"""The command names the remedy with what it refuses."""
 
 _SEVERITIES: Final = {
     Outcome.NOT_CONFIRMED: Severity.NOTICE,
     Outcome.NOT_POSSIBLE: Severity.TROUBLE,
+    Outcome.REFUSED: Severity.TROUBLE,
     Outcome.NOTHING_AT_STAKE: Severity.FINE,
     Outcome.DRY_RUN: Severity.NOTICE,
     Outcome.DONE: Severity.FINE,
@@ -30,6 +38,32 @@ _SEVERITIES: Final = {
 def outcome_verdict(outcome: Outcome, sentences: tuple[str, ...]) -> Verdict:
     """The headline of a change: its code is its outcome."""
     return Verdict(VerdictCode(outcome.value), _SEVERITIES[outcome], sentences)
+
+
+def remedy(refusal: Refusal) -> Prose:
+    """What to do about a refusal; empty where its message says it."""
+    words = _REMEDIES.get(refusal.by)
+    if words is None:
+        return Prose(())
+    if not refusal.verb:
+        return Prose((f"{words}.",))
+    return Prose((words, Hint(can_i(refusal.verb, refusal.resource, refusal.namespace), " (", ")"), "."))
+
+
+def refused_sentences(lead: str, refusal: Refusal) -> tuple[str, ...]:
+    """``Not deleted: you may not delete pods in namespace shop. Nothing was changed. Ask …``.
+
+    Args:
+        lead: What was not done: ``Not deleted``.
+        refusal: Who did not let it be.
+    """
+    helps = "".join(part for part in remedy(refusal).parts if isinstance(part, str))
+    return tuple(filter(None, (f"{lead}: {refusal.message.rstrip('.')}.", "Nothing was changed.", helps)))
+
+
+def unanswered(lead: str) -> str:
+    """Of a change that broke off before its first step."""
+    return f"{lead}: the cluster did not answer. Nothing was changed."
 
 
 def step_line(step: Step) -> str:

@@ -61,6 +61,16 @@ class NotServed(Unreachable):
 class Refused(ClusterError):
     """The API server does not make a change that the user may ask for: an admission webhook's answer, or its own."""
 
+    def __init__(self, message: str, *, admission: bool = False) -> None:
+        """Take it in parts.
+
+        Args:
+            message: Who refuses what, and why.
+            admission: Whether that is a webhook or a policy of the cluster.
+        """
+        super().__init__(message)
+        self.admission = admission
+
 
 class Conflict(ClusterError):
     """The object is no longer the one that was looked at: somebody was first."""

@@ -5,12 +5,15 @@ is not changed by us. A request is never sent twice. The proxy behind a writer l
 its command needs, and nothing else.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (DeleteOptions, Preconditions) at v0.36.3;
-k8s.io/api/authorization/v1/types.go (SelfSubjectAccessReview) at v0.36.3.
+k8s.io/api/authorization/v1/types.go (SelfSubjectAccessReview) at v0.36.3; the words of refusals:
+k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go (forbiddenMessage),
+pkg/admission/plugin/webhook/errors/statuserror.go and pkg/admission/plugin/policy/validating/dispatcher.go at v0.36.3.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -29,6 +32,13 @@ __all__ = ["ACCESS_REVIEWS", "Sender", "Writer"]
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _JSON_PATCH: Final = "application/json-patch+json"
 _DRY_RUN: Final = "?dryRun=All"
+_NO_RIGHT: Final = re.compile(r'User ".*" cannot \S+ (resource|path) "')
+"""What every authorizer's refusal has; admission refuses with 403 too, of a user who may."""
+_BY_ADMISSION: Final = re.compile(
+    r"""(?P<who>admission\ webhook\ ".*?"|ValidatingAdmissionPolicy\ '.*?')(\ with\ binding\ '.*?')?
+    \ denied\ (the\ )?request(:\ (?P<why>.*)|.*)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class Sender(Protocol):
@@ -140,11 +150,18 @@ class Writer:
                 raise NotFound(kind, name, namespace)
             case 409:
                 raise Conflict(f"{kind.singular}/{name} is not as it was looked at: {message}")
-            case 403 if "denied the request" not in message:
+            case 403 if _NO_RIGHT.search(message):
                 raise Forbidden(verb, kind, namespace, message)
             case status if 400 <= status < 500:
-                raise Refused(f"{kind.singular}/{name} is not changed, the API server says: {message}")
+                raise _refused(f"{verb} {kind.singular}/{name}", message)
         raise Unreachable(
             f"the API server answered {answer.status} to {verb} {kind.singular}/{name}: {message}; whether it was "
             "done is not known"
         )
+
+
+def _refused(change: str, message: str) -> Refused:
+    """Who refuses a change, and why, in the words of the API server."""
+    found = _BY_ADMISSION.search(message)
+    who, why = (found["who"], found["why"] or "it gives no reason") if found else ("the API server", message)
+    return Refused(f"{who} refuses to {change}: {why}", admission=found is not None)

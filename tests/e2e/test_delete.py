@@ -187,6 +187,8 @@ def test_F2_who_may_not_delete_changes_nothing(
     assert ran.code == 4, ran
     assert ran.err.startswith(f"error: you may not delete pods in namespace {namespace}")
     assert ran.err.endswith("Nothing was changed.\n")
+    report = json.loads(delete("pod/web", "-n", namespace, "-o", "json", kubeconfig=user).out)
+    assert (report["outcome"], report["refusal"]["by"]) == ("Refused", "Rights")
     assert delete("pod/none", "-n", namespace, kubeconfig=user).code == 8
 
 

@@ -299,6 +299,7 @@ def _fencing(*kinds: StepKind, state: FenceState = FenceState.POSSIBLE) -> Fence
         denied=(),
         steps=tuple(Step(None, kind, "node/node-c3") for kind in kinds),  # type: ignore[arg-type]
         outcome=Outcome.NOT_CONFIRMED,
+        refusal=None,
         unread=(),
     )
 

@@ -1,0 +1,81 @@
+"""Commands that change something, on the objects of the demo cluster and with the API server's answers given.
+
+What a real API server answers is held in `tests/e2e`; here each answer is had without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import IO, Any, Final
+
+import pytest
+
+from kubectl_plugin import cli
+from kubectl_plugin.commands import changing
+from kubectl_plugin.options import ClusterOptions
+from podrules.cluster.demo import DEMO_NOW, demo_objects
+from podrules.cluster.memory import MemorySource
+from podrules.cluster.source import Source
+from podrules.cluster.transport import Answer, Doors
+from tests.kubectl_plugin.running import Ran, run
+
+__all__ = ["LIVE", "TAKEN", "Given", "change", "refusal"]
+
+Given = Answer | BaseException
+TAKEN: Final = Answer(200, b"{}", ())
+LIVE: Final = "the cluster"
+
+
+def refusal(status: int, message: str) -> Answer:
+    """An error of the API server."""
+    return Answer(status, json.dumps({"kind": "Status", "message": message, "code": status}).encode(), ())
+
+
+class _Server:
+    """Answers changes by their method, one after the other, and questions about rights with yes or no."""
+
+    def __init__(self, given: Mapping[str, list[Given]], *, allowed: bool) -> None:
+        self._given, self._allowed = given, allowed
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+        """See `podrules.cluster.writer.Sender.send`."""
+        del path, body, content_type
+        if method == "POST":
+            return Answer(201, json.dumps({"status": {"allowed": self._allowed}}).encode(), ())
+        answer = self._given[method].pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def change(
+    *words: str, given: Mapping[str, list[Given]], allowed: bool = True, objects: list[dict[str, Any]] | None = None
+) -> Ran:
+    """The same as typing ``kubectl qos WORDS`` with a cluster.
+
+    Args:
+        words: What is typed.
+        given: Answers to changes, by method: ``DELETE``, ``PATCH``.
+        allowed: Whether the user may.
+        objects: Of the cluster; those of the demo if not given.
+    """
+
+    @contextlib.contextmanager
+    def source_of(cluster: ClusterOptions, _err: IO[str]) -> Iterator[Source]:
+        yield MemorySource(
+            demo_objects() if objects is None else objects,
+            description=LIVE,
+            now=datetime.fromisoformat(DEMO_NOW),
+            namespace=cluster.namespace or "default",
+        )
+
+    def connect(_cluster: ClusterOptions, _doors: Doors) -> contextlib.nullcontext[_Server]:
+        return contextlib.nullcontext(_Server(given, allowed=allowed))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "source_of", source_of)
+        patch.setattr(changing, "connect_for_changes", connect)
+        return run(*words)

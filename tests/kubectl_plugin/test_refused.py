@@ -1,0 +1,210 @@
+"""Changes that somebody does not let be: who, that nothing was changed, what to do, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from podrules.cluster.errors import Unreachable
+from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.scripted import TAKEN, Given, change, refusal
+
+DELETE: Final = ("delete", "-n", "shop", "pod/db-0")
+FORCE: Final = (*DELETE, "--grace-period=0", "--confirm")
+FENCE: Final = ("fence", "node/node-c3", "--confirm-powered-off")
+NO_RIGHT: Final = (
+    'pods "db-0" is forbidden: User "jane" cannot delete resource "pods" in API group "" in the namespace "shop"'
+)
+WEBHOOK: Final = (
+    'admission webhook "force-delete.kubectl-qos.io" denied the request: db-0 on node-b2: namespace shop forbids force '
+    "deletions"
+)
+POLICY: Final = (
+    "pods \"db-0\" is forbidden: ValidatingAdmissionPolicy 'qos.force-delete' with binding 'qos.force-delete' denied "
+    "request: namespace shop forbids force deletions"
+)
+CONFIRM: Final = (
+    "pods \"db-0\" is forbidden: ValidatingAdmissionPolicy 'qos.force-delete' with binding 'qos.force-delete' denied "
+    "request: namespace shop wants it confirmed: kubectl annotate pod db-0 kubectl-qos.io/confirm-force-delete=1"
+)
+RIGHTS: Final = "Ask whoever grants rights in the cluster for this one"
+ASK_WHOEVER: Final = "Do what its reason asks for, or turn to whoever runs it."
+OWN_WORDS: Final = "Put right what it names, then run the same command again."
+
+
+def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: bool = True) -> tuple[int, Any, str]:
+    ran = change(*words, "-o", "json", given=given, allowed=allowed)
+    return ran.code, json.loads(ran.out), ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "by", "message", "helps"),
+    [
+        pytest.param(
+            DELETE,
+            refusal(403, NO_RIGHT),
+            "Rights",
+            f"you may not delete pods in namespace shop; the API server says: {NO_RIGHT}",
+            RIGHTS,
+            id="no right",
+        ),
+        pytest.param(
+            FORCE,
+            refusal(403, WEBHOOK),
+            "Admission",
+            'admission webhook "force-delete.kubectl-qos.io" refuses to delete pod/db-0: db-0 on node-b2: namespace '
+            "shop forbids force deletions",
+            ASK_WHOEVER,
+            id="webhook",
+        ),
+        pytest.param(
+            FORCE,
+            refusal(403, 'admission webhook "x.example" denied the request without explanation'),
+            "Admission",
+            'admission webhook "x.example" refuses to delete pod/db-0: it gives no reason',
+            ASK_WHOEVER,
+            id="webhook without a reason",
+        ),
+        pytest.param(
+            FORCE,
+            refusal(422, POLICY),
+            "Admission",
+            "ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: namespace shop forbids force "
+            "deletions",
+            ASK_WHOEVER,
+            id="policy",
+        ),
+        pytest.param(
+            FORCE,
+            refusal(403, POLICY),
+            "Admission",
+            "ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: namespace shop forbids force "
+            "deletions",
+            ASK_WHOEVER,
+            id="policy with reason Forbidden",
+        ),
+        pytest.param(
+            DELETE,
+            refusal(429, "Too many requests, please try again later."),
+            "APIServer",
+            "the API server refuses to delete pod/db-0: Too many requests, please try again later.",
+            OWN_WORDS,
+            id="API server",
+        ),
+    ],
+)
+def test_F2_a_deletion_that_the_api_server_refuses(
+    words: tuple[str, ...], answer: Given, by: str, message: str, helps: str
+) -> None:
+    code, report, err = _report(words, {"DELETE": [answer]})
+    assert (code, report["outcome"], report["verdict"]["code"]) == (4, "Refused", "Refused")
+    assert (report["refusal"]["by"], report["refusal"]["message"]) == (by, message)
+    assert report["verdict"]["severity"] == "trouble"
+    assert report["verdict"]["text"] == f"Not deleted: {message.rstrip('.')}. Nothing was changed. {helps.rstrip('.')}."
+    error, remedy, state = err.splitlines()[-3:]
+    assert (error, state) == (f"error: {message}", "Nothing was changed.")
+    assert remedy.startswith(helps)
+
+
+def test_F2_a_right_that_is_missing_is_found_before_anything_is_sent() -> None:
+    code, report, err = _report(DELETE, {}, allowed=False)
+    assert (code, report["outcome"], report["steps"]) == (4, "Refused", [])
+    assert report["refusal"] == {
+        "by": "Rights",
+        "message": "you may not delete pods in namespace shop",
+        "verb": "delete",
+        "resource": "pods",
+        "namespace": "shop",
+    }
+    assert err == (
+        "error: you may not delete pods in namespace shop\n"
+        f"{RIGHTS} (kubectl auth can-i delete pods -n shop).\n"
+        "Nothing was changed.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(FORCE, "--grace-period=0 alone shows what a force deletion puts at stake", id="delete"),
+        pytest.param(FENCE, "without a confirmation and --dry-run it shows what would go", id="fence"),
+    ],
+)
+def test_F6_the_command_itself_refuses_to_change_what_is_no_cluster(words: tuple[str, ...], message: str) -> None:
+    ran = run(*words, "--demo", "-o", "json")
+    report = json.loads(ran.out)
+    assert (ran.code, report["outcome"], report["refusal"]["by"]) == (2, "Refused", "Command")
+    lead = "Not deleted" if words is FORCE else "Not fenced"
+    said = f"the demo cluster cannot be changed; {message}"
+    assert report["verdict"]["text"] == f"{lead}: {said}. Nothing was changed."
+    assert ran.err == f"error: {said}\nNothing was changed.\n"
+
+
+def test_F6_a_fence_without_the_right() -> None:
+    code, report, err = _report(FENCE, {}, allowed=False)
+    assert (code, report["outcome"], report["refusal"]["resource"]) == (4, "Refused", "nodes")
+    assert report["verdict"]["text"] == f"Not fenced: you may not patch nodes. Nothing was changed. {RIGHTS}."
+    page = change(*FENCE, given={}, allowed=False)
+    assert f"Not fenced: you may not patch nodes. Nothing was changed. {RIGHTS}." in " ".join(page.out.split())
+    assert err == page.err
+
+
+def test_F6_a_taint_that_is_refused() -> None:
+    code, report, _ = _report(FENCE, {"PATCH": [refusal(403, WEBHOOK)]})
+    assert (code, report["outcome"]) == (4, "Refused")
+    assert report["verdict"]["text"].startswith(
+        'Not fenced: admission webhook "force-delete.kubectl-qos.io" refuses to patch node/node-c3: '
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [pytest.param(409, 9, id="another pod"), pytest.param(404, 8, id="no such pod")]
+)
+def test_F2_a_pod_that_is_no_longer_the_one_looked_at(status: int, code: int) -> None:
+    ran, report, err = _report(DELETE, {"DELETE": [refusal(status, "it is another")]})
+    assert (ran, report["outcome"], report["refusal"]) == (code, "NotPossible", None)
+    assert report["verdict"]["text"] == (
+        "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed."
+    )
+    assert err.endswith("Nothing was changed.\n")
+
+
+def test_F6_a_node_that_others_write_to_all_the_time() -> None:
+    code, report, _ = _report(FENCE, {"PATCH": [refusal(409, "the object has been modified")] * 5})
+    assert (code, report["outcome"]) == (9, "NotPossible")
+    assert report["verdict"]["text"] == (
+        "Not fenced: the Node that was looked at is gone, or is not as it was. Nothing in the cluster was changed."
+    )
+
+
+def test_F6_a_fence_command_that_fails() -> None:
+    command = ("fence", "node/node-c3", "--confirm", "--fence-command=false")
+    code, report, _ = _report(command, {})
+    assert (code, report["outcome"]) == (9, "NotPossible")
+    assert report["verdict"]["text"] == (
+        "Not fenced: the fence command failed (exit code 1). Nothing in the cluster was changed."
+    )
+
+
+def test_F2_what_was_changed_before_is_no_refusal() -> None:
+    """The confirmation is stored, and the deletion still refused."""
+    given: dict[str, list[Given]] = {"DELETE": [refusal(403, CONFIRM), refusal(403, POLICY)], "PATCH": [TAKEN]}
+    code, report, err = _report(FORCE, given)
+    assert (code, report["outcome"], report["refusal"]) == (4, "Failed", None)
+    assert report["verdict"]["text"] == "The deletion failed: the steps tell how far it came."
+    assert err.endswith("pod/db-0 carries the confirmation kubectl-qos.io/confirm-force-delete, and is not deleted.\n")
+
+
+def test_F6_a_machine_that_was_switched_off_is_no_refusal() -> None:
+    command = ("fence", "node/node-c3", "--confirm", "--fence-command=true")
+    code, report, err = _report(command, {"PATCH": [refusal(403, WEBHOOK)]})
+    assert (code, report["outcome"], report["refusal"]) == (4, "Failed", None)
+    assert "The fence command has run; node/node-c3 is not declared out of service." in err
+
+
+def test_F2_no_answer_is_no_refusal() -> None:
+    code, report, err = _report(DELETE, {"DELETE": [Unreachable("no answer")]})
+    assert (code, report["outcome"], report["refusal"]) == (5, "Failed", None)
+    assert "Whether pod/db-0 was deleted is not known: there was no answer." in err
