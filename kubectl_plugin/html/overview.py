@@ -23,15 +23,15 @@ from kubectl_plugin.views.report import (
     categories,
     findings,
     headline,
+    measured_nodes,
     pods_by_severity,
     restart_words,
     spread_words,
 )
 from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import ago, cores, counted, memory
 from podrules.model.pod import PodQOSClass
-from podrules.pressure.usage import UsageSource
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZONE
 
@@ -142,7 +142,6 @@ def capacity(report: ClusterReport) -> Markup | None:
     rows.append(
         element("div", element("h3", "Pods"), share_bar(counts, f"Pods: {told}", height=26), element("p", told))
     )
-    measured = sum(node.usage_source is not UsageSource.NONE for node in report.nodes)
     return element(
         "section",
         element("h2", "Capacity"),
@@ -152,7 +151,7 @@ def capacity(report: ClusterReport) -> Markup | None:
             "p",
             "The scheduler promises requests only. Limits beyond 100% are overcommit: when pods use them, the kernel "
             "and the kubelet decide who goes. ",
-            _measured_words(measured, len(report.nodes)),
+            _measured_words(len(measured_nodes(report)), len(report.nodes)),
             class_="note",
         ),
         id="capacity",
@@ -448,7 +447,7 @@ def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
 
 def unknown(report: ClusterReport, target: Target) -> Markup | None:
     """What could not be read; the target is for the commands in it."""
-    lines = list(dict.fromkeys(target.said(unread_words(entry)) for entry in report.unread))
+    lines = [target.said(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
     if not lines:
         return None
     return element(

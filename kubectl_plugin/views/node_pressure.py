@@ -28,7 +28,7 @@ from kubectl_plugin.views.pressure import (
     oom_terms,
     over_words,
 )
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import counted, duration, is_plain_name, memory
 from podrules.eviction.signals import INODES, PIDS, Signal
 from podrules.model.pod import PodQOSClass
@@ -53,7 +53,8 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
     parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
     if report.unread:
-        parts.append(Section("Unknown", (*map(unread_words, report.unread), *_permission(report))))
+        measured = () if report.usage_source is UsageSource.NONE else (report.name,)
+        parts.append(Section("Unknown", (*unread_lines(report.unread, measured=measured), *_permission(report))))
     return Page(
         title=f"node/{report.name}",
         verdict=told.sentences,

@@ -19,7 +19,7 @@ from kubectl_plugin.views.preemption import (
     queue_words,
 )
 from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import (
     CurrentNode,
@@ -149,8 +149,7 @@ def named_words(named: NamedNode) -> str:
 
 def _unknown(report: PodReport, placement: Placement) -> Iterator[str | Prose]:
     yield f"unknown: {placement.reason}"
-    for entry in report.placement_unread:
-        yield unread_words(entry)
+    yield from unread_lines(report.placement_unread)
 
 
 def _likely(placement: Placement) -> str:

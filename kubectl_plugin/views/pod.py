@@ -24,7 +24,7 @@ from kubectl_plugin.views.pod_words import force_section, granted_line, limited_
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.quiet import quiet_node
 from kubectl_plugin.views.safety_words import guard_words
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
@@ -80,7 +80,7 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
     """What the answer lacks, and why."""
     return Section(
         "Unknown",
-        tuple(map(unread_words, unread)),
+        unread_lines(unread),
     )
 
 

@@ -19,7 +19,7 @@ from kubectl_plugin.views.pod_pressure import ASSUMED, distinct_places, own_limi
 from kubectl_plugin.views.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.safety_words import guard_words, unfenced_from
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
 from podrules.eviction.signals import Signal
 from podrules.platform import Platform
@@ -137,17 +137,14 @@ def _owner(report: PodReport, forced: Section) -> Section:
 
 def _unknown(report: PodReport) -> Iterator[str | Prose]:
     of_usage = [entry for entry in report.pressure_unread if entry.resource in _USAGE]
-    nodes = {one.node for one in report.pressure}
-    unknown = all(one.usage_source is UsageSource.NONE for one in report.pressure)
-    # How to ask for one permission is told whole.
-    asked = len(of_usage) == 1 and of_usage[0].reason == "forbidden"
-    named = len(nodes) == 1 and unknown and bool(of_usage) and not asked
+    measured = {one.node for one in report.pressure if one.usage_source is not UsageSource.NONE}
+    named = not measured and any(entry.node for entry in of_usage)
     if named:
-        more = " (more: -o wide)" if len(of_usage) > 1 else ""
-        yield f"usage of {nodes.pop()}: {of_usage[0].reason}{more}"
+        [line] = unread_lines(of_usage[:1])
+        yield f"{line} (-o wide)" if isinstance(line, str) and len(of_usage) > 1 else line
     unread = [entry for entry in (*report.unread, *report.pressure_unread) if not (named and entry in of_usage)]
     if len(unread) == 1:
-        yield unread_words(unread[0])
+        yield from unread_lines(unread, measured=measured)
     elif unread:
         kinds = list(dict.fromkeys(entry.resource for entry in unread))
         yield f"{listed(kinds, most=_NAMED)} not read (why: -o wide)"

@@ -23,7 +23,7 @@ from kubectl_plugin.views.pressure import (
     oom_terms,
     over_words,
 )
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import listed, memory, place_words
 from podrules.eviction.signals import Signal
 from podrules.pressure.nearness import is_near_limit, limit_percent
@@ -49,7 +49,8 @@ def pressure_section(report: PodReport, *, wide: bool) -> Section:
         lines.append("a container has no memory limit: by using more it may come to be the first")
     if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
         lines.append("by working sets of the metrics API, which hold file cache too")
-    lines += [unread_words(entry, "not known: ") for entry in report.pressure_unread]
+    measured = [entry.node for entry in report.pressure if entry.usage_source is not UsageSource.NONE]
+    lines += unread_lines(report.pressure_unread, measured=measured)
     return Section("Pressure", tuple(lines))
 
 

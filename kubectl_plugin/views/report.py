@@ -18,6 +18,7 @@ from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted
 from podrules.budget_risk import BudgetRisk, BudgetStanding
 from podrules.partitions import NodeDown, Risk
+from podrules.pressure.usage import UsageSource
 from podrules.reachability import Reach
 from podrules.skew import WorkloadSpread
 
@@ -30,6 +31,7 @@ __all__ = [
     "categories",
     "findings",
     "headline",
+    "measured_nodes",
     "pods_by_severity",
     "restart_words",
     "spread_words",
@@ -210,6 +212,11 @@ def budget_words(standing: BudgetStanding) -> tuple[Severity, str]:
     if standing.risk is BudgetRisk.ALLOWS:
         return Severity.FINE, f"{standing.allowed} now"
     return Severity.NOTICE, BUDGET_WORDS[standing.risk]
+
+
+def measured_nodes(report: ClusterReport) -> frozenset[str]:
+    """The names of the nodes whose usage is known."""
+    return frozenset(node.name for node in report.nodes if node.usage_source is not UsageSource.NONE)
 
 
 def asked_words(report: ClusterReport) -> str:

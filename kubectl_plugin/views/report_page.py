@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
-from kubectl_plugin.views.report import asked_words, categories, findings, headline
+from kubectl_plugin.views.report import asked_words, categories, findings, headline, measured_nodes
 from kubectl_plugin.views.report_changes import changes_sentence, changes_tables
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, counted, memory
 
 __all__ = ["report_verdict", "summary_page", "written_page"]
@@ -72,4 +72,4 @@ def _worst(report: ClusterReport) -> Severity:
 
 def _unknown(report: ClusterReport) -> Iterator[Section]:
     if report.unread:
-        yield Section("Unknown", tuple(map(unread_words, report.unread)))
+        yield Section("Unknown", unread_lines(report.unread, measured=measured_nodes(report)))

@@ -15,7 +15,7 @@ from kubectl_plugin.views.ending import held_by
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, is_plain_name, quoted
 from podrules.timeline.events import (
     Event,
@@ -92,7 +92,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
     if not told.budgets_known:
         parts.append(Section("Unknown", ("whether a PodDisruptionBudget refuses a drain",)))
     if report.unread:
-        parts.append(Section("Unread", tuple(map(unread_words, report.unread))))
+        parts.append(Section("Unread", unread_lines(report.unread)))
     return Page(
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
         verdict=(

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.cluster.errors import (
     BadObject,
@@ -185,7 +186,9 @@ class Gatherer:
         found = self._outcome(
             lambda: self._source.kubelet(node, endpoint), "get", NODE_PROXIES, None, f"{node}/{endpoint.path}"
         )
-        return _unread(found, "get", NODE_PROXIES, None) if isinstance(found, ClusterError) else found
+        if not isinstance(found, ClusterError):
+            return found
+        return replace(_unread(found, "get", NODE_PROXIES, None), node=node, path=endpoint.path)
 
     def node_metrics(self, name: str) -> NodeMetrics | Unread:
         """A node's usage by a metrics API, or why it cannot be read, which is not noted."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODE_METRICS, NODE_PROXIES, POD_METRICS
@@ -22,9 +23,6 @@ from podrules.model.pod import Pod
 from podrules.pressure.usage import NO_USAGE, NodeUsage, usage_from_metrics, usage_from_summary
 
 __all__ = ["ReadUsage", "read_usage", "read_usages"]
-
-_SILENT: Final = Unread("get", NODE_PROXIES.rbac_name, None, "the node is not ready, so its kubelet was not asked")
-
 
 MOST_KUBELETS: Final = 60
 """So many nodes are asked one by one; of more, what a metrics API knows has to do."""
@@ -47,7 +45,9 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
         pods: Those bound to it.
     """
     if not _answers(node):
-        return ReadUsage(NO_USAGE, None, (_SILENT,))
+        reason = "the node is not ready, so its kubelet was not asked"
+        silent = Unread("get", NODE_PROXIES.rbac_name, None, reason, node.metadata.name, STATS_SUMMARY.path)
+        return ReadUsage(NO_USAGE, None, (silent,))
     said = _from_kubelet(gatherer, node)
     if isinstance(said, Unread):
         usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
@@ -106,7 +106,9 @@ def read_usages(
             continue
         unread[said] = None
         if said.reason == "forbidden":
-            break  # That holds for the others too.
+            # That holds for the others too.
+            unread.update(dict.fromkeys(replace(said, node=node.metadata.name) for node in answering))
+            break
     missing = [node for node in answering if node.metadata.name not in found]
     return {**found, **(_listed(gatherer, missing, pods_on) if missing else {})}, tuple(unread)
 

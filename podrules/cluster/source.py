@@ -30,6 +30,10 @@ class Unread(Struct, frozen=True, rename="camel"):
     namespace: str | None
     reason: str
     """``forbidden``, ``not found``, ``not served``, ``not in the snapshot`` …"""
+    node: str = ""
+    """Whose kubelet was asked, where one was."""
+    path: str = ""
+    """What that kubelet was asked for: ``stats/summary``, ``configz``."""
 
 
 USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")

@@ -186,7 +186,7 @@ def test_right_that_the_api_server_asks_for(
     assert report["usageSource"] == source
     assert bool(kubelet.asked) is (source != "none")
     text = flat(node(name, kubeconfig=kubeconfig).out)
-    said = "nodes/proxy: you may not get them (kubectl auth can-i get nodes --subresource=proxy)"
+    said = f"usage of {name} is unknown: you may not get nodes/proxy (kubectl auth can-i get nodes --subresource=proxy)"
     assert (said in text, "with get nodes/proxy: resident memory" in text) == (source == "none", source == "none")
 
 

@@ -159,7 +159,7 @@ def test_Q6_without_usage_no_eviction_order_is_made_up(tmp_path: Path) -> None:
     assert "Kernel OOM order by oom_score_adj alone: usage is not known" in said
     assert "Eviction order for" not in said
     assert "pods over their requests go first, then by priority" in said
-    assert "nodes/proxy: not in snapshot" in said
+    assert "usage of n1 is unknown: not in snapshot" in said
 
 
 def test_Q3_Q6_metrics_stand_in_and_are_named(tmp_path: Path) -> None:
@@ -324,6 +324,6 @@ def test_a_stranger_can_read_the_words_of_the_kubelet() -> None:
 
 def test_usage_that_is_not_known_is_told_of_its_node() -> None:
     said = " ".join(run("explain", "pod/image-resizer-t7fpjd79c-t6pxj", "-n", "shop", "--demo").out.split())
-    assert "usage of node-b4: not in the demo cluster (more: -o wide)" in said
+    assert "usage of node-b4 is unknown: not in the demo cluster (-o wide)" in said
     said = " ".join(run("explain", "pod/db-1", "-n", "shop", "--demo").out.split())
-    assert "usage of node-c3: the node is not ready, so its kubelet was not asked" in said
+    assert "usage of node-c3 is unknown: the node is not ready, so its kubelet was not asked" in said

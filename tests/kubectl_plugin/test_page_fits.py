@@ -127,7 +127,7 @@ def test_what_a_force_delete_risks_stays_where_the_node_is_silent(monkeypatch: p
     text = page(monkeypatch, 120, "pod/db-1", "-n", "shop", "--demo")
     assert "make sure that the machine is off first" in text
     assert "NFS, ReadWriteOnce: nothing keeps a second writer off" in text
-    assert "Unknown       usage of node-c3: the node is not ready, so its kubelet was not" in text
+    assert "Unknown       usage of node-c3 is unknown: the node is not ready, so its" in text
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])

@@ -28,7 +28,7 @@ from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.views.deletion import state_words as deletion_state
 from kubectl_plugin.views.fencing import fence_page, unfence_page
 from kubectl_plugin.views.fencing import state_words as fencing_state
-from kubectl_plugin.views.unread import unread_words
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import Unreachable
@@ -255,7 +255,7 @@ def test_K_terms_that_lint_suggests_are_known(tmp_path: Path) -> None:
 
 def test_K_suggested_lines_are_never_wrapped() -> None:
     command = qos("explain", "pod/web-0", namespace="shop")
-    refused = unread_words(Unread("list", "pods", "shop", "forbidden"))
+    [refused] = unread_lines([Unread("list", "pods", "shop", "forbidden")])
     page = live(command, lines=(refused,))
     target = CHOSEN.target()
     asked = target.line(kubectl("auth", "can-i", "list", "pods", namespace="shop"))
@@ -268,8 +268,10 @@ def test_K_suggested_lines_are_never_wrapped() -> None:
 
 def test_K_permissions_of_a_part_are_asked_for_as_kubectl_does() -> None:
     """``nodes/proxy`` behind can-i is a node that is called proxy."""
-    said = Target(connection=(("--context", "c"),)).said(unread_words(Unread("get", "nodes/proxy", None, "forbidden")))
-    assert said.endswith("(kubectl auth can-i get nodes --context=c --subresource=proxy)")
+    [line] = unread_lines([Unread("get", "nodes/proxy", None, "forbidden", "node-1", "stats/summary")])
+    said = Target(connection=(("--context", "c"),)).said(line)
+    ask = "(kubectl auth can-i get nodes --context=c --subresource=proxy)"
+    assert said == f"usage of node-1 is unknown: you may not get nodes/proxy {ask}"
 
 
 def test_K_a_hint_goes_with_its_words() -> None:

@@ -76,7 +76,8 @@ class SnapshotSource:
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> NoReturn:
         """Kubelets are not captured; see `Source.kubelet`."""
-        raise KubeletUnavailable(f"{endpoint.path} of {node} is not in {self.description}")
+        del node, endpoint
+        raise KubeletUnavailable(f"not in {self.description}")
 
     def _all(self, kind: Kind[T]) -> Sequence[T]:
         if kind not in self._objects:
