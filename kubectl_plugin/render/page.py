@@ -39,8 +39,6 @@ class Table(Struct, frozen=True):
     """Of such a table the headings of the columns that are left out for the last one, the first one first."""
     narrow: tuple[str, ...] = ()
     """Those that are left out too where the columns before the last one do not fit the page."""
-    prefixed: bool = False
-    """Whether its first cells are ``namespace/name``: before that the namespaces of the longest are cut."""
 
 
 class Page(Struct, frozen=True):

@@ -24,9 +24,6 @@ _MIN_LAST: Final = 24
 """The last cell of a row keeps at least this many columns; else it goes below."""
 _MOST_LAST: Final = 60
 """In a table of one line each columns are left out until the last cell has as many, or all that it needs."""
-_CUT: Final = ".."
-_MIN_PREFIX: Final = 3
-"""Characters of a namespace at least: with less it is not cut."""
 _UNBROKEN: Final = "\xa0"
 """A space at which no line ends."""
 _BOLD: Final = "\x1b[1m"
@@ -112,8 +109,6 @@ def _fits(table: Table, width: int) -> bool:
 def _fitted(table: Table, width: int) -> Table:
     """The columns that leave room for the last one."""
     kept = list(range(len(table.headings)))
-    if table.prefixed:
-        table = replace(table, rows=_with_short_prefixes(table, width))
     widths = _widths([table.headings, *table.rows])
 
     def room() -> int:
@@ -134,22 +129,6 @@ def _fitted(table: Table, width: int) -> Table:
     rows = tuple(tuple(row[column] for column in kept) for row in table.rows)
     right = frozenset(place for place, column in enumerate(kept) if column in table.right)
     return replace(table, headings=tuple(headings), rows=rows, right=right)
-
-
-def _with_short_prefixes(table: Table, width: int) -> tuple[tuple[str, ...], ...]:
-    """Its rows with namespaces cut as far as the columns need that all stay before the last one: ``kube-s../dns-1``."""
-    dispensable = {table.headings.index(heading) for heading in table.dispensable}
-    widths = _widths([table.headings, *table.rows])
-    others = [size for column, size in enumerate(widths[:-1]) if column and column not in dispensable]
-    room = width - sum(others) - len(_GAP) * len(others)
-
-    def shortened(cell: str) -> str:
-        space, slash, name = cell.partition("/")
-        left = room - len(escape(f"{_CUT}/{name}"))
-        plain = slash and space.isascii() and left >= _MIN_PREFIX
-        return f"{space[:left]}{_CUT}/{name}" if plain and len(escape(cell)) > room else cell
-
-    return tuple((shortened(row[0]), *row[1:]) for row in table.rows)
 
 
 def _widths(rows: Iterable[tuple[str, ...]]) -> list[int]:

@@ -39,8 +39,9 @@ _BESIDES: Final = "in trouble though all run"
 _UNKNOWN: Final = "whose pods are not known"
 _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
 _ALL: Final = 1000
+_NEXT: Final = 3
 _DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
-_NARROW: Final = ("NODE", "RESTARTS", "MEM-REQ", "CPU-REQ", "PODS")
+_NARROW: Final = ("RESTARTS", "NODE", "MEM-REQ", "CPU-REQ", "PODS")
 
 
 class _Family(Struct, frozen=True):
@@ -114,6 +115,8 @@ class TargetTable:
         families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
         tables = [self._table(family) for family in families]
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
+        if by_trouble and 0 < (wrong := sum(not row.order[0] for row in self._rows)) < len(self._rows):
+            counts.append(f"{wrong} with something wrong, in the first rows")
         if self._usage_not_asked:
             counts.append("usage was not looked at: explain pod/NAME does")
         worst = most_urgent(row.severity for row in self._rows)
@@ -141,14 +144,13 @@ class TargetTable:
             one_line=True,
             dispensable=tuple(heading for heading in _DISPENSABLE if heading in family.headings),
             narrow=tuple(heading for heading in _NARROW if heading in family.headings),
-            prefixed=len(spaces) > 1,
         )
 
     def _next_commands(self) -> Iterator[Command]:
-        """The page of the worst."""
+        """The pages of the worst: of a long list the last screen has none of their rows."""
         there = [row for row in self._rows if row.family is not _MANIFESTS]
-        urgency = list(Severity)
-        for row in sorted(there, key=lambda row: (-urgency.index(row.severity), row.rank))[:1]:
+        worst = sorted(there, key=lambda row: (-row.severity.urgency, row.rank))
+        for row in [row for row in worst if row.severity is Severity.TROUBLE][:_NEXT] or worst[:1]:
             if not (is_plain_name(row.name) and is_plain_name(row.namespace)):
                 return
             if row.family is _NODES:
@@ -162,7 +164,7 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     deleted = status.deletion_timestamp is not None
     state = state_of(status.health, bound=status.node is not None, deleted=deleted, reach=reach)
     said = verdict(report, now)
-    word, why = status.health.kubectl_status, _pod_why(said, state)
+    word, why = status.health.kubectl_status, _pod_why(said, state, status.health.reason)
     if state is PodState.UNREACHABLE and reach is not None:
         word, why = f"Node {node_word(reach)}", _silent_words(reach, now)
     node = status.node.name if status.node is not None else _NONE
@@ -173,7 +175,7 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value)
 
 
-def _pod_why(said: Verdict, state: PodState) -> str:
+def _pod_why(said: Verdict, state: PodState, reason: str) -> str:
     """What is wrong with a pod; of one that runs, or has ended well, nothing."""
     first, *more = said.sentences
     if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
@@ -183,6 +185,8 @@ def _pod_why(said: Verdict, state: PodState) -> str:
     if state is PodState.PENDING:
         told = first.removeprefix("Pending ")
         return f"{told} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else told
+    if state is PodState.FAILED and reason:
+        return f"{reason}: {_why(said.sentences)}"
     return _why(said.sentences)
 
 

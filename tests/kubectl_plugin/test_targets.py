@@ -53,9 +53,9 @@ def test_why_a_pod_is_in_trouble_is_told_whole(columns: int) -> None:
     assert "..." not in said
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_restarts_and_node_stay(columns: int) -> None:
-    out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
+@pytest.mark.parametrize(("columns", "whose"), [(80, "-n=shop"), (120, "-A")])
+def test_restarts_and_node_stay(columns: int, whose: str) -> None:
+    out = run("explain", "pods", whose, "--demo", env={"COLUMNS": str(columns)}).out
     assert out.split("\n")[0].split()[:4] == ["NAME", "STATUS", "RESTARTS", "NODE"]
     [row] = [row.split() for row in _rows(out) if "image-resizer-t7fpjd79c-t6pxj" in row]
     assert row[1:4] == ["CrashLoopBackOff", "23", "node-b4"]
@@ -74,18 +74,38 @@ def test_what_is_wrong_comes_first_and_the_rest_by_name() -> None:
     assert {line.split("|")[-2].strip() for line in of_well} == {""}, "of what runs there is nothing to say"
 
 
-def test_names_keep_their_namespaces_where_there_is_room() -> None:
-    wide, narrow = (run("explain", "pods", "-A", "--demo", env={"COLUMNS": w}).out for w in ("120", "80"))
-    assert "kube-system/kube-controller-manager-cp-a1 " in wide
-    cut = [row.split()[0] for row in _rows(narrow) if "../" in row]
-    assert cut
-    names = {row.split()[0].partition("/")[2] for row in _rows(wide)}
-    assert {name.partition("/")[2] for name in cut} <= names
+def test_no_name_is_cut() -> None:
+    wide, narrow, least = (run("explain", "pods", "-A", "--demo", env={"COLUMNS": w}).out for w in ("200", "80", "40"))
+    names = [row.split()[0] for row in _rows(wide)]
+    assert "kube-system/csi-block-controller-qwtv78rmd-vxhjc" in names
+    for out in (narrow, least):
+        assert [row.split()[0] for row in _rows(out)] == names
+    assert ("NODE" in narrow, "RESTARTS" in narrow) == (True, False), "where it runs is told before how often it began"
+
+
+def test_the_end_of_a_long_list_leads_to_its_first_rows() -> None:
+    out = run("explain", "pods", "-A", "--demo").out
+    rows = _rows(out)
+    [wrong] = re.findall(r"(\d+) with something wrong, in the first rows", out)
+    names = [row.split()[0].partition("/")[2] for row in rows]
+    assert re.findall(r"explain pod/(\S+)", out) == names[:3]
+    table = run("explain", "pods", "-A", "--demo", "-o", "markdown").out.splitlines()
+    told = [
+        bool(line.split("|")[-2].strip())
+        for line in table
+        if line.startswith("| ") and "NAME" not in line and "---" not in line
+    ]
+    assert told == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
+
+
+def test_a_failed_pod_says_its_reason() -> None:
+    out = run("explain", "pods", "-n", "batch", "--demo", env={"COLUMNS": "200"}).out
+    assert "Evicted: The node was low on resource: memory." in out
 
 
 def test_every_pod_is_counted_once() -> None:
     out = run("explain", "pods", "-A", "--demo").out
-    [total] = re.findall(r"Total +(.*?)\n +-o wide", out, flags=re.DOTALL)
+    [total] = re.findall(r"Total +(.*?)\n +\d+ with", out, flags=re.DOTALL)
     all_of_them, _, states = total.partition(" pods: ")
     assert int(all_of_them) == len(_rows(out)) == sum(int(part.split()[0]) for part in states.split(", "))
 
@@ -99,7 +119,11 @@ def test_a_pod_on_a_silent_node_is_not_running() -> None:
 
 def test_next_leads_to_the_worst() -> None:
     out = run("explain", "pods", "-n", "shop", "--demo").out
-    assert re.findall(r"explain (pod/\S+)", out) == ["pod/image-resizer-t7fpjd79c-t6pxj"]
+    assert re.findall(r"explain (pod/\S+)", out) == [
+        "pod/image-resizer-t7fpjd79c-t6pxj",
+        "pod/checkout-mv9cgvs6p-x2x7p",
+        "pod/checkout-mv9cgvs6p-g8h5k",
+    ]
     assert "kubectl qos node node-c3" in run("explain", "nodes", "--demo").out
 
 
