@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 import pytest
 
@@ -17,16 +17,19 @@ from kubectl_plugin import cli
 from kubectl_plugin.commands import changing
 from kubectl_plugin.options import ClusterOptions
 from podrules.cluster.demo import DEMO_NOW, demo_objects
+from podrules.cluster.errors import Forbidden
+from podrules.cluster.kinds import Kind
 from podrules.cluster.memory import MemorySource
 from podrules.cluster.source import Source
 from podrules.cluster.transport import Answer, Doors
+from podrules.model.base import KubeObject
 from tests.kubectl_plugin.running import Ran, run
 
-__all__ = ["LIVE", "TAKEN", "Given", "change", "refusal"]
+__all__ = ["TAKEN", "Given", "change", "refusal"]
 
+T = TypeVar("T", bound=KubeObject)
 Given = Answer | BaseException
 TAKEN: Final = Answer(200, b"{}", ())
-LIVE: Final = "the cluster"
 
 
 def refusal(status: int, message: str) -> Answer:
@@ -51,26 +54,36 @@ class _Server:
         return answer
 
 
+class _Unread(MemorySource):
+    """A cluster of which the user may not list some kinds."""
+
+    unread: tuple[Kind[Any], ...] = ()
+
+    def list(self, kind: Kind[T], *given: Any, **named: Any) -> Sequence[T]:
+        """See `Source.list`."""
+        if kind in self.unread:
+            raise Forbidden("list", kind, None, "")
+        return super().list(kind, *given, **named)
+
+
 def change(
-    *words: str, given: Mapping[str, list[Given]], allowed: bool = True, objects: list[dict[str, Any]] | None = None
+    *words: str, given: Mapping[str, list[Given]], allowed: bool = True, unread: tuple[Kind[Any], ...] = ()
 ) -> Ran:
     """The same as typing ``kubectl qos WORDS`` with a cluster.
 
     Args:
         words: What is typed.
         given: Answers to changes, by method: ``DELETE``, ``PATCH``.
-        allowed: Whether the user may.
-        objects: Of the cluster; those of the demo if not given.
+        allowed: Whether the user may make them.
+        unread: What the user may not list.
     """
 
     @contextlib.contextmanager
     def source_of(cluster: ClusterOptions, _err: IO[str]) -> Iterator[Source]:
-        yield MemorySource(
-            demo_objects() if objects is None else objects,
-            description=LIVE,
-            now=datetime.fromisoformat(DEMO_NOW),
-            namespace=cluster.namespace or "default",
-        )
+        now, namespace = datetime.fromisoformat(DEMO_NOW), cluster.namespace or "default"
+        source = _Unread(demo_objects(), description="the cluster", now=now, namespace=namespace)
+        source.unread = unread
+        yield source
 
     def connect(_cluster: ClusterOptions, _doors: Doors) -> contextlib.nullcontext[_Server]:
         return contextlib.nullcontext(_Server(given, allowed=allowed))
