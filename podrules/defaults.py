@@ -105,6 +105,8 @@ def apply_runtime_class(pod: Pod, runtime_class: RuntimeClass | None) -> Pod:
 
 def defaulted_fields(given: Pod, stored: Pod, by: str = "API defaults") -> tuple[DefaultedField, ...]:
     """What one step changed in resources, in the order of the spec."""
+    if given is stored:
+        return ()
     changes: list[DefaultedField] = []
 
     def compare(path: str, before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> None:

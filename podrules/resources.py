@@ -191,6 +191,8 @@ def allocated_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
     if not features.in_place_pod_vertical_scaling:
         return pod
     statuses = _statuses(pod, ending=features.in_place_pod_vertical_scaling_init_containers)
+    if not any(status.allocated_resources for status in statuses.values()):
+        return pod
 
     def granted(container: Container) -> Container:
         status = statuses.get(container.name)
@@ -314,7 +316,7 @@ def _add(total: ResourceList, more: Mapping[str, Quantity]) -> None:
 
 def _raise_to(total: ResourceList, floor: Mapping[str, Quantity]) -> None:
     for name, amount in floor.items():
-        if name not in total or amount > total[name]:
+        if name not in total or total[name] < amount:
             total[name] = amount
 
 

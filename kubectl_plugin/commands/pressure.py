@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -15,13 +15,15 @@ from podrules.cluster.source import Unread
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.platform import Platform, node_platform
-from podrules.pressure.node import NodePressure, node_pressure
-from podrules.pressure.place import limited_usage, requested_usage, with_pod_using
+from podrules.pressure.node import node_pressure
+from podrules.pressure.place import PodStanding, limited_usage, requested_usage, standings, with_pod_using
+from podrules.pressure.usage import UsageSource
 
 __all__ = ["Placed", "Pressures"]
 
 _TO_COME: Final = "to-come"
 """No UID of the API server."""
+_NOWHERE: Final = PodStanding()
 
 
 class Placed(NamedTuple):
@@ -31,13 +33,22 @@ class Placed(NamedTuple):
     unread: tuple[Unread, ...] = ()
 
 
+class _Known(NamedTuple):
+    """Of a node, for all pods on it."""
+
+    usage_source: UsageSource
+    standings: Mapping[tuple[str, str], PodStanding]
+    classes: Classes
+    unread: tuple[Unread, ...]
+
+
 class Pressures:
     """Finds places; what a node needs is read once."""
 
     def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
         self._gatherer = gatherer
-        self._known: dict[str, tuple[NodePressure, Classes, tuple[Unread, ...]]] = {}
+        self._known: dict[str, _Known] = {}
 
     def of_bound(self, pod: Pod, node: Node) -> Placed:
         """The place of a pod that runs."""
@@ -50,9 +61,13 @@ class Pressures:
         if name not in self._known:
             read = read_usage(self._gatherer, node, pods)
             pressure = node_pressure(node, pods, read.usage, read.config, features=features)
-            self._known[name] = pressure, classes_of(pods, features), read.unread
-        pressure, classes, unread = self._known[name]
-        return Placed((pod_pressure_report(pressure, pod, classes, Assumption.MEASURED),), unread)
+            self._known[name] = _Known(
+                pressure.usage_source, standings(pressure), classes_of(pods, features), read.unread
+            )
+        known = self._known[name]
+        standing = known.standings.get(pod.metadata.place, _NOWHERE)
+        report = pod_pressure_report(known.usage_source, standing, pod, known.classes, Assumption.MEASURED)
+        return Placed((report,), known.unread)
 
     def of_coming(self, pod: Pod, node: Node) -> Placed:
         """The places of a pod that is not there yet: where it uses what it requests, and all that it may.
@@ -81,7 +96,8 @@ class Pressures:
                 continue
             usage = with_pod_using(read.usage, coming, memory)
             pressure = node_pressure(node, pods, usage, read.config, features=features)
-            reports.append(pod_pressure_report(pressure, coming, classes, assumption))
+            standing = standings(pressure).get(coming.metadata.place, _NOWHERE)
+            reports.append(pod_pressure_report(pressure.usage_source, standing, coming, classes, assumption))
         return Placed(tuple(reports), read.unread)
 
 

@@ -15,9 +15,9 @@ from kubectl_plugin.reports.node_pressure import (
 )
 from podrules.eviction.signals import Signal
 from podrules.model.pod import Pod
-from podrules.pressure.node import NodePressure, OOMScope
+from podrules.pressure.node import OOMScope
 from podrules.pressure.oom_order import PAGE_SIZE
-from podrules.pressure.place import EvictionStanding, OOMStanding, pod_standing
+from podrules.pressure.place import EvictionStanding, OOMStanding, PodStanding
 from podrules.pressure.usage import UsageSource
 from podrules.priority import is_critical_pod
 from podrules.processes import idle_containers
@@ -94,7 +94,8 @@ class PodPressureReport(Struct, frozen=True, rename="camel"):
 
 
 def pod_pressure_report(
-    pressure: NodePressure,
+    usage_source: UsageSource,
+    standing: PodStanding,
     pod: Pod,
     classes: Classes,
     assumption: Assumption,
@@ -102,16 +103,16 @@ def pod_pressure_report(
     """One pod's places.
 
     Args:
-        pressure: Of its node, with the pod on it.
+        usage_source: What is known of its node.
+        standing: The pod's, of all that are on the node.
         pod: The pod.
         classes: Of all that are on the node, the pod among them.
         assumption: What its usage is.
     """
-    standing = pod_standing(pressure, pod)
     return PodPressureReport(
         node=pod.spec.node_name,
         assumption=assumption,
-        usage_source=pressure.usage_source,
+        usage_source=usage_source,
         critical=is_critical_pod(pod),
         idle=idle_containers(pod),
         oom=tuple(_oom(entry, classes) for entry in standing.ooms),

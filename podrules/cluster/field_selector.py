@@ -1,13 +1,13 @@
-"""Field selectors: which fields the API server knows, and the terms over objects that are here, raw or as models.
+"""Field selectors: which fields the API server knows, and the choice among objects that are here, raw or as models.
 
 Source: AddFieldLabelConversionsForPod and its like in pkg/apis/core/v1, apps/v1 and batch/v1 conversion.go at v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -16,7 +16,9 @@ from podrules.cluster.errors import UsageError
 if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
-__all__ = ["FieldTerm", "check_fields"]
+__all__ = ["Choice", "FieldTerm", "check_fields"]
+
+E = TypeVar("E")
 
 _ALWAYS: Final = ("metadata.name", "metadata.namespace")
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -76,28 +78,67 @@ class FieldTerm:
         path, unequal, value = text.partition("!=")
         if not unequal:
             path, _, value = text.partition("=")
-        self._path = path.split(".")
+        self.path = path
+        self.value = value if unequal else value.removeprefix("=")
+        self.equal = not unequal
+        self._names = path.split(".")
         self._unset = _UNSET.get(path, "")
-        self._value = value if unequal else value.removeprefix("=")
-        self._equal = not unequal
 
-    def matches(self, raw: Mapping[str, Any]) -> bool:
-        """Whether an object has the value, or has another; a field that is not set is empty."""
+    def read(self, raw: Mapping[str, Any]) -> Any:
+        """What an object has there, to compare with `value`; a field that is not set is empty."""
         value: Any = raw
-        for name in self._path:
+        for name in self._names:
             value = value.get(name) if isinstance(value, Mapping) else None
-        return self._holds(value)
+        return self._text(value)
 
-    def matches_model(self, model: Struct) -> bool:
+    def read_model(self, model: Struct) -> Any:
         """The same of a model; a field that it does not hold is empty."""
         value: Any = model
-        for name in self._path:
+        for name in self._names:
             value = getattr(value, _attributes(type(value)).get(name, ""), None) if isinstance(value, Struct) else None
-        return self._holds(value)
+        return self._text(value)
 
-    def _holds(self, value: Any) -> bool:
-        text = ("true" if value is True else value) if value else self._unset
-        return (text == self._value) is self._equal
+    def _text(self, value: Any) -> Any:
+        return ("true" if value is True else value) if value else self._unset
+
+
+class Choice(Generic[E]):
+    """Entries that field selectors choose among.
+
+    They are sorted by a field when its value is first asked for: the pods of each of many nodes are asked for, and
+    a look at all pods for each node would take their product.
+    """
+
+    def __init__(self, entries: Sequence[E], read: Callable[[FieldTerm, E], Any]) -> None:
+        """Take what there is.
+
+        Args:
+            entries: All.
+            read: What one has in the field of a term.
+        """
+        self._entries, self._read = entries, read
+        self._sorted: dict[str, Mapping[str, Sequence[E]]] = {}
+
+    def of(self, selector: str) -> Sequence[E]:
+        """The entries for which each term of a selector holds, in their order."""
+        found = self._entries
+        for term in map(FieldTerm, filter(None, selector.split(","))):
+            if found is self._entries and term.equal:
+                found = self._by(term).get(term.value, ())
+            else:
+                found = [entry for entry in found if (self._read(term, entry) == term.value) is term.equal]
+        return found
+
+    def _by(self, term: FieldTerm) -> Mapping[str, Sequence[E]]:
+        if term.path not in self._sorted:
+            groups: dict[str, list[E]] = {}
+            for entry in self._entries:
+                value = self._read(term, entry)
+                # What is no text equals no value that can be typed.
+                if isinstance(value, str):
+                    groups.setdefault(value, []).append(entry)
+            self._sorted[term.path] = groups
+        return self._sorted[term.path]
 
 
 @lru_cache

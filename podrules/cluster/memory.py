@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, NotFound
-from podrules.cluster.field_selector import FieldTerm
+from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.newest import newest_time
@@ -23,6 +23,8 @@ __all__ = ["MemorySource", "NothingSource"]
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 Raw = Mapping[str, Any]
+_Entry = tuple[tuple[str, str], Raw]
+"""Namespace and name, and the object."""
 
 
 class MemorySource:
@@ -59,6 +61,7 @@ class MemorySource:
         self._kubelets = kubelets
         self._objects: dict[tuple[str, str], list[Raw]] = {}
         self._indexed: dict[Kind[Any], dict[tuple[str, str], Raw]] = {}
+        self._choices: dict[Kind[Any], Choice[_Entry]] = {}
         self._decoded: dict[tuple[Kind[Any], str, str], KubeObject] = {}
         for entry in objects:
             if isinstance(entry.get("metadata"), Mapping):
@@ -79,12 +82,10 @@ class MemorySource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
-        terms = [FieldTerm(term) for term in field_selector.split(",") if term]
         found = [
             self._decode(kind, space, name)
-            for (space, name), raw in self._all(kind).items()
-            if (namespace is None or not kind.namespaced or space == namespace)
-            and all(term.matches(raw) for term in terms)
+            for (space, name), _ in self._choice(kind).of(field_selector)
+            if namespace is None or not kind.namespaced or space == namespace
         ]
         return [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
 
@@ -106,6 +107,11 @@ class MemorySource:
                 index[space, str(meta.get("name", ""))] = entry
         return self._indexed[kind]
 
+    def _choice(self, kind: Kind[Any]) -> Choice[_Entry]:
+        if kind not in self._choices:
+            self._choices[kind] = Choice(tuple(self._all(kind).items()), _read_raw)
+        return self._choices[kind]
+
     def _decode(self, kind: Kind[T], namespace: str, name: str) -> T:
         key = (kind, namespace, name)
         if key not in self._decoded:
@@ -119,6 +125,10 @@ class MemorySource:
             # What a person wrote may lack what the API server fills in whenever it serves a pod.
             self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded
         return cast("T", self._decoded[key])
+
+
+def _read_raw(term: FieldTerm, entry: _Entry) -> Any:
+    return term.read(entry[1])
 
 
 class NothingSource:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
-from podrules.cluster.field_selector import FieldTerm
+from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import NODES, PODS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.source import Source
@@ -21,7 +21,6 @@ __all__ = ["RememberedSource"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
-_NODE_NAME = "spec.nodeName="
 
 
 class RememberedSource:
@@ -37,10 +36,7 @@ class RememberedSource:
         """
         self._source = source
         self._nodes = {node.metadata.name: node for node in nodes}
-        self._pods = pods
-        self._pods_on: dict[str, list[Pod]] = {}
-        for pod in pods:
-            self._pods_on.setdefault(pod.spec.node_name, []).append(pod)
+        self._pods = Choice(pods, FieldTerm.read_model)
         self.description = source.description
         self.namespace = source.namespace
         self.git_version = source.git_version
@@ -62,13 +58,7 @@ class RememberedSource:
             return cast("Sequence[T]", tuple(self._nodes.values()))
         if kind is not PODS or selector:
             return self._source.list(kind, namespace, selector=selector, field_selector=field_selector)
-        found: Sequence[Pod] = self._pods
-        for term in filter(None, field_selector.split(",")):
-            if found is self._pods and term.startswith(_NODE_NAME):
-                found = self._pods_on.get(term.removeprefix(_NODE_NAME), ())
-            else:
-                matching = FieldTerm(term)
-                found = [pod for pod in found if matching.matches_model(pod)]
+        found = self._pods.of(field_selector)
         if namespace is not None:
             found = [pod for pod in found if pod.metadata.namespace == namespace]
         return cast("Sequence[T]", found)

@@ -1,4 +1,4 @@
-"""One pod's place in both orders of its node, also of a pod that is still to come.
+"""The places of pods in both orders of their node, also of a pod that is still to come.
 
 What a pod to come will use is not known. Two ends are told: it uses what its containers request, and what they are
 limited to.
@@ -6,7 +6,8 @@ limited to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from podrules.features import Features
 from podrules.model.kubelet import ContainerStats, MemoryStats, PodReference, PodStats, Summary
 from podrules.model.pod import Pod
 from podrules.model.quantity import ZERO
-from podrules.pressure.node import NodePressure, OOMOrder, OOMScope
+from podrules.pressure.node import NodePressure, OOMOrder
 from podrules.pressure.oom_order import OOMPlace
 from podrules.pressure.usage import NodeUsage, UsageSource
 from podrules.resources import MEMORY
@@ -28,10 +29,12 @@ __all__ = [
     "OOMStanding",
     "PodStanding",
     "limited_usage",
-    "pod_standing",
     "requested_usage",
+    "standings",
     "with_pod_using",
 ]
+
+P = TypeVar("P")
 
 
 class OOMStanding(Struct, frozen=True):
@@ -61,44 +64,38 @@ class EvictionStanding(Struct, frozen=True):
 class PodStanding(Struct, frozen=True):
     """A pod's places."""
 
-    ooms: tuple[OOMStanding, ...]
+    ooms: tuple[OOMStanding, ...] = ()
     """Of the pod's container that goes first, for each cgroup that it is in and that can run out."""
-    evictions: tuple[EvictionStanding, ...]
+    evictions: tuple[EvictionStanding, ...] = ()
     """By signal; empty for a critical pod, and without usage."""
 
 
-def pod_standing(pressure: NodePressure, pod: Pod) -> PodStanding:
-    """A pod's places on its node."""
-    return PodStanding(tuple(_ooms(pressure, pod)), tuple(_evictions(pressure, pod)))
-
-
-def _ooms(pressure: NodePressure, pod: Pod) -> Iterator[OOMStanding]:
-    meta = pod.metadata
-    for order in pressure.ooms:
-        before: OOMPlace | None = None
-        if order.scope in {OOMScope.POD, OOMScope.CONTAINER} and (order.namespace, order.pod) != (
-            meta.namespace,
-            meta.name,
-        ):
-            continue
-        for rank, place in enumerate(order.places, start=1):
-            if (place.candidate.namespace, place.candidate.pod) == (meta.namespace, meta.name):
-                yield OOMStanding(order, rank, place, before)
-                break
-            before = place
-
-
-def _evictions(pressure: NodePressure, pod: Pod) -> Iterator[EvictionStanding]:
-    meta = pod.metadata
+def standings(pressure: NodePressure) -> dict[tuple[str, str], PodStanding]:
+    """The places of all pods of a node, by namespace and name; a pod that has none is not there."""
+    ooms: dict[tuple[str, str], dict[int, OOMStanding]] = {}
+    for number, oom in enumerate(pressure.ooms):
+        for rank, (before, place) in enumerate(_with_before(oom.places), start=1):
+            of = ooms.setdefault((place.candidate.namespace, place.candidate.pod), {})
+            if number not in of:
+                of[number] = OOMStanding(oom, rank, place, before)
+    evictions: dict[tuple[str, str], list[EvictionStanding]] = {}
     for order in pressure.evictions:
         able = [place for place in order.places if not place.ranked.critical]
-        before: EvictionPlace | None = None
-        for rank, place in enumerate(able, start=1):
-            other = place.ranked.pod.metadata
-            if (other.namespace, other.name) == (meta.namespace, meta.name):
-                yield EvictionStanding(order.signal, rank, len(able), place, before)
-                break
-            before = place
+        for rank, (earlier, pod) in enumerate(_with_before(able), start=1):
+            standing = EvictionStanding(order.signal, rank, len(able), pod, earlier)
+            evictions.setdefault(pod.ranked.pod.metadata.place, []).append(standing)
+    return {
+        key: PodStanding(tuple(ooms.get(key, {}).values()), tuple(evictions.get(key, ())))
+        for key in (*ooms, *evictions)
+    }
+
+
+def _with_before(places: Sequence[P]) -> Iterator[tuple[P | None, P]]:
+    """Each place, and who goes just before."""
+    before: P | None = None
+    for place in places:
+        yield before, place
+        before = place
 
 
 def requested_usage(pod: Pod) -> dict[str, int]:

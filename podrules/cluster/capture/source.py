@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 
 from podrules.cluster.capture.file import SnapshotFile
 from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
-from podrules.cluster.field_selector import FieldTerm
+from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.model.base import KubeObject, Model
@@ -37,6 +37,7 @@ class SnapshotSource:
         header = file.header
         self._file = file
         self._objects: dict[Kind[Any], Sequence[Any]] = {}
+        self._choices: dict[Kind[Any], Choice[Any]] = {}
         self._indexed: dict[Kind[Any], _Index] = {}
         self.description = f"snapshot {file.path}"
         self.namespace = namespace or header.namespace
@@ -67,11 +68,11 @@ class SnapshotSource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
-        found: Sequence[T] = self._all(kind)
+        if kind not in self._choices:
+            self._choices[kind] = Choice(self._all(kind), FieldTerm.read_model)
+        found: Sequence[T] = self._choices[kind].of(field_selector)
         if namespace is not None and kind.namespaced:
             found = [entry for entry in found if entry.metadata.namespace == namespace]
-        for term in map(FieldTerm, filter(None, field_selector.split(","))):
-            found = [entry for entry in found if term.matches_model(entry)]
         return found if selector is None else [entry for entry in found if selector.matches(entry.metadata.labels)]
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> NoReturn:

@@ -15,7 +15,7 @@ from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
 from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource, node_pressure
-from podrules.pressure.place import limited_usage, pod_standing, requested_usage, with_pod_using
+from podrules.pressure.place import limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
 from tests.builders import make_container, make_node, make_pod, make_sidecar
 from tests.objects import raw_node
@@ -268,7 +268,8 @@ def test_node_of_unknown_size_has_no_order() -> None:
 def test_Q3_Q6_place_of_a_pod_and_who_is_before_it() -> None:
     pods = [_pod("large", priority=0), _pod("small", priority=1000), _pod("critical", priority=2_000_000_000)]
     measured = summary(*(stats(name, "5Mi", containers=[_container("app", used)]) for name, used in USED.items()))
-    standing = pod_standing(_pressure(pods, measured), pods[1])
+    found = standings(_pressure(pods, measured))
+    standing = found[pods[1].metadata.place]
     by_scope = {entry.order.scope: entry for entry in standing.ooms}
     machine = by_scope[OOMScope.GLOBAL]
     assert (machine.rank, machine.before and machine.before.candidate.pod) == (3, "large")
@@ -277,8 +278,8 @@ def test_Q3_Q6_place_of_a_pod_and_who_is_before_it() -> None:
     assert (memory.rank, memory.of) == (2, 2)
     assert memory.before is not None
     assert memory.before.ranked.pod.metadata.name == "large"
-    assert pod_standing(_pressure(pods, measured), pods[2]).evictions == ()
-    assert pod_standing(_pressure(pods, measured), _pod("unknown")).ooms == ()
+    assert found[pods[2].metadata.place].evictions == ()
+    assert _pod("unknown").metadata.place not in found
 
 
 USED = {"large": "500Mi", "small": "1Mi", "critical": "600Mi"}
@@ -291,7 +292,7 @@ def test_Q3_Q6_place_of_a_pod_that_is_still_to_come() -> None:
     ranks = []
     for memory in (requested_usage(coming), limited_usage(coming, REFERENCE)):
         assert memory is not None
-        standing = pod_standing(_pressure([there, coming], with_pod_using(usage, coming, memory)), coming)
+        standing = standings(_pressure([there, coming], with_pod_using(usage, coming, memory)))[coming.metadata.place]
         eviction = {entry.signal: entry.rank for entry in standing.evictions}
         ranks.append((standing.ooms[0].rank, eviction[Signal.MEMORY_AVAILABLE]))
     assert ranks == [(2, 2), (1, 1)]
@@ -328,4 +329,4 @@ def test_Q3_kernel_kills_no_container_that_has_no_process() -> None:
         stats("to-come", "2Mi", containers=[_container("app", "2Mi")]),
     )
     assert _names(_order(_pressure(pods, old), OOMScope.GLOBAL)) == told
-    assert pod_standing(_pressure(pods), pods[0]).ooms == ()
+    assert pods[0].metadata.place not in standings(_pressure(pods))
