@@ -27,8 +27,12 @@ def render_json_list(values: Sequence[Any]) -> str:
 def _json(data: Any, *, indent: int) -> str:
     import json
 
-    # Python writes JSON with indentation several times as slowly as without.
-    text: str = msgspec.json.format(json.dumps(data), indent=indent)
+    try:
+        # Python alone takes several times as long to indent JSON.
+        text: str = msgspec.json.format(json.dumps(data), indent=indent)
+    except msgspec.DecodeError:
+        # Half a surrogate pair: in the name of a file, or escaped in one.
+        text = json.dumps(data, indent=indent)
     # DEL is the one control character that JSON does not escape.
     return text.replace("\x7f", "\\u007f") + "\n"
 

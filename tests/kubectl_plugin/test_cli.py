@@ -346,6 +346,15 @@ def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:
     assert "\x1b" not in run("explain", "--snapshot", str(snapshot), "pods", "-o", "name").out
 
 
+def test_half_a_surrogate_pair_is_printed_as_it_came(tmp_path: Path) -> None:
+    pod = raw_pod("web", "default", status={"phase": "Failed", "message": "half \ud83d"})
+    snapshot = tmp_path / "c.json"
+    snapshot.write_text(json.dumps(pod))
+    printed = run("explain", "--snapshot", str(snapshot), "pod/web", "-o", "json").out
+    assert json.loads(printed)["status"]["message"] == "half \ud83d"
+    assert printed == json.dumps(json.loads(printed), indent=2) + "\n"
+
+
 def test_arrays_are_loaded_for_placement_only() -> None:
     """They take longer to load than all else; who explains a running pod does not wait for them."""
     code = (
