@@ -42,7 +42,7 @@ from podrules.model.policy import PodDisruptionBudget
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.model.workload import Workload
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
-from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.safety import OF_ONE_NODE, Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.taint_eviction import Eviction, bound_at
 from podrules.volumes import (
     ClaimedVolume,
@@ -327,7 +327,7 @@ def _pod_down(pod: Pod, to_go: Eviction, facts: PartitionFacts) -> PodDown:
 
 
 def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block]) -> Risk:
-    if guarantee in {Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED}:
+    if guarantee in OF_ONE_NODE:
         return Risk.NODES_OWN
     replaced = guarantee is not Guarantee.NOT_REPLACED
     if replaced and any(guard.lock in _NOT_FENCED for guard in guards):

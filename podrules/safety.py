@@ -21,7 +21,7 @@ from msgspec import Struct
 from podrules.model.pod import Pod
 from podrules.priority import is_mirror_pod, is_static_pod
 
-__all__ = ["ForceSafety", "Guarantee", "OwnerGuarantee", "force_safety", "owner_guarantee"]
+__all__ = ["OF_ONE_NODE", "ForceSafety", "Guarantee", "OwnerGuarantee", "force_safety", "owner_guarantee"]
 
 
 class Guarantee(Enum):
@@ -43,6 +43,10 @@ _BY_GROUP_AND_KIND: Final = {
     ("apps", "DaemonSet"): Guarantee.ONE_PER_NODE,
     ("batch", "Job"): Guarantee.RUNS_TO_COMPLETION,
 }
+
+
+OF_ONE_NODE: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
+"""Whose pods belong to their node: elsewhere nobody makes another for one of them."""
 
 
 class ForceSafety(Enum):

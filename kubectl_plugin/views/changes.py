@@ -102,13 +102,36 @@ def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
 
 def _changes_words(changes: Sequence[Change], spread: tuple[ConstraintSpread, ...]) -> str:
     """What is done, and what has to come by itself before it helps."""
+    larger = next((change for change in changes if change.kind is ChangeKind.ENLARGE), None)
+    if larger is not None:
+        others = [_change_words(change, spread) for change in changes if change.kind not in _OF_THE_NODE]
+        return listed([*others, _replaced_words(larger, changes)])
     awaited = listed([_change_words(change, spread) for change in changes if change.kind is ChangeKind.REMOVE_TAINT])
     done = listed([_change_words(change, spread) for change in changes if change.kind is not ChangeKind.REMOVE_TAINT])
     if not done:
         return f"wait until {awaited}"
-    # Another node in place of a troubled one has none of its trouble.
-    larger = any(change.kind is ChangeKind.ENLARGE for change in changes)
-    return f"{done}, once {awaited}" if awaited and not larger else done
+    return f"{done}, once {awaited}" if awaited else done
+
+
+_OF_THE_NODE: Final = frozenset(
+    {ChangeKind.ENLARGE, ChangeKind.LABEL_NODE, ChangeKind.UNCORDON, ChangeKind.REMOVE_TAINT}
+)
+"""What is said of a larger node with it, or needs no saying: a new one is not cordoned and has no trouble."""
+
+
+def _replaced_words(larger: Change, changes: Sequence[Change]) -> str:
+    """A larger node in place of one, with the labels that this lacks."""
+    has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
+    labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
+    if labels:
+        has.append(f"the {'labels' if ',' in labels else 'label'} {labels}")
+    return f"replace {larger.node} with a node that has {listed(has)}"
+
+
+def _more_words(resource: str, amount: int) -> str:
+    if resource == "pods":
+        return f"room for {counted(amount, 'more pod')}"
+    return f"{resource_amount(resource, amount, named=False, enough=True)} more {resource}"
 
 
 def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
@@ -122,9 +145,9 @@ def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
         case ChangeKind.SPREAD:
             return _spread_words(change, spread)
         case ChangeKind.FREE:
-            return f"free {_amounts(change)} on {change.node}"
+            return f"free {listed([_freed_words(change, resource) for resource in change.amounts])} on {change.node}"
         case ChangeKind.ENLARGE:
-            return f"a node with {_amounts(change)} more than {change.node}"
+            return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:
             return f"label {change.node} {change.value}"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
@@ -135,8 +158,13 @@ def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 
 
-def _amounts(change: Change) -> str:
-    return listed([resource_amount(name, amount, enough=True) for name, amount in change.amounts.items()])
+def _freed_words(change: Change, resource: str) -> str:
+    """``220Mi memory``; ``63.5Gi of the 68.6Gi promised memory`` where the node has less than was promised on it."""
+    amount, promised = change.amounts[resource], change.promised.get(resource)
+    if promised is None:
+        return resource_amount(resource, amount, enough=True)
+    freed, of = (resource_amount(resource, size, named=False, enough=True) for size in (amount, promised))
+    return f"{freed} of the {of} promised {resource}"
 
 
 def _spread_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:

@@ -68,15 +68,24 @@ def _pod(pod: PodReference) -> str:
 
 
 def _resource(fact: InsufficientResource) -> str:
+    nominated = _nominated(fact)
     if fact.resource == "pods":
-        return f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
+        pods = f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
+        return f"{pods}, {fact.nominated} of them {nominated}" if nominated else pods
     whole = resource_amount(fact.resource, fact.allocatable, named=False)
     lacks, free, asks = amounts_apart(fact.resource, fact.allocatable - fact.used, fact.requested)
-    here = f"{free} of {whole} free"
+    part = resource_amount(fact.resource, fact.nominated, named=False, enough=True)
+    here = f"{free} of {whole} free{f' besides {part} for {nominated}' if nominated else ''}"
     if fact.used > fact.allocatable:
         promised = resource_amount(fact.resource, fact.used, named=False, enough=True)
-        here = f"{promised} of {whole} promised already"
+        here = f"{promised} of {whole} promised already{f', {part} of it for {nominated}' if nominated else ''}"
     return f"lacks {lacks} {fact.resource}: {here}, asks {asks}"
+
+
+def _nominated(fact: InsufficientResource) -> str:
+    """Who was promised a part and is not there yet: the node's own pods request less; empty: nobody."""
+    pods = listed([_pod(pod) for pod in fact.nominated_pods], most=_SHOWN_FACTS)
+    return f"the nominated {'pod' if len(fact.nominated_pods) == 1 else 'pods'} {pods}" if pods else ""
 
 
 def _skew(fact: TopologySkew) -> str:

@@ -4,7 +4,7 @@ Nothing here is taken for a remedy before the cycle has been run again with it (
 
     NodeUnschedulable   uncordon the node
     TaintToleration     a toleration; a taint that tells of a node's trouble has to go by itself
-    NodeResourcesFit    so much freed on the node, or a larger one
+    NodeResourcesFit    so much freed on the node; a larger one where the pods that can go from there request less
     NodeAffinity        labels for the node; the requirement dropped
     NodePorts           the pods that have the ports removed
     PodTopologySpread   one constraint relaxed: nodeTaintsPolicy, nodeAffinityPolicy, maxSkew, whenUnsatisfiable,
@@ -32,7 +32,7 @@ from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.facts import facts, on_its_node, pods_using_claims
+from podrules.placement.facts import facts, on_its_node, pods_using_claims, requested_there
 from podrules.placement.outcome import (
     Change,
     ChangeKind,
@@ -43,6 +43,7 @@ from podrules.placement.outcome import (
 )
 from podrules.platform import OS_LABELS
 from podrules.resources import CPU
+from podrules.safety import OF_ONE_NODE, owner_guarantee
 from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
@@ -170,10 +171,16 @@ def _free(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applie
     name = situation.table.names[row]
     short = [fact for fact in facts(filtered, "NodeResourcesFit", row) if isinstance(fact, InsufficientResource)]
     amounts = {fact.resource: fact.short for fact in short}
-    too_large = any(fact.requested > fact.allocatable for fact in short)
     roomier = situation.with_node(name, lambda node: _with_room(node, amounts))
-    kind = ChangeKind.ENLARGE if too_large else ChangeKind.FREE
-    yield Applied(Change(kind, node=name, amounts=amounts), roomier)
+    # Nobody frees more than what those request that can go from there.
+    context = filtered.judged(row).context
+    leaving = [pod for pod in situation.table.pods.on(row) if owner_guarantee(pod).guarantee not in OF_ONE_NODE]
+    movable = requested_there(context, row, leaving)
+    if any(fact.too_large or fact.short > movable[fact.resource] for fact in short):
+        yield Applied(Change(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
+        return
+    promised = {fact.resource: fact.used for fact in short if fact.used > fact.allocatable}
+    yield Applied(Change(ChangeKind.FREE, node=name, amounts=amounts, promised=promised), roomier)
 
 
 def _with_room(node: Node, amounts: Mapping[str, int]) -> Node:

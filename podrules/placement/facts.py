@@ -21,7 +21,7 @@ from podrules.placement.outcome import (
     TopologySkew,
     VolumeLimit,
 )
-from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.cycle import Filtered, nominated_rows
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.plugins.dynamic_resources import DynamicResourcesValues
 from podrules.scheduler.plugins.inter_pod_affinity.filtering import InterPodAffinityValues, TopologyConflict
@@ -29,6 +29,7 @@ from podrules.scheduler.plugins.node_affinity import FailedTerm, NodeAffinityMis
 from podrules.scheduler.plugins.node_declared_features import MissingFeatures
 from podrules.scheduler.plugins.node_ports import PortConflict
 from podrules.scheduler.plugins.node_resources import fit
+from podrules.scheduler.plugins.node_resources.columns import PODS
 from podrules.scheduler.plugins.node_volume_limits import DriverVolumes
 from podrules.scheduler.plugins.pod_topology_spread.filtering import Skew
 from podrules.scheduler.plugins.taint_toleration import UntoleratedTaints
@@ -37,7 +38,7 @@ from podrules.scheduler.plugins.volume_restrictions import VolumeRestrictionsVal
 from podrules.scheduler.plugins.volume_zone import VolumeTopology
 from podrules.scheduler.registry import FILTER_PLUGINS
 
-__all__ = ["facts", "on_its_node", "pods_using_claims", "reference"]
+__all__ = ["facts", "on_its_node", "pods_using_claims", "reference", "requested_there"]
 
 
 @runtime_checkable
@@ -60,7 +61,7 @@ def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
     if explaining is None or plugin not in _FACTS or plugin not in context.states:
         return ()
     found = explaining.explain(context, context.states[plugin], row)
-    return tuple(_FACTS[plugin](context, found))
+    return tuple(_FACTS[plugin](context, row, found))
 
 
 def reference(pod: Pod) -> PodReference:
@@ -71,6 +72,20 @@ def reference(pod: Pod) -> PodReference:
 def on_its_node(pod: Pod) -> PodOnNode:
     """A bound pod's name and node."""
     return PodOnNode(pod.metadata.namespace, pod.metadata.name, pod.spec.node_name)
+
+
+def requested_there(context: CycleContext, row: int, pods: Sequence[Pod]) -> Mapping[str, int]:
+    """What some pods of a row's node are accounted for, by resource: pods, and what the cycle's pod asks for.
+
+    Args:
+        context: A cycle whose NodeResourcesFit has run.
+        row: Of the table.
+        pods: Of those that the table has on it.
+    """
+    plugin = fit.NodeResourcesFit()
+    state: fit.FitState = context.states[plugin.name]
+    names = (PODS, *(name for name, _ in state.requests))
+    return dict(zip(names, plugin.on_node(context, state, row, pods).used, strict=True))
 
 
 def pods_using_claims(context: CycleContext, claims: Sequence[str]) -> tuple[Pod, ...]:
@@ -90,20 +105,31 @@ def pods_using_claims(context: CycleContext, claims: Sequence[str]) -> tuple[Pod
 _EXPLAINING: Final = {plugin.name: plugin for plugin in FILTER_PLUGINS if isinstance(plugin, _Explaining)}
 
 
-def _resources(context: CycleContext, found: Sequence[fit.InsufficientResource]) -> Iterator[Fact]:
-    del context
+def _resources(context: CycleContext, row: int, found: Sequence[fit.InsufficientResource]) -> Iterator[Fact]:
+    nominated = _nominated_there(context, row)
+    awaited = requested_there(context, row, nominated) if nominated else {}
+    names = tuple(map(reference, nominated))
     for entry in found:
-        yield InsufficientResource(entry.resource_name, entry.requested, entry.used, entry.capacity)
+        kept = awaited.get(entry.resource_name, 0)
+        yield InsufficientResource(
+            entry.resource_name, entry.requested, entry.used, entry.capacity, kept, names if kept else ()
+        )
 
 
-def _taints(context: CycleContext, found: UntoleratedTaints) -> Iterator[Fact]:
-    del context
+def _nominated_there(context: CycleContext, row: int) -> tuple[Pod, ...]:
+    """Pods that were nominated to a row's node and that the cycle has put there: they are on no node yet."""
+    uids = {pod.metadata.uid for pod in nominated_rows(context).get(row, ())}
+    return tuple(pod for pod in context.table.pods.on(row) if pod.metadata.uid in uids) if uids else ()
+
+
+def _taints(context: CycleContext, row: int, found: UntoleratedTaints) -> Iterator[Fact]:
+    del context, row
     for taint in found.rejecting:
         yield TaintEffect(taint.key, taint.value, taint.effect)
 
 
-def _labels(context: CycleContext, found: NodeAffinityMismatch) -> Iterator[Fact]:
-    del context
+def _labels(context: CycleContext, row: int, found: NodeAffinityMismatch) -> Iterator[Fact]:
+    del context, row
     for unmet in found.node_selector:
         yield _label("spec.nodeSelector", unmet)
     required = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -121,8 +147,8 @@ def _label(field: str, unmet: Unmet) -> Fact:
     return LabelMismatch(field, unmet.key, unmet.operator, unmet.values, unmet.actual)
 
 
-def _skews(context: CycleContext, found: Sequence[Skew]) -> Iterator[Fact]:
-    del context
+def _skews(context: CycleContext, row: int, found: Sequence[Skew]) -> Iterator[Fact]:
+    del context, row
     for entry in found:
         if entry.rejects:
             yield TopologySkew(
@@ -139,8 +165,8 @@ def _skews(context: CycleContext, found: Sequence[Skew]) -> Iterator[Fact]:
             )
 
 
-def _affinity(context: CycleContext, found: InterPodAffinityValues) -> Iterator[Fact]:
-    del context
+def _affinity(context: CycleContext, row: int, found: InterPodAffinityValues) -> Iterator[Fact]:
+    del context, row
     for key in found.missing_keys:
         yield PodAffinityConflict("affinity", key, None, 0)
     if not found.first_of_series:
@@ -154,46 +180,47 @@ def _conflicts(rule: str, found: Sequence[TopologyConflict]) -> Iterator[Fact]:
         yield PodAffinityConflict(rule, entry.topology_key, entry.topology_value, entry.count)
 
 
-def _ports(context: CycleContext, found: Sequence[PortConflict]) -> Iterator[Fact]:
-    del context
+def _ports(context: CycleContext, row: int, found: Sequence[PortConflict]) -> Iterator[Fact]:
+    del context, row
     for entry in found:
         yield PortInUse(entry.wanted.protocol, entry.wanted.port, reference(entry.by))
 
 
-def _disks(context: CycleContext, found: VolumeRestrictionsValues) -> Iterator[Fact]:
+def _disks(context: CycleContext, row: int, found: VolumeRestrictionsValues) -> Iterator[Fact]:
+    del row
     for entry in found.disks:
         yield DiskInUse(f"{entry.kind} {entry.disk}", (PodReference(entry.namespace, entry.pod),))
     for claim in found.claims:
         yield DiskInUse(f"claim {claim}", tuple(map(reference, pods_using_claims(context, (claim,)))))
 
 
-def _claims(context: CycleContext, found: VolumeBindingValues) -> Iterator[Fact]:
-    del context
+def _claims(context: CycleContext, row: int, found: VolumeBindingValues) -> Iterator[Fact]:
+    del context, row
     for entry in found.problems:
         yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, {}, entry.reason)
 
 
-def _zones(context: CycleContext, found: Sequence[VolumeTopology]) -> Iterator[Fact]:
-    del context
+def _zones(context: CycleContext, row: int, found: Sequence[VolumeTopology]) -> Iterator[Fact]:
+    del context, row
     for entry in found:
         yield ClaimMismatch("", entry.volume, "", {entry.key: entry.values}, "")
 
 
-def _limits(context: CycleContext, found: Sequence[DriverVolumes]) -> Iterator[Fact]:
-    del context
+def _limits(context: CycleContext, row: int, found: Sequence[DriverVolumes]) -> Iterator[Fact]:
+    del context, row
     for entry in found:
         if entry.added and entry.attached + entry.added > entry.limit:
             yield VolumeLimit(entry.driver, entry.attached, entry.added, entry.limit)
 
 
-def _features(context: CycleContext, found: MissingFeatures) -> Iterator[Fact]:
-    del context
+def _features(context: CycleContext, row: int, found: MissingFeatures) -> Iterator[Fact]:
+    del context, row
     for name in found.missing:
         yield MissingFeature(name)
 
 
-def _devices(context: CycleContext, found: DynamicResourcesValues) -> Iterator[Fact]:
-    del context
+def _devices(context: CycleContext, row: int, found: DynamicResourcesValues) -> Iterator[Fact]:
+    del context, row
     for claim in found.unavailable:
         yield ClaimMismatch(claim, "", "", {}, "allocated devices cannot be used here")
     for pool in found.pools:
@@ -201,7 +228,7 @@ def _devices(context: CycleContext, found: DynamicResourcesValues) -> Iterator[F
 
 
 _FACTS: Final = cast(
-    "Mapping[str, Callable[[CycleContext, Any], Iterator[Fact]]]",
+    "Mapping[str, Callable[[CycleContext, int, Any], Iterator[Fact]]]",
     {
         "NodeResourcesFit": _resources,
         "TaintToleration": _taints,

@@ -69,13 +69,21 @@ class InsufficientResource(Struct, frozen=True, rename="camel", tag_field="type"
     requested: int
     """By the pod."""
     used: int
-    """Requested by the pods on the node."""
+    """Requested by the pods on the node, and by those that were nominated to it and go first."""
     allocatable: int
+    nominated: int = 0
+    """Of what is used, requested by pods that were nominated to the node: they are not there yet."""
+    nominated_pods: tuple[PodReference, ...] = ()
 
     @property
     def short(self) -> int:
         """What is missing."""
         return self.requested - (self.allocatable - self.used)
+
+    @property
+    def too_large(self) -> bool:
+        """Whether it would be missing even if nothing ran on the node."""
+        return self.requested > self.allocatable - self.nominated
 
 
 class TaintEffect(Struct, frozen=True, rename="camel", tag_field="type", tag="UntoleratedTaint"):
@@ -310,7 +318,7 @@ class ChangeKind(Enum):
     DROP = "DropRequirement"
     REMOVE_TAINT = "RemoveTaint"
     ENLARGE = "LargerNode"
-    """More than the whole node has."""
+    """More than the node has without the pods that can go."""
 
 
 class Change(Struct, frozen=True, rename="camel"):
@@ -325,6 +333,8 @@ class Change(Struct, frozen=True, rename="camel"):
     """The new value, the taint or the label."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)
     """Of resources; cpu in thousandths, the rest in whole units."""
+    promised: dict[str, int] = msgspec.field(default_factory=dict)
+    """What is requested of those that are freed, where that is more than the node has."""
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""
 

@@ -72,7 +72,7 @@ def _distance(fact: Fact) -> float:
     """What a node lacks, in parts of what it has; by how much a skew is too large."""
     match fact:
         case InsufficientResource():
-            return fact.short / max(fact.allocatable, 1) + (_FAR if fact.requested > fact.allocatable else 0.0)
+            return fact.short / max(fact.allocatable, 1) + (_FAR if fact.too_large else 0.0)
         case TopologySkew():
             return _FAR if fact.domain is None else float(fact.skew - fact.max_skew)
     return 0.0

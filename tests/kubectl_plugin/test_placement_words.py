@@ -48,6 +48,15 @@ FACTS: dict[Fact, str] = {
     InsufficientResource("cpu", 1, 1200, 1000): "lacks 201m cpu: 1.2 of 1 promised already, asks 1m",
     InsufficientResource("example.com/gpu", 2, 3, 4): "lacks 1 example.com/gpu: 1 of 4 free, asks 2",
     InsufficientResource("pods", 1, 110, 110): "has 110 of 110 pods",
+    InsufficientResource("pods", 1, 110, 110, 1, (OTHER,)): (
+        "has 110 of 110 pods, 1 of them the nominated pod shop/web-0"
+    ),
+    InsufficientResource("cpu", 1000, 1200, 1000, 500, (OTHER,)): (
+        "lacks 1.2 cpu: 1.2 of 1 promised already, 500m of it for the nominated pod shop/web-0, asks 1"
+    ),
+    InsufficientResource("cpu", 1000, 700, 1000, 500, (OTHER, OTHER)): (
+        "lacks 700m cpu: 300m of 1 free besides 500m for the nominated pods shop/web-0 and shop/web-0, asks 1"
+    ),
     TaintEffect("dedicated", "gpu", "NoSchedule"): "has dedicated=gpu:NoSchedule",
     TaintEffect("dedicated", "", "NoExecute"): "has dedicated:NoExecute",
     LabelMismatch("spec.nodeSelector", "disk", "In", ("ssd",), None): "lacks it: spec.nodeSelector wants disk In ssd",
@@ -126,7 +135,14 @@ CHANGES: list[tuple[Change, str]] = [
         Change(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
         "free 220Mi memory and 100m cpu on a",
     ),
-    (Change(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000}), "a node with 2 cpu more than a"),
+    (
+        Change(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}, promised={"memory": 300 * MI}),
+        "free 220Mi of the 300Mi promised memory and 100m cpu on a",
+    ),
+    (
+        Change(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000, "pods": 1}),
+        "replace a with a node that has 2 more cpu and room for 1 more pod",
+    ),
     (Change(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
     (
         Change(ChangeKind.DROP, field="spec.nodeSelector", value="disk=ssd"),
@@ -164,8 +180,20 @@ def test_what_passes_by_itself_is_a_condition_of_what_is_done() -> None:
     assert remedy_words(Remedy((SILENT, stopped), "b", 1, 0), ()) == (
         "stop pod shop/web-0 on a, once b answers again (then b)"
     )
+
+
+def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it_replaces() -> None:
+    tolerated = Change(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
+    labelled = Change(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
+    uncordoned = Change(ChangeKind.UNCORDON, node="b")
     larger = Change(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
-    assert remedy_words(Remedy((SILENT, larger), "b", 1, 0), ()) == "a node with 2 cpu more than b"
+    replaced = "replace b with a node that has 2 more cpu"
+    assert remedy_words(Remedy((SILENT, larger), "b", 1, 0), ()) == replaced
+    assert remedy_words(Remedy((tolerated, uncordoned, labelled, larger), "b", 1, 0), ()) == (
+        f"tolerate x:NoSchedule and {replaced} and the label disk=ssd"
+    )
+    several = replace(labelled, value="disk=ssd,pool=big")
+    assert remedy_words(Remedy((several, larger), "b", 1, 0), ()) == f"{replaced} and the labels disk=ssd,pool=big"
 
 
 def test_every_taint_that_passes_by_itself_has_words() -> None:

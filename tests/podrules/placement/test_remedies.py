@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podrules.placement.outcome import ChangeKind, InsufficientResource, PodOnNode
+from podrules.placement.outcome import ChangeKind, InsufficientResource, PodOnNode, PodReference
 from tests.objects import raw_condition
 from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, only_change, place
 
@@ -85,6 +85,47 @@ def test_the_node_with_the_smallest_shortage_is_named() -> None:
 def test_more_than_a_whole_node_needs_a_larger_one() -> None:
     change = only_change(place(make_pod(cpu="6"), [make_node("a", cpu="4")]), "NodeResourcesFit")
     assert (change.kind, change.amounts) == (ChangeKind.ENLARGE, {"cpu": 2000})
+
+
+@pytest.mark.parametrize(
+    ("owner", "kind"),
+    [
+        pytest.param({"apiVersion": "apps/v1", "kind": "DaemonSet"}, ChangeKind.ENLARGE, id="DaemonSet"),
+        pytest.param({"apiVersion": "v1", "kind": "Node"}, ChangeKind.ENLARGE, id="static pod"),
+        pytest.param({"apiVersion": "apps/v1", "kind": "ReplicaSet"}, ChangeKind.FREE, id="ReplicaSet"),
+    ],
+)
+def test_what_pods_of_the_node_itself_request_is_not_to_be_freed(owner: Json, kind: ChangeKind) -> None:
+    stays: Any = make_pod("x", on="a", memory="512Mi")
+    stays["metadata"]["ownerReferences"] = [{**owner, "name": "o", "uid": "o", "controller": True}]
+    if owner["kind"] == "Node":
+        stays["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "hash"}
+    placement = place(make_pod(memory="8000Mi"), [make_node("a")], [stays])
+    change = only_change(placement, "NodeResourcesFit")
+    assert (change.kind, change.amounts, change.promised) == (kind, {"memory": 320 * MI}, {})
+
+
+def test_what_is_promised_beyond_the_node_is_told_with_what_is_to_be_freed_of_it() -> None:
+    pods = [make_pod("x", on="a", cpu="1", memory="7Gi"), make_pod("y", on="a", cpu="1", memory="2Gi")]
+    change = only_change(place(make_pod(memory="8Gi"), [make_node("a")], pods), "NodeResourcesFit")
+    assert (change.kind, change.amounts) == (ChangeKind.FREE, {"memory": 9 * 1024 * MI})
+    assert change.promised == {"memory": 9 * 1024 * MI}
+
+
+def test_what_a_nominated_pod_waits_for_is_told_apart_and_nobody_frees_it() -> None:
+    rival: Any = make_pod("rival", memory="3Gi")
+    rival["status"] = {**rival.get("status", {}), "nominatedNodeName": "a"}
+    nodes, there = [make_node("a")], make_pod("x", on="a", memory="4Gi")
+    group = group_of(place(make_pod(memory="5Gi"), nodes, [there, rival]), "NodeResourcesFit")
+    (fact,) = group.nodes[0].facts
+    assert isinstance(fact, InsufficientResource)
+    assert (fact.used, fact.nominated) == (7 * 1024 * MI, 3 * 1024 * MI)
+    assert fact.nominated_pods == (PodReference("default", "rival"),)
+    assert group.remedy is not None
+    assert group.remedy.changes[0].kind is ChangeKind.FREE
+    # With it the node is too small for 6Gi, whoever else goes.
+    tight = only_change(place(make_pod(memory="6Gi"), nodes, [there, rival]), "NodeResourcesFit")
+    assert tight.kind is ChangeKind.ENLARGE
 
 
 def test_a_full_node_needs_one_pod_less() -> None:

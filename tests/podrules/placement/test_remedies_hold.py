@@ -128,3 +128,37 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
             assert group.remedy.feasible == after.feasible
     assert remedied > groups / 2
     assert set(kinds) >= set(ChangeKind) - {ChangeKind.REMOVE_TAINT}, kinds
+
+
+def test_what_is_to_be_freed_is_requested_by_pods_that_can_go() -> None:
+    """Without all of them the node has room, at its own size: what no pod gives nobody frees."""
+    kinds: Counter[ChangeKind] = Counter()
+    for case in map(_with_daemons, _cases()):
+        placement = likely_placement(_situation(case))
+        for remedy in filter(None, (group.remedy for group in placement.rejected)):
+            for change in remedy.changes:
+                kinds[change.kind] += 1
+                if change.kind is ChangeKind.FREE:
+                    filtered = _situation(_emptied(case, change.node)).filtered()
+                    row = filtered.context.table.index[change.node]
+                    assert "NodeResourcesFit" not in filtered.rejecting(row), (case, change)
+    assert min(kinds[ChangeKind.FREE], kinds[ChangeKind.ENLARGE]) > 50, kinds
+
+
+def _with_daemons(case: Case) -> Case:
+    """The same, where every other pod is a DaemonSet's."""
+    changed = copy.deepcopy(case)
+    for pod in changed["pods"][::2]:
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent", "controller": True}
+        pod["metadata"]["ownerReferences"] = [owner]
+    return changed
+
+
+def _emptied(case: Case, node: str) -> Case:
+    """Without the pods of a node that a drain moves."""
+
+    def stays(pod: Case) -> bool:
+        owners = pod["metadata"].get("ownerReferences", [])
+        return pod["spec"].get("nodeName") != node or any(owner["kind"] == "DaemonSet" for owner in owners)
+
+    return {**case, "pods": [pod for pod in case["pods"] if stays(pod)]}
