@@ -8,7 +8,8 @@
 4    you may not read an object that was asked for; delete, fence, unfence: refused, for a right is missing, or by a
      webhook, a policy or the API server itself
 5    no cluster, or it does not answer
-6    a manifest or snapshot cannot be read; lint: one of several, the others were checked
+6    a manifest or snapshot cannot be read, or the API server refuses a manifest; lint: a file cannot be read, others
+     were checked
 7    place: something that was asked for has no place
 8    delete, fence, unfence: there is no such object
 9    delete, fence, unfence: nothing was changed, for the object is not, or no longer, in a state for it
@@ -44,6 +45,7 @@ __all__ = [
     "NOT_OVER",
     "NOT_POSSIBLE",
     "NO_PLACE",
+    "REFUSED",
     "UNREADABLE",
     "tell",
     "warn",
@@ -52,6 +54,7 @@ __all__ = [
 
 FINDINGS: Final = 1
 UNREADABLE: Final = 6
+REFUSED: Final = 6
 NOT_FOUND: Final = 3
 NOT_CONFIRMED: Final = 3
 NO_PLACE: Final = 7

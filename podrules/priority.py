@@ -38,6 +38,7 @@ __all__ = [
     "is_critical_pod",
     "is_mirror_pod",
     "is_node_critical_pod",
+    "is_reserved_class_name",
     "is_static_pod",
     "resolve_priority",
     "static_pod_uid",
@@ -107,6 +108,11 @@ def is_mirror_pod(pod: Pod) -> bool:
 def static_pod_uid(pod: Pod) -> str:
     """For a mirror pod the static pod's UID, by which its kubelet knows it (ConfigMirrorAnnotationKey); else empty."""
     return pod.metadata.annotations.get(_CONFIG_MIRROR, "")
+
+
+def is_reserved_class_name(name: str) -> bool:
+    """Whether only Kubernetes' own classes may have the name: which of them there are is known without a cluster."""
+    return name.startswith(_SYSTEM_PREFIX)
 
 
 def is_critical_pod(pod: Pod) -> bool:
@@ -188,7 +194,7 @@ def validate_priority_class(new: PriorityClass) -> tuple[str, ...]:
             "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "
             f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
         )
-    if name.startswith(_SYSTEM_PREFIX):
+    if is_reserved_class_name(name):
         problem = _system_class_problem(new)
         if problem:
             errors.append(

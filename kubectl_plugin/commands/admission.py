@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.pod import PodFacts
+from kubectl_plugin.reports.pod import PodFacts, RefusedField
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
@@ -41,6 +41,7 @@ __all__ = [
     "own_replicas",
     "printed_name",
     "read_manifests",
+    "refusals_of",
     "refused",
     "template_pod",
 ]
@@ -75,13 +76,20 @@ class Admission:
         self._source = source
         self._gatherer = gatherer
 
-    def facts(self, pod: Pod, kind: Kind[Any], classes: Mapping[str, PriorityClass] | None = None) -> PodFacts:
+    def facts(
+        self,
+        pod: Pod,
+        kind: Kind[Any],
+        classes: Mapping[str, PriorityClass] | None = None,
+        refusals: tuple[RefusedField, ...] = (),
+    ) -> PodFacts:
         """What is known of a pod to come.
 
         Args:
             pod: As its author wrote it.
             kind: Of what makes it; Pod: itself.
             classes: PriorityClasses that come with it.
+            refusals: Of its manifest.
         """
         gatherer = self._gatherer
         decisive = self._classes(pod, classes or {})
@@ -93,6 +101,7 @@ class Admission:
             runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
             existing=gatherer.existing(pod) if kind is PODS else None,
             classes=decisive,
+            refusals=refusals,
             source=self._source.description,
             git_version=self._source.git_version,
             features=gatherer.features,
@@ -150,6 +159,37 @@ def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
 
     for number in refused_numbers(entry, pod):
         raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
+
+
+def refusals_of(kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None) -> tuple[RefusedField, ...]:
+    """For what the API server refuses a pod or workload, but for its numbers and its priority.
+
+    Args:
+        kind: Its kind.
+        entry: The object.
+        written: As it stands in its file; None: it is in the cluster, so the API server has taken it.
+    """
+    if written is None:
+        return ()
+    # Loaded where there is a manifest.
+    from kubectl_plugin.views.lint import message_of, words_of_rule
+    from podrules.checks import objects
+    from podrules.checks.rules import RULES
+    from podrules.checks.run import refusals
+
+    case = objects.pod_case(objects.Manifest(0, kind.kind, entry), written)
+    found = () if case is None else refusals(case)
+    return tuple(
+        RefusedField(
+            finding.rule,
+            finding.field,
+            message_of(finding),
+            words_of_rule(finding.rule).remedy,
+            RULES[finding.rule].source,
+            words_of_rule(finding.rule).term,
+        )
+        for finding in found
+    )
 
 
 def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.admission import printed_name
 from kubectl_plugin.commands.reporter import Report, Reporter
 from kubectl_plugin.commands.targets import Asked, find, label_selector, targets_of
-from kubectl_plugin.exit_codes import tell, warn
+from kubectl_plugin.exit_codes import REFUSED, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.escape import escape
@@ -49,14 +49,18 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
         watched = [Watched(one.kind, place, one.name) for one in asked]
         return watch(options, source, streams, run, watched)
     code = 0
-    for error in explain(options, source, streams):
-        told = tell(error, streams.err, options.cluster.target())
+    for wrong in explain(options, source, streams):
+        told = REFUSED if isinstance(wrong, PodReport) else tell(wrong, streams.err, options.cluster.target())
         code = code or told
     return code
 
 
-def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[ClusterError]:
-    """Explain everything that was asked for; yields what went wrong with single targets, and goes on."""
+def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[ClusterError | PodReport]:
+    """Explain everything that was asked for, and go on where something is wrong with single targets.
+
+    Yields:
+        What cannot be explained, and reports of manifests that the API server refuses.
+    """
     printer = Printer(
         options.output,
         streams,
@@ -68,10 +72,13 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
     for answer in _answers(options, source, streams):
         if isinstance(answer, ClusterError):
             yield answer
-        elif lines is not None:
+            continue
+        if lines is not None:
             lines.add(answer)
         else:
             _print_page(printer, answer, source.now, wide=options.output.wide)
+        if isinstance(answer.report, PodReport) and answer.report.refused:
+            yield answer.report
     if lines is not None:
         several = _names_several(options)
         lines.finish(always=several, by_trouble=not several and not options.files)

@@ -12,7 +12,7 @@ from kubectl_plugin.commands.admission import claim_templates, first_ordinal
 from kubectl_plugin.commands.brought import Brought, with_brought
 from kubectl_plugin.commands.controllers import Controllers
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import PODS, Kind
+from podrules.cluster.kinds import Kind
 from podrules.cluster.source import Source, Unread
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Outcome, Placement
@@ -167,16 +167,12 @@ class Placer:
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
-        from podrules.checks.spread import spread_errors
         from podrules.placement.claims import with_claims, with_claims_of
         from podrules.placement.controllers import with_controllers
         from podrules.placement.device_claims import with_device_claims
         from podrules.placement.replicas import new_numbers, replica
 
         kind, entry = maker.kind, maker.entry
-        for field, problem in spread_errors(pod, templated=kind is not PODS):
-            refused = self._unknown(pod, f"the API server refuses {field}: {problem}")
-            return Placed(replace(refused, outcome=Outcome.HELD))
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
             return Placed(self._not_modelled(pod, framework))

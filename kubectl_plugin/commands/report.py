@@ -13,7 +13,7 @@ from kubectl_plugin.commands.brought import brought_with
 from kubectl_plugin.commands.earlier import read_earlier
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.reporter import Reporter
-from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.exit_codes import REFUSED, tell
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, naming_what_is_there
@@ -139,20 +139,21 @@ def _explaining(options: ReportOptions) -> ExplainOptions:
 def _manifests(
     options: ReportOptions, reporter: Reporter, read: Overview, streams: Streams
 ) -> tuple[Sequence[Page], int]:
-    """The pods of files, as far as they can be read, and the exit code of the first that cannot."""
+    """The pods of files, as far as they can be read, and the exit code of the first that cannot, or is refused."""
     pages: list[Page] = []
     code = 0
     for path in options.files:
         for answer in _of_file(path, reporter, read, streams):
             if isinstance(answer, ClusterError):
                 told = tell(answer, streams.err, options.cluster.target())
-                code = code or told
             else:
-                pages.append(answer)
+                told = REFUSED if answer.refused else 0
+                pages.append(pod_page(answer, now=read.facts.at, wide=True))
+            code = code or told
     return pages, code
 
 
-def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) -> Iterator[Page | ClusterError]:
+def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) -> Iterator[PodReport | ClusterError]:
     from podrules.cluster.files import Document, read_what_can_be
 
     documents: list[Document] = []
@@ -167,7 +168,7 @@ def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) ->
         if isinstance(manifest, ManifestError):
             yield manifest
         else:
-            yield pod_page(reporter.manifest(manifest, brought), now=read.facts.at, wide=True)
+            yield reporter.manifest(manifest, brought)
 
 
 def _pod_pages(read: Overview, report: ClusterReport, reporter: Reporter) -> Iterator[tuple[tuple[str, str], Page]]:

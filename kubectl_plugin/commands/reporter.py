@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import Admission, Manifest, template_pod
+from kubectl_plugin.commands.admission import Admission, Manifest, refusals_of, template_pod
 from kubectl_plugin.commands.brought import NOTHING, Brought
 from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
 from kubectl_plugin.options import ExplainOptions
@@ -224,7 +224,7 @@ class Reporter:
     def _to_come(self, pod: Pod, maker: Maker, brought: Brought, *, place: bool, pods: Sequence[Pod]) -> PodReport:
         """A pod that does not exist yet: one of a manifest, or the next one of a workload that has pods."""
         kind, entry = maker.kind, maker.entry
-        facts = self._admission.facts(pod, kind, brought.classes)
+        facts = self._admission.facts(pod, kind, brought.classes, refusals_of(kind, entry, maker.written))
         facts = replace(facts, preemption_disabled=self._schedulers.preemption_disabled(pod))
         # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
         # no place.

@@ -15,6 +15,7 @@ from kubectl_plugin.commands.admission import (
     claim_templates,
     first_ordinal,
     own_replicas,
+    refusals_of,
 )
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.more_pods import More
@@ -22,7 +23,6 @@ from kubectl_plugin.commands.placement import Schedulers
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import Refused
 from kubectl_plugin.reports.pod import stored_pod
-from podrules.checks.spread import spread_errors
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
@@ -81,11 +81,10 @@ class Asking:
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
             return Refused(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
-        stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes))
+        refusals = refusals_of(manifest.kind, manifest.entry, manifest.written)
+        stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes, refusals))
         if isinstance(stored, str):
             return Refused(name, namespace, stored)
-        for field, problem in spread_errors(manifest.pod, templated=manifest.kind is not PODS):
-            return Refused(name, namespace, f"the API server refuses {field}: {problem}")
         framework = self._schedulers.framework(stored)
         if isinstance(framework, str):
             return Refused(name, namespace, f"not modelled: {framework}")

@@ -63,7 +63,8 @@ fields for -o custom-columns, among others (all of them: -o json):
   kubectl qos explain pods -o custom-columns=NAME:.name,NODE:.status.node.name,CODE:.verdict.code
 
 exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forbidden;
-            5 no cluster; 6 manifest or snapshot cannot be read; 130 interrupted
+            5 no cluster; 6 manifest or snapshot cannot be read, or manifest refused;
+            130 interrupted
 """
 
 

@@ -34,7 +34,7 @@ from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.placement.displaced import Preempted
 from podrules.placement.outcome import Placement
 from podrules.platform import Platform, pod_platform
-from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create
+from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create, is_reserved_class_name
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 from podrules.reachability import NodeReach
 from podrules.resources import (
@@ -61,6 +61,7 @@ __all__ = [
     "PodStatusReport",
     "PriorityReport",
     "QOSReport",
+    "RefusedField",
     "ResizeReport",
     "ResourcesReport",
     "as_if_running",
@@ -89,6 +90,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
     """By name; None when they could not be read."""
+    refusals: tuple[RefusedField, ...] = ()
+    """Of a manifest."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
@@ -223,6 +226,24 @@ class PriorityReport(Struct, frozen=True, rename="camel"):
     """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
 
 
+class RefusedField(Struct, frozen=True, rename="camel"):
+    """A field for which the API server refuses a manifest, whatever the cluster is like."""
+
+    rule: str
+    """By which `kubectl qos lint` finds it."""
+    field: str
+    """``spec.template.spec.tolerations[0].operator``; it may be absent."""
+    message: str
+    remedy: str
+    source: str
+    """Where Kubernetes says so: a path in k8s.io/kubernetes."""
+    term: str
+    """What ``kubectl qos why`` explains; empty: nothing fits."""
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message.removesuffix('.')}"
+
+
 class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodExplanation"):
     """Everything about one pod."""
 
@@ -270,12 +291,21 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Who keeps a second writer off each volume of a pod that has a node. Empty: it has none, or nobody asked."""
     moving: tuple[VolumePosition, ...]
     """Of a pod that waits for a volume, or has to leave with one: where each is on its way. Only those."""
+    refusals: tuple[RefusedField, ...]
+    """For what the API server refuses a manifest; `priority.rejected` is told there. Empty: it takes it."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the API server would not make it."""
+        return bool(self.refusals or self.priority.rejected)
 
 
 def stored_pod(facts: PodFacts) -> Pod | str:
     """The pod as the API server keeps it, a manifest's with defaults and admission; or why it would be refused."""
     if not facts.from_manifest:
         return facts.pod
+    for refusal in facts.refusals:
+        return f"the API server refuses {refusal}"
     pod, priority = _admitted(facts, default_pod(facts.pod, features=facts.features))
     return priority.rejected or pod
 
@@ -318,6 +348,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         timeline=facts.timeline,
         guards=facts.guards,
         moving=facts.moving,
+        refusals=facts.refusals,
     )
 
 
@@ -436,7 +467,7 @@ def _admitted(facts: PodFacts, pod: Pod) -> tuple[Pod, PriorityReport]:
     spec = pod.spec
     name = spec.priority_class_name
     classes = facts.classes
-    if classes is None and name in SYSTEM_PRIORITY_CLASSES:
+    if classes is None and is_reserved_class_name(name):
         classes = SYSTEM_PRIORITY_CLASSES
     if classes is None:
         return pod, PriorityReport(spec.priority, name, spec.preemption_policy, None, None, None, None)

@@ -174,6 +174,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
         return  # A hostile snapshot must not put words into a command that people paste.
     if report.placement is not None:
         yield from claim_command(report.placement.claims)
+    if report.refused:
+        terms = [entry.term for entry in report.refusals if entry.term]
+        yield from (qos("why", term) for term in dict.fromkeys(terms or ["PriorityClass"]))
     if status is None:
         return
     if quiet_node(report) is None and not status.deletion_timestamp:

@@ -24,7 +24,7 @@ from kubectl_plugin.reports.workload_pods import PodCounts
 from kubectl_plugin.views.node import node_verdict
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
-from kubectl_plugin.views.workload_words import count_words, node_word, standing
+from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
 from podrules.cluster.source import USAGE_NOT_ASKED
 from podrules.placement.outcome import Outcome
 from podrules.pod_state import PodState, state_of
@@ -38,6 +38,7 @@ _SHORT: Final = "with fewer"
 _BESIDES: Final = "in trouble though all run"
 _UNKNOWN: Final = "whose pods are not known"
 _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
+_REFUSED: Final = "refused"
 _ALL: Final = 1000
 _NEXT: Final = 3
 _DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
@@ -204,11 +205,12 @@ def _why(sentences: Sequence[str]) -> str:
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
     template, counts = report.template, report.counts
     said = verdict(template, now)
-    run, why, severity, rank, state = "", said.sentences[0], said.severity, PodState.READY.worse, _UNKNOWN
+    first = new_pods_refused(report) or said.sentences[0]
+    run, why, severity, rank, state = "", first, said.severity, PodState.READY.worse, _UNKNOWN
     share = _ALL
     if (stand := standing(report, now)) is not None and counts is not None:
+        refused = (first,) if said.severity is not Severity.FINE else ()
         (first, *more), urgency = stand.sentences, stand.severity
-        refused = said.sentences[:1] if said.severity is not Severity.FINE else ()
         severity = most_urgent((severity, urgency))
         run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
         # How many run has a column of its own.
@@ -242,12 +244,12 @@ def _state(report: WorkloadReport, counts: PodCounts, urgency: Severity) -> str:
 
 def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
     said, placement = verdict(report, now), report.placement
-    fits = ""
+    fits = state = _REFUSED if report.refused else ""
     if placement is not None and placement.outcome in {Outcome.FITS, Outcome.UNSCHEDULABLE}:
         fits = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
-    why = said.sentences[0].rstrip(".")
+    why = said.sentences[0].removeprefix("Refused: ").rstrip(".")
     cells = (report.qos.qos_class.value, _oom(report), _priority(report), fits, why)
-    return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, (0, 0), "")
+    return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, (0, 0), state)
 
 
 def _node(report: NodeReport, now: datetime | None) -> _Row:
@@ -287,4 +289,4 @@ def _counts(family: _Family, rows: Sequence[_Row]) -> str:
         return f"{total}: {said}" if said else total
     if family is _NODES:
         return f"{total}: {', '.join(f'{count} {state}' for state, count in found.most_common())}"
-    return total
+    return f"{total}: {found[_REFUSED]} {_REFUSED}" if found[_REFUSED] else total

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.pod import PodReport, PodStatusReport
+from kubectl_plugin.reports.pod import PodReport, PodStatusReport, PriorityReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.ending import ending_sentences, told_words
 from kubectl_plugin.views.health_words import state_verdict
@@ -23,6 +23,7 @@ from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
 from podrules.placement.outcome import NamedFate, Outcome
 from podrules.platform import Platform
+from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
 
 __all__ = ["verdict"]
@@ -37,9 +38,8 @@ _NAMED: Final = {
 def verdict(report: PodReport, now: datetime | None) -> Verdict:
     """One or two sentences, their urgency, and what they say as a code."""
     status = report.status
-    if report.priority.rejected:
-        refused = f"The API server will refuse this pod: {report.priority.rejected}"
-        return _trouble(VerdictCode.ADMISSION_REFUSED, refused)
+    if report.refused:
+        return _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report))
     if status is None:
         return _to_come(report)
     if status.deletion_timestamp:
@@ -57,6 +57,28 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
     return joined_verdict((state, *node, *(() if waits else _running(report, status))))
+
+
+def _refused(report: PodReport) -> Iterator[str]:
+    """For what the API server does not make it, and the remedy; what is wrong besides by the names of the fields."""
+    reasons = [(str(entry), entry.remedy, entry.field) for entry in report.refusals]
+    if report.priority.rejected:
+        # A pod's priority is resolved before its fields are checked; a workload's fields, before it makes a pod.
+        rejected = report.priority.rejected, _class_remedy(report.priority), "spec.priorityClassName"
+        reasons.insert(len(reasons) if report.owner.kind else 0, rejected)
+    (problem, remedy, _), *more = reasons
+    yield f"Refused: {problem}."
+    yield remedy
+    if more:
+        yield f"Refused as well: {listed([field for _, _, field in more], most=3)}."
+
+
+def _class_remedy(own: PriorityReport) -> str:
+    if own.class_exists is not False:
+        return "Remove the field: the class decides."
+    if is_reserved_class_name(own.class_name):
+        return f"Name {', '.join(SYSTEM_PRIORITY_CLASSES)} or a class of your own."
+    return "Apply that PriorityClass first, or name one that there is."
 
 
 def _fine(code: VerdictCode, *sentences: str) -> Verdict:

@@ -15,7 +15,7 @@ from kubectl_plugin.views.pod import pod_page, unread_section
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted, is_plain_name
-from kubectl_plugin.views.workload_words import by_trouble, place_words, standing
+from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, standing
 from podrules.pod_state import PodState
 from podrules.skew import ConstraintSkew
 
@@ -65,8 +65,8 @@ def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
 
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:
     """What the next pod would be like, after what the pods do."""
-    if report.template.priority.rejected:
-        return (f"The API server will refuse each new pod: {report.template.priority.rejected}",)
+    if refused := new_pods_refused(report):
+        return (refused,)
     first, *rest = sentences
     return f"Each new pod: {first}", *rest
 

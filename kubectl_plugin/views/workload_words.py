@@ -20,7 +20,7 @@ from podrules.model.instant import instant
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
 
-__all__ = ["by_trouble", "count_words", "node_word", "place_words", "standing"]
+__all__ = ["by_trouble", "count_words", "new_pods_refused", "node_word", "place_words", "standing"]
 
 _NODES: Final = {
     Reach.SILENT: "silent",
@@ -54,6 +54,12 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     code, severity = workload_code(report.job, counts, pods)
     stands = Verdict(code, severity, tuple(sentences))
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
+
+
+def new_pods_refused(report: WorkloadReport) -> str:
+    """Why the API server refuses each pod that it would make; empty: it does not."""
+    rejected = report.template.priority.rejected
+    return f"The API server will refuse each new pod: {rejected}" if rejected else ""
 
 
 def _said(report: WorkloadReport) -> Said | None:

@@ -6,7 +6,7 @@ for one replica where none are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
-__all__ = ["ADDED_LABELS", "KINDS", "Autoscaler", "Manifest", "Objects", "PodCase", "read_manifest"]
+__all__ = ["ADDED_LABELS", "KINDS", "Autoscaler", "Manifest", "Objects", "PodCase", "pod_case", "read_manifest"]
 
 DEFAULT_NAMESPACE: Final = "default"
 ADDED_LABELS: Final = frozenset(
@@ -164,7 +164,7 @@ class Objects(Struct, frozen=True, dict=True):
             for manifest, _ in pairs
             if isinstance(manifest.content, Autoscaler)
         }
-        cases = (_case(manifest, written, scaled) for manifest, written in pairs)
+        cases = (pod_case(manifest, written, scaled) for manifest, written in pairs)
         return cls(tuple(manifest for manifest, _ in pairs), tuple(case for case in cases if case is not None))
 
 
@@ -192,7 +192,16 @@ def read_manifest(
     return Manifest(position, kind, content)
 
 
-def _case(manifest: Manifest, written: Mapping[str, Any], scaled: set[tuple[str, str, str]]) -> PodCase | None:
+def pod_case(
+    manifest: Manifest, written: Mapping[str, Any], scaled: Collection[tuple[str, str, str]] = ()
+) -> PodCase | None:
+    """The pods of an object; None of one that makes none.
+
+    Args:
+        manifest: The object.
+        written: As it stands in the manifest.
+        scaled: Namespaces, kinds and names of workloads whose replicas an autoscaler decides.
+    """
     content = manifest.content
     replicas: int | None
     match content:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from podrules.checks.finding import Finding
 from podrules.checks.objects import Objects, PodCase
-from podrules.priority import SYSTEM_PRIORITY_CLASSES, admit_pod_create, validate_priority_class
+from podrules.priority import SYSTEM_PRIORITY_CLASSES, admit_pod_create, is_reserved_class_name, validate_priority_class
 
 __all__ = ["check_classes", "check_priority"]
 
@@ -28,7 +28,7 @@ def check_priority(case: PodCase, objects: Objects) -> Iterator[Finding]:
     name = spec.priority_class_name
     known = SYSTEM_PRIORITY_CLASSES | {entry.metadata.name: entry for _, entry in objects.classes}
     if name and name not in known:
-        rule = "no-such-system-class" if name.startswith("system-") else "unknown-priority-class"
+        rule = "no-such-system-class" if is_reserved_class_name(name) else "unknown-priority-class"
         yield case.finding(rule, "spec.priorityClassName", name=name)
         return
     refused = admit_pod_create(case.pod, known)

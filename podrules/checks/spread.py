@@ -30,7 +30,7 @@ from podrules.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.model.workload import Workload
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, constraint_errors
 
-__all__ = ["Miss", "SelectorMiss", "check_spread", "selector_misses", "spread_errors"]
+__all__ = ["Miss", "SelectorMiss", "check_spread", "selector_misses"]
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
@@ -76,7 +76,7 @@ def selector_misses(
 def check_spread(case: PodCase) -> Iterator[Finding]:
     """All that is told of a pod's constraints."""
     added = ADDED_LABELS if case.templated else frozenset()
-    for field, problem in spread_errors(case.pod, templated=case.templated):
+    for field, problem in _errors(case.pod, templated=case.templated):
         yield case.finding("invalid-spread", field, problem=problem)
     for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
         path = f"spec.topologySpreadConstraints[{index}]"
@@ -88,7 +88,7 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
             yield from _hard(case, constraint, path)
 
 
-def spread_errors(pod: Pod, *, templated: bool) -> Iterator[tuple[str, str]]:
+def _errors(pod: Pod, *, templated: bool) -> Iterator[tuple[str, str]]:
     """For what the API server refuses a pod's constraints: each field, and what is wrong with it.
 
     Args:

@@ -78,16 +78,20 @@ class Qos(ABC):
         assert not proxies_of(self.runtime), "a kubectl proxy is left"
         return ran
 
-    def json(self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None) -> Any:
-        """What ``-o json`` prints; everything asked for has to be explained."""
+    def json(
+        self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None, code: int = 0
+    ) -> Any:
+        """What ``-o json`` prints; everything asked for has to be explained, and to end with the code."""
         ran = self(*arguments, "-o", "json", stdin=stdin, kubeconfig=kubeconfig)
-        assert (ran.code, ran.err) == (0, ""), ran
+        assert (ran.code, ran.err) == (code, ""), ran
         return json.loads(ran.out)
 
-    def text(self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None) -> str:
-        """The words of the table, whatever their lines; everything asked for has to be explained."""
+    def text(
+        self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None, code: int = 0
+    ) -> str:
+        """The words of the table, whatever their lines; everything asked for has to be explained, and end so."""
         ran = self(*arguments, stdin=stdin, kubeconfig=kubeconfig)
-        assert (ran.code, ran.err) == (0, ""), ran
+        assert (ran.code, ran.err) == (code, ""), ran
         return flat(ran.out)
 
     @abstractmethod

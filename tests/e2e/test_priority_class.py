@@ -79,7 +79,7 @@ REFUSED_PODS = {
 def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, spec: dict[str, Any]) -> None:
     manifest = json.dumps(make_pod(namespace, **spec))
 
-    answer = qos.json("-f", "-", stdin=manifest)["priority"]
+    answer = qos.json("-f", "-", stdin=manifest, code=6)["priority"]
     refused = control_plane.kubectl("create", "-f", "-", input=manifest, check=False)
 
     lead = 'Error from server (Forbidden): error when creating "STDIN": '
@@ -92,7 +92,7 @@ def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos
     pod = make_pod(namespace, priorityClassName="nope")
     pod["metadata"] = {"generateName": "web-", "namespace": namespace}
 
-    answer = qos.json("-f", "-", stdin=json.dumps(pod))["priority"]
+    answer = qos.json("-f", "-", stdin=json.dumps(pod), code=6)["priority"]
     refused = control_plane.kubectl("create", "-f", "-", input=json.dumps(pod), check=False)
 
     assert refused.stderr == f'Error from server (Forbidden): error when creating "STDIN": {answer["rejected"]}\n'
@@ -101,12 +101,10 @@ def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos
 def test_P1_refusal_is_the_first_thing_said(qos: Qos, namespace: str) -> None:
     manifest = json.dumps(make_pod(namespace, priorityClassName="nope"))
 
-    text = qos.text("-f", "-", stdin=manifest)
+    text = qos.text("-f", "-", stdin=manifest, code=6)
 
     words = 'pods "web" is forbidden: no PriorityClass with name nope was found'
-    assert text.startswith(
-        f"Pod web in namespace {namespace} (from standard input) The API server will refuse this pod: {words}"
-    )
+    assert text.startswith(f"Pod web in namespace {namespace} (from standard input) Refused: {words}")
     assert f"Priority rejected: {words}" in text
 
 

@@ -141,9 +141,7 @@ def test_P1_a_class_of_the_same_file_counts_without_a_cluster() -> None:
 def test_P1_a_priority_beside_a_class_of_the_same_file_is_refused_without_a_cluster() -> None:
     ran = run("explain", "--offline", "-f", str(CASES / "mis.yaml"))
     told = " ".join(ran.out.split())
-    assert (
-        'The API server will refuse this pod: pods "mismatch" is forbidden: the integer value of priority (5)' in told
-    )
+    assert 'Refused: pods "mismatch" is forbidden: the integer value of priority (5)' in told
     assert "priority admission controller computed 1000000 from the given PriorityClass name" in told
 
 

@@ -6,12 +6,14 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+import yaml
 
 from tests.golden import check
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod, raw_workload
 
 DATA: Final = Path(__file__).parents[1] / "testdata"
 CASES: Final = DATA / "cases" / "cli"
@@ -254,3 +256,113 @@ def test_lint_objects_to_the_same_numbers(name: str, tmp_path: Path) -> None:
     ran = run("lint", "-f", str(path))
     assert ran.code == 1
     assert re.search("negative-number|request-over-limit|invalid-field", ran.out)
+
+
+def _pod(**spec: Any) -> str:
+    return yaml.safe_dump(raw_pod("bad", **spec))
+
+
+_FROM_LINT: Final = {
+    "a spread constraint": _pod(
+        topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
+    ),
+    "a toleration": _pod(tolerations=[{"key": "a", "operator": "Foo"}]),
+    "a node affinity": _pod(
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+    ),
+    "pod-level resources": _pod(
+        resources={"requests": {"memory": "1Gi"}},
+        containers=[{"name": "a", "resources": {"requests": {"memory": "2Gi"}}}],
+    ),
+    "a limit that is missing": _pod(containers=[{"name": "a", "resources": {"requests": {"example.com/gpu": "1"}}}]),
+    "a sleep": _pod(containers=[{"name": "a", "lifecycle": {"preStop": {"sleep": {"seconds": 99}}}}]),
+    "a probe": _pod(containers=[{"name": "a", "readinessProbe": {"terminationGracePeriodSeconds": 5}}]),
+    "a selector": yaml.safe_dump(
+        raw_workload("Deployment", pod_spec={"containers": [{"name": "a"}]})
+        | {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"containers": [{"name": "a"}]}}}}
+    ),
+}
+
+
+_COMPUTED: Final = "must not be provided in pod spec; priority admission controller computed"
+
+
+@pytest.mark.parametrize("name", _FROM_LINT)
+def test_what_lint_calls_an_error_is_refused_with_its_words(name: str) -> None:
+    text = _FROM_LINT[name]
+    found = json.loads(run("lint", "-f", "-", "-o", "json", stdin=text).out)["findings"]
+    errors = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in found if one["level"] == "error"]
+    assert errors
+    ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=text)
+    report = json.loads(ran.out)
+    assert (ran.code, report["verdict"]["code"]) == (6, "AdmissionRefused")
+    told = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in report["refusals"]]
+    assert sorted(told) == sorted(errors)
+    assert report["verdict"]["text"].startswith(f"Refused: {told[0][1]}: {told[0][2]} {told[0][3]}")
+    placed = run("place", "--demo", "-f", "-", stdin=text)
+    assert placed.code == 7
+    assert f"is not placed: the API server refuses {told[0][1]}: {told[0][2]}" in " ".join(placed.out.split())
+
+
+@pytest.mark.parametrize(
+    ("spec", "source", "problem", "remedy"),
+    [
+        (
+            {"priorityClassName": "nope"},
+            "--demo",
+            "no PriorityClass with name nope was found",
+            "Apply that PriorityClass first, or name one that there is.",
+        ),
+        (
+            {"priorityClassName": "system-nope"},
+            "--offline",
+            "no PriorityClass with name system-nope was found",
+            "Name system-node-critical, system-cluster-critical or a class of your own.",
+        ),
+        (
+            {"priority": 7},
+            "--demo",
+            f"the integer value of priority (7) {_COMPUTED} 100 from the given PriorityClass name",
+            "Remove the field: the class decides.",
+        ),
+    ],
+    ids=["unknown", "reserved", "differs"],
+)
+def test_P1_a_priority_that_admission_refuses_heads_the_page(
+    spec: dict[str, Any], source: str, problem: str, remedy: str
+) -> None:
+    ran = run("explain", source, "-f", "-", "-n", "payments", "-o", "json", stdin=_pod(**spec))
+    assert ran.code == 6
+    assert json.loads(ran.out)["verdict"]["text"] == f'Refused: pods "bad" is forbidden: {problem}. {remedy}'
+
+
+def test_what_is_wrong_besides_is_named_by_its_field() -> None:
+    bad: dict[str, Any] = {
+        "tolerations": [{"key": "a", "operator": "Foo", "effect": "Bad"}],
+        "priorityClassName": "nope",
+    }
+    out = " ".join(run("explain", "--demo", "-f", "-", stdin=_pod(**bad)).out.split())
+    assert 'Refused: pods "bad" is forbidden: no PriorityClass with name nope was found.' in out
+    assert "Refused as well: spec.tolerations[0].operator and spec.tolerations[0].effect." in out
+    assert "Next kubectl qos why toleration" in out
+    assert "Placement" not in out
+
+
+def test_a_class_that_nobody_knows_is_not_refused() -> None:
+    assert run("explain", "--offline", "-f", "-", stdin=_pod(priorityClassName="nope")).code == 0
+
+
+def test_the_table_of_several_says_refused() -> None:
+    ran = run("explain", "--demo", "-f", "-", stdin=f"{_FROM_LINT['a toleration']}---\n{GOOD}")
+    assert ran.code == 6
+    rows = [line.split() for line in ran.out.splitlines() if line.startswith("pod/")]
+    assert [row[0] for row in rows] == ["pod/bad", "pod/good"]
+    assert "refused" in rows[0]
+    assert "2 manifests: 1 refused" in ran.out
+
+
+def test_the_page_of_a_cluster_has_what_is_refused_and_ends_with_its_code(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ran = run("report", "--demo", "-A", "-f", "-", "-o", str(page), stdin=_FROM_LINT["a toleration"])
+    assert ran.code == 6
+    assert "Refused: spec.tolerations[0].operator: Foo is neither Exists nor Equal." in page.read_text()
