@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.cluster_changes import EarlierReport
+from kubectl_plugin.reports.earlier_report import EarlierReport
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.text import read_text
 

@@ -6,7 +6,7 @@ from kubectl_plugin.html.markup import Child, Markup, element
 from kubectl_plugin.html.overview import table
 from kubectl_plugin.html.pages import severity_word
 from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.views.report_changes import MOST_SHOWN, changes_sentence, count_rows, news
+from kubectl_plugin.views.report_changes import MOST_SHOWN, changes_sentences, count_rows, news
 from kubectl_plugin.views.words import counted
 
 __all__ = ["changed"]
@@ -19,13 +19,11 @@ def changed(report: ClusterReport) -> Markup | None:
     found = news(report.changes)
     rows: list[list[Child]] = [[one.what, severity_word(one.severity), one.words] for one in found[:MOST_SHOWN]]
     rest = len(found) - len(rows)
-    counts: list[list[Child]] = [
-        [words, f"{before:,}", f"{after:,}"] for words, before, after in count_rows(report.changes)
-    ]
+    counts: list[list[Child]] = [list(row) for row in count_rows(report.changes)]
     return element(
         "section",
         element("h2", "What changed"),
-        element("p", changes_sentence(report, report.changes)),
+        [element("p", sentence) for sentence in changes_sentences(report, report.changes)],
         table("Changes, the worst first", ("Object", "Now", "What changed"), rows) if rows else None,
         element("p", f"and {counted(rest, 'more change')}: kubectl qos report -o json", class_="note")
         if rest

@@ -13,6 +13,7 @@ from kubectl_plugin.reports.cluster_changes import (
     ClusterChanges,
     NodeChange,
     NodeStanding,
+    OtherCluster,
     PodChange,
     PodStanding,
     Tally,
@@ -20,22 +21,19 @@ from kubectl_plugin.reports.cluster_changes import (
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_words
-from kubectl_plugin.views.words import clock, counted
+from kubectl_plugin.views.words import clock, counted, listed
 from podrules.pressure.nearness import Nearness, headroom_nearness
 
-__all__ = ["MOST_SHOWN", "News", "changes_sentence", "changes_tables", "count_rows", "news"]
+__all__ = ["MOST_SHOWN", "News", "changes_sentences", "changes_tables", "count_rows", "news"]
 
 MOST_SHOWN: Final = 40
-_HEADROOM_STEP: Final = 5
-"""Percentage points: usage moves by less all the time."""
+_MOST_NODES: Final = 3
 _NEARNESS: Final = {
     Nearness.MET: Severity.TROUBLE,
     Nearness.CLOSE: Severity.TROUBLE,
     Nearness.NEAR: Severity.NOTICE,
     Nearness.FAR: Severity.NOTICE,
 }
-_OF_SPEC: Final = frozenset({PodRisk.BEST_EFFORT, PodRisk.NO_GRACE_PERIOD})
-"""What a pod is from the start: reports of earlier releases do not tell it, and it is no news."""
 
 
 class News(Struct, frozen=True):
@@ -49,30 +47,49 @@ class News(Struct, frozen=True):
 
 
 def news(changes: ClusterChanges) -> tuple[News, ...]:
-    """Everything that changed and is worth a line, the worst first; nodes before pods."""
-    told = [*filter(None, map(_of_node, changes.nodes)), *filter(None, map(_of_pod, changes.pods))]
+    """Everything that changed, the worst first; nodes before pods."""
+    told = [*map(_of_node, changes.nodes), *map(_of_pod, changes.pods)]
     return tuple(sorted(told, key=lambda one: -one.severity.urgency))
 
 
-def changes_sentence(report: ClusterReport, changes: ClusterChanges) -> str:
-    """How much changed, since when; and whether both are of one cluster."""
+def changes_sentences(report: ClusterReport, changes: ClusterChanges) -> tuple[str, ...]:
+    """What to know before any change is read, how much changed since when, and what could not be compared."""
     found = news(changes)
-    since = "" if changes.since is None else f" since {clock(changes.since, report.at)}"
+    newer = changes.since is not None and report.at is not None and changes.since > report.at
+    since = "" if changes.since is None or newer else f" since {clock(changes.since, report.at)}"
     worse = urgency_words(one.severity for one in found)
     told = f"{counted(len(found), 'change')}{since}: {worse}." if found else f"Nothing changed{since}."
-    return f"{told} {_other_cluster(report, changes)}".strip()
+    return (*_other_cluster(report, changes), *(_newer(report, changes) if newer else ()), told, *_usage(changes))
 
 
-def _other_cluster(report: ClusterReport, changes: ClusterChanges) -> str:
-    for name, before, after in (
-        ("API server", changes.earlier_server, report.origin.server),
-        ("context", changes.earlier_context, report.origin.context),
-        ("source", changes.earlier_source, report.source),
-    ):
-        if before and after:
-            same = before == after
-            return "" if same else f"The earlier report is of another {name}: {before}, this one of {after}."
-    return ""
+def _other_cluster(report: ClusterReport, changes: ClusterChanges) -> Iterator[str]:
+    match changes.other_cluster:
+        case OtherCluster.SERVER:
+            yield _of_another("API server", changes.earlier_server, report.origin.server)
+        case OtherCluster.CONTEXT:
+            yield _of_another("context", changes.earlier_context, report.origin.context)
+        case OtherCluster.OBJECTS:
+            earlier = f"the earlier report ({changes.earlier_source})"
+            yield f"No node and no pod of {earlier} is in this one ({report.source}): is it of the same cluster?"
+
+
+def _of_another(what: str, before: str | None, now: str | None) -> str:
+    return f"The earlier report is of another {what}: {before}, this one of {now}."
+
+
+def _newer(report: ClusterReport, changes: ClusterChanges) -> Iterator[str]:
+    if changes.since is not None and report.at is not None:
+        earlier, now = clock(changes.since, report.at), clock(report.at, changes.since)
+        yield f"The report to compare with is newer ({earlier}) than this one ({now}): read each change backwards."
+
+
+def _usage(changes: ClusterChanges) -> Iterator[str]:
+    for nodes, known in ((changes.usage_learned, "was not known then"), (changes.usage_lost, "is not known now")):
+        if nodes:
+            yield (
+                f"Usage of {listed(nodes, most=_MOST_NODES)} {known}: headroom and pods over their request are not "
+                "compared there."
+            )
 
 
 def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
@@ -84,36 +101,42 @@ def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
         if len(found) > len(shown):
             rows.append(("", f"and {len(found) - len(shown)} more", "(-o json)"))
         yield Table("Changes, the worst first", ("now", "object", "what changed"), tuple(rows))
-    rows = [(words, f"{before:,}", f"{after:,}") for words, before, after in count_rows(changes)]
-    yield Table("Counts", ("count", "before", "after"), tuple(rows), frozenset({1, 2}))
+    yield Table("Counts", ("count", "before", "after"), tuple(count_rows(changes)), frozenset({1, 2}))
 
 
-def count_rows(changes: ClusterChanges) -> Iterator[tuple[str, int, int]]:
+def count_rows(changes: ClusterChanges) -> Iterator[tuple[str, str, str]]:
     """What is counted, before and after."""
     before, after = changes.before, changes.after
-    yield "nodes", before.nodes, after.nodes
-    yield "nodes ready", before.nodes_ready, after.nodes_ready
-    yield "pods", before.pods, after.pods
+    yield _row("nodes", before.nodes, after.nodes)
+    yield _row("nodes ready", before.nodes_ready, after.nodes_ready)
+    if before.nodes_measured != after.nodes_measured:
+        yield _row("nodes whose usage is known", before.nodes_measured, after.nodes_measured)
+    yield _row("pods", before.pods, after.pods)
     for risk in PodRisk:
-        if counts := _of_risk(risk.value, before, after):
-            yield f"pods: {RISK_WORDS[risk]}", *counts
+        counts = [tally.pods_by_risk.get(risk.value, 0) for tally in (before, after)]
+        if any(counts):
+            told = [_pods_of(risk, tally) for tally in (before, after)]
+            yield f"pods: {RISK_WORDS[risk]}", told[0], told[1]
     known = {risk.value for risk in PodRisk}
     for name in sorted((before.pods_by_risk.keys() | after.pods_by_risk.keys()) - known):
-        yield f"pods: {name}", before.pods_by_risk.get(name, 0), after.pods_by_risk.get(name, 0)
-    yield (
-        "pods: nothing wrong",
-        before.pods - sum(before.pods_by_risk.values()),
-        after.pods - sum(after.pods_by_risk.values()),
-    )
-    yield "restarts", before.restarts, after.restarts
+        yield _row(f"pods: {name}", before.pods_by_risk.get(name, 0), after.pods_by_risk.get(name, 0))
+    well = [tally.pods - sum(tally.pods_by_risk.values()) for tally in (before, after)]
+    yield _row("pods: nothing wrong", *well)
+    yield _row("restarts", before.restarts, after.restarts)
 
 
-def _of_risk(risk: str, before: Tally, after: Tally) -> tuple[int, int] | None:
-    counts = before.pods_by_risk.get(risk, 0), after.pods_by_risk.get(risk, 0)
-    return counts if any(counts) else None
+def _row(what: str, before: int, after: int) -> tuple[str, str, str]:
+    return what, f"{before:,}", f"{after:,}"
 
 
-def _of_node(change: NodeChange) -> News | None:
+def _pods_of(risk: PodRisk, tally: Tally) -> str:
+    """How many there are; that pods use more than they request nobody knows where no usage was known."""
+    if risk is PodRisk.OVER_REQUEST and not tally.nodes_measured:
+        return "unknown"
+    return f"{tally.pods_by_risk.get(risk.value, 0):,}"
+
+
+def _of_node(change: NodeChange) -> News:
     what, before, after = f"node/{change.name}", change.before, change.after
     if after is None:
         return News(Severity.NOTICE, what, "gone")
@@ -134,48 +157,47 @@ def _of_node(change: NodeChange) -> News | None:
         if old != new:
             words.append(f"{name} requests {old}% -> {new}%")
             severity = most_urgent((severity, Severity.NOTICE if new > max(old, 100) else Severity.FINE))
-    left, right = before.headroom, after.headroom
-    if left is not None and right is not None and abs(left - right) >= _HEADROOM_STEP:
+    if change.headroom_moved:
+        left, right = before.headroom or 0, after.headroom or 0
         words.append(f"headroom {left}% -> {right}%")
         worse = _NEARNESS[headroom_nearness(right, met=right < 0)]
         severity = most_urgent((severity, worse if right < left else Severity.FINE))
     for name in sorted({*before.pressures} ^ {*after.pressures}):
         came = name in after.pressures
-        words.append(name if came else f"no {name} any more")
+        words.append(name if came else f"no longer {name}")
         severity = Severity.TROUBLE if came else severity
-    return News(severity, what, ", ".join(words)) if words else None
+    return News(severity, what, ", ".join(words))
 
 
 def _node_words(node: NodeStanding) -> str:
     if node.down:
         return "silent"
-    return "Ready" if node.ready == "True" else "not Ready"
+    return "Ready" if node.is_ready else "not Ready"
 
 
-def _severity(pod: PodStanding) -> Severity:
-    return Severity.FINE if pod.risk is None else RISK_SEVERITY[pod.risk]
+def _severity(risk: PodRisk | None) -> Severity:
+    return Severity.FINE if risk is None else RISK_SEVERITY[risk]
 
 
-def _of_pod(change: PodChange) -> News | None:
+def _of_pod(change: PodChange) -> News:
     what = f"pod/{change.namespace}/{change.name}"
     before, after = change.before, change.after
+    earlier, risk = change.risks
     if after is None:
-        return News(Severity.FINE, what, f"gone: was {_pod_words(before)}" if before is not None else "gone")
+        return News(Severity.FINE, what, f"gone: was {_pod_words(before, earlier)}" if before is not None else "gone")
     if before is None:
-        return News(_severity(after), what, f"new: {_pod_words(after)}{_restart_words(change)}")
-    was, now = _pod_words(before), _pod_words(after)
+        return News(_severity(after.risk), what, f"new: {_pod_words(after, after.risk)}{_restart_words(change)}")
+    was, now = _pod_words(before, earlier), _pod_words(after, risk)
     words = []
     if change.made_anew:
-        words.append("made anew")
+        words.append("recreated")
     if was != now:
         words.append(f"{was} -> {now}")
     if before.node != after.node:
         words.append(f"node {before.node or 'none'} -> {after.node or 'none'}")
     if change.new_restarts:
         words.append(_restart_words(change).removeprefix(", "))
-    if not words:
-        return None
-    severity = _severity(after) if was != now or change.made_anew else Severity.FINE
+    severity = _severity(risk) if was != now or change.made_anew else Severity.FINE
     if change.new_restarts:
         severity = most_urgent((severity, Severity.NOTICE))
     return News(severity, what, ", ".join(words))
@@ -185,7 +207,7 @@ def _restart_words(change: PodChange) -> str:
     return f", {counted(change.new_restarts, 'new restart')}" if change.new_restarts else ""
 
 
-def _pod_words(pod: PodStanding) -> str:
+def _pod_words(pod: PodStanding, risk: PodRisk | None) -> str:
     """``Running``, or what is wrong with it beside that."""
     status = pod.status or "no status"
-    return status if pod.risk is None or pod.risk in _OF_SPEC else f"{status} ({RISK_WORDS[pod.risk]})"
+    return status if risk is None else f"{status} ({RISK_WORDS[risk]})"

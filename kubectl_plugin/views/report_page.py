@@ -8,7 +8,7 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.report import asked_words, categories, findings, headline, measured_nodes
-from kubectl_plugin.views.report_changes import changes_sentence, changes_tables
+from kubectl_plugin.views.report_changes import changes_sentences, changes_tables
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, counted, memory
 
@@ -63,7 +63,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
 
 
 def _changed(report: ClusterReport) -> tuple[str, ...]:
-    return (changes_sentence(report, report.changes),) if report.changes is not None else ()
+    return changes_sentences(report, report.changes) if report.changes is not None else ()
 
 
 def _worst(report: ClusterReport) -> Severity:

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from kubectl_plugin.commands import earlier
+from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.cluster_changes import cluster_changes
+from kubectl_plugin.reports.earlier_report import EarlierReport
 from kubectl_plugin.reports.schema import schema_of
+from kubectl_plugin.views.report_changes import changes_sentences
 from tests.kubectl_plugin.running import run
 from tests.report.test_command import Read
 
@@ -120,7 +125,7 @@ def test_a_pod_of_the_same_name_may_be_another(now: Report, tmp_path: Path) -> N
         pod(old, "db-0").update(created="2026-01-01T00:00:00Z", restarts=7)
 
     [line] = lines(compared(now, tmp_path, change=recreated))
-    assert line == "fine pod/shop/db-0 made anew"
+    assert line == "fine pod/shop/db-0 recreated"
 
 
 def test_what_a_node_is_short_of_is_a_change(now: Report, tmp_path: Path) -> None:
@@ -130,7 +135,7 @@ def test_what_a_node_is_short_of_is_a_change(now: Report, tmp_path: Path) -> Non
                 node["nearest"]["percent"], node["pressures"] = 40, ["DiskPressure"]
 
     [line] = lines(compared(now, tmp_path, change=roomy))
-    assert line == "notice node/node-a1 headroom 40% -> 6%, no DiskPressure any more"
+    assert line == "notice node/node-a1 headroom 40% -> 6%, no longer DiskPressure"
     assert 'href="#changed"' in compared(now, tmp_path, "-o", "-", change=roomy)
 
 
@@ -152,7 +157,149 @@ def test_hostile_names_are_text(now: Report, tmp_path: Path) -> None:
         told = compared(now, tmp_path, "-o", form, change=hostile)
         assert not set(told) & set("\x1b\x07\u202e"), form
         assert form != "-" or "<script>alert" not in told
-    assert "of another source: evil" in " ".join(compared(now, tmp_path, change=hostile).split())
+
+
+def test_changes_in_words_and_in_json_are_the_same_ones(now: Report, tmp_path: Path) -> None:
+    """What moves all the time, or is known of one report alone, is in neither."""
+
+    def moved(old: Report) -> None:
+        _other(old)
+        for node in old["nodes"]:
+            if node["nearest"]:
+                node["nearest"]["percent"] += 1
+
+    told = json.loads(compared(now, tmp_path, "-o", "json", change=moved))
+    changes = told["changes"]
+    entries = [f"node/{one['name']}" for one in changes["nodes"]]
+    entries += [f"pod/{one['namespace']}/{one['name']}" for one in changes["pods"]]
+    assert f"{len(entries)} changes since" in told["verdict"]["text"]
+    assert sorted(line.split()[1] for line in lines(compared(now, tmp_path, change=moved))) == sorted(entries)
+
+
+def _unmeasured(report: Report, *names: str) -> None:
+    """Nobody measured these nodes: what only usage tells is not told of them and their pods."""
+    for node in report["nodes"]:
+        if node["name"] in names:
+            node.update(usageSource="none", nearest=None)
+    for one in report["pods"]:
+        if one["node"] in names:
+            one.update(used=None, risk=None if one["risk"] == "OverRequest" else one["risk"])
+
+
+def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_path: Path) -> None:
+    def one_node(old: Report) -> None:
+        _unmeasured(old, "node-a1")
+
+    assert [one for one in now["pods"] if one["node"] == "node-a1" and one["risk"] == "OverRequest"]
+    said = " ".join(compared(now, tmp_path, change=one_node).split())
+    assert "Nothing changed since 03:11:00 UTC." in said
+    unknown = "was not known then: headroom and pods over their request are not compared there."
+    assert said.count(f"Usage of node-a1 {unknown}") == 1
+    assert "nodes whose usage is known 9 10" in said
+
+    def every_node(old: Report) -> None:
+        _unmeasured(old, *(node["name"] for node in old["nodes"]))
+
+    said = " ".join(compared(now, tmp_path, change=every_node).split())
+    assert f"Usage of cp-a1, node-a1, node-a2 and 7 more {unknown}" in said
+    over = sum(one["risk"] == "OverRequest" for one in now["pods"])
+    assert f"pods: over its request unknown {over}" in said
+    changes = json.loads(compared(now, tmp_path, "-o", "json", change=every_node))["changes"]
+    assert (changes["nodes"], changes["pods"], changes["usageLost"]) == ([], [], [])
+    assert len(changes["usageLearned"]) == 10
+
+
+def test_usage_that_is_not_known_now_is_no_change_either(tmp_path: Path) -> None:
+    """A snapshot holds no usage."""
+    captured, old = tmp_path / "c.qos", tmp_path / "old.json"
+    assert run("snapshot", "--demo", "-o", str(captured)).code == 0
+    old.write_text(run("report", "-A", "--demo", "-o", "json").out, encoding="utf-8")
+    said = " ".join(run("report", "-A", "--snapshot", str(captured), "--compare", str(old)).out.split())
+    assert "Nothing changed since 03:11:00 UTC." in said
+    assert "Usage of cp-a1, node-a1, node-a2 and 7 more is not known now: headroom and pods" in said
+    assert "pods: over its request 19 unknown" in said
+    assert "earlier report" not in said
+    assert "the same cluster?" not in said
+
+
+def test_a_pod_that_changed_is_told_of_with_what_is_known_now(now: Report, tmp_path: Path) -> None:
+    over = next(one for one in now["pods"] if one["risk"] == "OverRequest" and one["node"] == "node-a1")
+
+    def restarted(old: Report) -> None:
+        _unmeasured(old, "node-a1")
+        pod(old, over["name"]).update(status="Pending", risk="NotStarted")
+
+    [line] = lines(compared(now, tmp_path, change=restarted))
+    assert line == f"notice pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over its request)"
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        pytest.param(9, [], id="3 points within one bound"),
+        pytest.param(2, ["fine node/node-a1 headroom 2% -> 6%"], id="away from the bound of 3"),
+        pytest.param(10, ["notice node/node-a1 headroom 10% -> 6%"], id="below the bound of 10"),
+        pytest.param(11, ["notice node/node-a1 headroom 11% -> 6%"], id="5 points"),
+    ],
+)
+def test_headroom_is_told_of_when_it_moves_far_or_over_a_bound(
+    now: Report, tmp_path: Path, before: int, told: list[str]
+) -> None:
+    def otherwise(old: Report) -> None:
+        for node in old["nodes"]:
+            if node["name"] == "node-a1":
+                node["nearest"]["percent"] = before
+
+    said = compared(now, tmp_path, change=otherwise)
+    assert (lines(said) if told else []) == told
+    assert ("Nothing changed" in said) is not bool(told)
+
+
+def test_an_earlier_report_that_is_newer_is_said_first(now: Report, tmp_path: Path) -> None:
+    def later(old: Report) -> None:
+        _other(old)
+        old["at"] = "2026-10-18T03:11:00Z"
+
+    text = json.loads(compared(now, tmp_path, "-o", "json", change=later))["verdict"]["text"]
+    newer = "newer (2026-10-18 03:11:00 UTC) than this one (2026-10-17 03:11:00 UTC): read each change backwards."
+    before, _, after = text.partition(f"The report to compare with is {newer} ")
+    assert "change" not in before
+    assert "changes: 2 trouble," in after
+    assert "since" not in text
+
+
+@pytest.mark.parametrize(
+    ("then", "today", "said"),
+    [
+        pytest.param({}, {}, "", id="files that tell neither"),
+        pytest.param({"server": "a"}, {"server": "a"}, "", id="one API server"),
+        pytest.param(
+            {"server": "a", "context": "x"}, {"server": "a", "context": "y"}, "", id="two names for one server"
+        ),
+        pytest.param({"server": "a"}, {"server": "b"}, "of another API server: a, this one of b.", id="two servers"),
+        pytest.param({"context": "x"}, {"context": "y"}, "of another context: x, this one of y.", id="two contexts"),
+        pytest.param({"context": "x"}, {}, "", id="a cluster and its snapshot"),
+    ],
+)
+def test_another_cluster_is_said_first(now: Report, then: dict[str, str], today: dict[str, str], said: str) -> None:
+    report = msgspec.convert(
+        {**now, "source": "snapshot b", "origin": {"context": None, "server": None, **today}}, ClusterReport
+    )
+    before = msgspec.convert({**now, "source": "snapshot a", "origin": then}, EarlierReport)
+    sentences = changes_sentences(report, cluster_changes(before, report))
+    assert sentences[-1] == "Nothing changed since 03:11:00 UTC."
+    assert sentences[:-1] == ((f"The earlier report is {said}",) if said else ())
+
+
+def test_reports_without_a_common_object_may_be_of_two_clusters(now: Report, tmp_path: Path) -> None:
+    def elsewhere(old: Report) -> None:
+        old["source"] = "snapshot other.qos"
+        for one in [*old["nodes"], *old["pods"]]:
+            one["name"] = f"other-{one['name']}"
+
+    text = json.loads(compared(now, tmp_path, "-o", "json", change=elsewhere))["verdict"]["text"]
+    question = "No node and no pod of the earlier report (snapshot other.qos) is in this one (the demo cluster)"
+    assert f"notice. {question}: is it of the same cluster? {2 * (126 + 12)} changes" in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""Of an earlier report of a cluster what is compared with this one.
+
+Only that is read, and a field that is added later may be missing: reports of every release with this API version can
+be compared.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["EarlierLevel", "EarlierNode", "EarlierOrigin", "EarlierPod", "EarlierPromised", "EarlierReport"]
+
+
+class EarlierPromised(Struct, frozen=True, rename="camel"):
+    """Of `cluster.Promised` what is compared."""
+
+    allocatable: int = 0
+    requested: dict[str, int] = {}
+
+
+class EarlierLevel(Struct, frozen=True, rename="camel"):
+    """Of `cluster.Level`."""
+
+    percent: int
+
+
+class EarlierNode(Struct, frozen=True, rename="camel"):
+    """Of `cluster.NodeEntry`."""
+
+    name: str
+    ready: str | None = None
+    down: bool = False
+    unschedulable: bool = False
+    cpu: EarlierPromised = EarlierPromised()
+    memory: EarlierPromised = EarlierPromised()
+    nearest: EarlierLevel | None = None
+    pressures: tuple[str, ...] = ()
+    usage_source: str = UsageSource.NONE.value
+
+
+class EarlierPod(Struct, frozen=True, rename="camel"):
+    """Of `cluster.PodEntry`."""
+
+    namespace: str
+    name: str
+    node: str = ""
+    status: str = ""
+    created: str | None = None
+    restarts: int = 0
+    used: int | None = None
+    risk: str | None = None
+
+
+class EarlierOrigin(Struct, frozen=True, rename="camel"):
+    """Of `podrules.cluster.origin.Origin`."""
+
+    context: str | None = None
+    server: str | None = None
+
+
+class EarlierReport(Struct, frozen=True, rename="camel"):
+    """Of `cluster.ClusterReport`."""
+
+    source: str
+    scope: str
+    nodes: tuple[EarlierNode, ...]
+    pods: tuple[EarlierPod, ...]
+    at: datetime | None = None
+    origin: EarlierOrigin = EarlierOrigin()
