@@ -9,7 +9,7 @@
                    does not listen: the stop in flight lasts the period with which it began. The object does not hold
                    that one any more; it is the pod's own, unless somebody asked for more
     ends by        told, the longest period with which the stop may have begun, and what hooks add to it
-    nobody knows   the kubelet does not answer: nothing ends there by any time
+    nobody knows   the kubelet does not answer: nothing there ends before it answers
     no process     nothing is left to stop: a kubelet that answers removes the object once it has cleaned up
     finalizers     keep the object after that, until whoever set them has removed them
 

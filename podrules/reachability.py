@@ -11,8 +11,8 @@
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
     else                                the kubelet answers, also when Ready is False
 
-On a node that does not answer nothing ends by any time: only its kubelet stops processes, and only it could tell that
-they have ended. Pod garbage collection removes objects without asking: every pod that names a node without a Node
+Nobody knows when processes end on a node that does not answer: only its kubelet stops them, and only it could tell
+that they have ended. Pod garbage collection removes objects without asking: every pod that names a node without a Node
 object, and terminating pods of a node that has the out-of-service taint while it is not Ready.
 
 Source: pkg/controller/podgc/gc_controller.go (gcTerminating, gcOrphaned),

@@ -25,10 +25,10 @@ examples:
   kubectl qos lint -f manifests/ -o sarif > lint.sarif
   kubectl qos lint -f manifests/ --disable=bare-pod,best-effort
 
-to pass a finding over, on the line of the field or above it, or at the head of
+to ignore a finding, write on the line of the field or above it, or at the head of
 the document for all of it:
   # kubectl-qos: ignore best-effort - a batch pod that may go first
-and where comments are dropped, as an annotation of the object:
+or, where comments are dropped, as an annotation of the object:
   kubectl-qos/ignore: best-effort,bare-pod
 
 exit codes: 0 nothing at or above --severity, 1 findings at or above it,

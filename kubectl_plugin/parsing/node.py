@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Tells of a node under pressure: whom the kernel kills first when memory runs out,
-whom the kubelet evicts first and for what reason, how far it is from the first
+Tells of a node under pressure: what the kernel kills first when memory runs out,
+which pod the kubelet evicts first and why, how far it is from the first
 eviction, and what the node has promised.
 
 Usage is read from the kubelet (permission: get nodes/proxy), else from a metrics

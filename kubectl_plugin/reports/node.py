@@ -52,7 +52,7 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     ready: str | None
     ready_since: str | None
     reach: NodeReach | None
-    """Whether it answers: where it does not, nothing on it ends by any time. None: nobody asked."""
+    """Whether it answers: where it does not, nobody knows when its pods end. None: nobody asked."""
     unschedulable: bool
     pressures: tuple[NodeCondition, ...]
     """What it says that it is short of."""

@@ -23,7 +23,7 @@ class NodeFacts(Struct, frozen=True, rename="camel"):
     """When that status began."""
     last_heartbeat: str | None
     reach: NodeReach | None = None
-    """Whether it answers: where it does not, nothing of the pod ends by any time. None: nobody asked."""
+    """Whether it answers: where it does not, nobody knows when its pods end. None: nobody asked."""
     eviction: Eviction | None = None
     """When its NoExecute taints delete the pod; None: it has none."""
     pressures: tuple[NodeCondition, ...] = ()

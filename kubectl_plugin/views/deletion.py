@@ -45,7 +45,7 @@ _OUTCOMES: Final = {
     Outcome.FAILED: "The deletion failed: the steps tell how far it came.",
     Outcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
 }
-_NO_TIME = "its processes end by no known time: only the kubelet of its node stops them, and that does not answer"
+_NO_TIME = "nobody knows when its processes end: only the kubelet of its node stops them, and that does not answer"
 
 
 def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:

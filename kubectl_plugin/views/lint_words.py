@@ -262,7 +262,7 @@ WORDS: Final = {
     ),
     "bare-pod": _words(
         "A pod has no controller.",
-        "Nothing makes this pod anew when its node goes, and a drain stops at it without --force.",
+        "No controller replaces this pod when its node goes, and a drain stops at it without --force.",
         "Use a Deployment, StatefulSet or Job.",
     ),
 }

@@ -118,7 +118,7 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
     when = f" since {clock(since, now)}" if since else ""
     if report.reach is not None and report.reach.reach.quiet:
         known = reach_words(report.reach, None, now)
-        text = f"{known}: its pods may or may not run, and nothing of them ends by any time."
+        text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
         yield Verdict(QUIET_CODES[report.reach.reach], Severity.TROUBLE, (text,))
     elif report.reach is not None and report.reach.reach.back:
         text = f"{reach_words(report.reach, None, now)}: its pods are kept away (kubectl qos unfence)."

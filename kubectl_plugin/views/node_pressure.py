@@ -139,7 +139,7 @@ def _first_to_go(report: NodePressureReport, *, under_pressure: bool) -> Iterato
     first = order.places[0]
     killed = f"container {first.container} of {first.namespace}/{first.pod}" if first.pod else candidate_name(first)
     if report.usage_source is UsageSource.NONE:
-        yield f"If memory runs out, the kernel goes by usage and oom_score_adj; the highest adj has {killed}."
+        yield f"If memory runs out, the kernel goes by usage and oom_score_adj; {killed} has the highest oom_score_adj."
         yield "Usage is not known, so neither order is certain."
         return
     evicted = _first_evicted(report, Signal.MEMORY_AVAILABLE)
@@ -437,7 +437,7 @@ def _class_is_passed_over(report: NodePressureReport) -> bool:
 
 def _eviction(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
     if report.usage_source is UsageSource.NONE:
-        yield "in which order is not known without usage: pods over their requests go first, then by priority"
+        yield "the order is not known without usage: pods over their requests go first, then by priority"
     if report.threshold_problem:
         yield f"the kubelet's own thresholds cannot be read: {report.threshold_problem}"
     if wide:

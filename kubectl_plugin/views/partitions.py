@@ -224,7 +224,7 @@ def _told(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
 
 
 def _not_told(node: NodeDown) -> Iterator[Row]:
-    """The pods that are told to end by no time."""
+    """The pods whose end nobody knows."""
     waiting = [pod for pod in node.pods if pod.deleted is None]
     if node.reach.reach is Reach.RETURNING:
         yield Row(("soon", "Ready is written anew, and the taint goes: pods that were not told to end by then stay"))

@@ -172,7 +172,7 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         if wide or (entry.when_unsatisfiable == "DoNotSchedule" and spec.origin != "pending")
     )
     if spread:
-        yield Table("Topology spread then", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
+        yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
     if any(spec.victims for spec in report.specs):
         yield _victims_table(report, wide=wide)
     if report.unmoved:

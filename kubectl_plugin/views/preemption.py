@@ -179,7 +179,7 @@ def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
     within = collected_within(nominated.reach.reach, deleted=True)
     if within is not None:
         return f"{state}: pod garbage collection removes such objects within {within} s, and stops nothing"
-    return f"{state}: nothing ends there by any time"
+    return f"{state}: nothing there ends before it answers"
 
 
 def queue_words(queue: QueuePosition) -> str:

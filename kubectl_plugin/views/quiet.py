@@ -1,4 +1,4 @@
-"""A pod on a node that does not answer, in words: nothing of it ends by any time, whatever becomes of its object."""
+"""A pod on a node that does not answer, in words: nobody knows when it ends, whatever becomes of its object."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
 
 
 def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
-    """When its processes end: by no time."""
+    """When its processes end: nobody knows."""
     status = report.status
     due = instant(status.deletion_timestamp) if status is not None else None
     grace = report.termination.grace.seconds
     if status is not None and due is not None:
         grace = status.deletion_grace_period_seconds or 0
         yield f"told to end at {clock(due - timedelta(seconds=grace), now)}, with {grace} s"
-    yield f"by no time: only its kubelet stops processes, and {quiet_words(node, now)}"
+    yield f"nobody knows when: only its kubelet stops processes, and {quiet_words(node, now)}"
     if due is None and grace == 0:
         yield "a delete removes the object at once, and stops nothing"
     if report.owner.guarantee is Guarantee.KUBELET_OWNED:
@@ -141,10 +141,7 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
     if within is not None and not report.ending.holders and not late:
         yield f"pod garbage collection does the same by itself within {within} s"
     if deleted:
-        yield (
-            f"already being deleted: {forcing_words(report.ending.holders)}; no time is known by which its processes "
-            "end"
-        )
+        yield (f"already being deleted: {forcing_words(report.ending.holders)}; nobody knows when its processes end")
 
 
 def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str:

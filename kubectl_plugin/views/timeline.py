@@ -129,7 +129,7 @@ def _refusal(told: WayTimeline) -> str:
     if told.standing is Standing.HELD:
         return f"refused now: {told.reason.removesuffix('.')}"
     if told.standing is Standing.NEEDS_FORCE:
-        return "only with --force, for it has no controller"
+        return "only with --force, because it has no controller"
     return ""
 
 

@@ -68,7 +68,7 @@ def test_P5_the_wait_leads() -> None:
 
 def test_P5_on_a_silent_node_nothing_ends(tmp_path: Path) -> None:
     said = ask(tmp_path, [node("Unknown"), victim(), waiting("web", nominated="n1")], "explain", "pod/web")
-    assert "Pending: no node fits before low ends on n1. n1 is silent: nothing ends there by any time." in said
+    assert "Pending: no node fits before low ends on n1. n1 is silent: nothing there ends before it answers." in said
     assert "10:00:30" not in said.partition("Placement")[0]
 
 

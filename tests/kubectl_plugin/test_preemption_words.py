@@ -216,7 +216,10 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
         pytest.param(
             NominatedNode("a", (EARLY,), (), reach=SILENT),
             NOW,
-            ("no node fits before early ends on a.", "a is silent since 10:00:00 UTC: nothing ends there by any time."),
+            (
+                "no node fits before early ends on a.",
+                "a is silent since 10:00:00 UTC: nothing there ends before it answers.",
+            ),
             id="silent",
         ),
         pytest.param(
@@ -237,7 +240,7 @@ def test_P5_what_is_awaited(nominated: NominatedNode, now: datetime, said: tuple
 def test_P5_no_instant_is_named_on_a_silent_node() -> None:
     assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
         "waits for ml/early to be gone",
-        "a is silent since 10:00:00 UTC: nothing ends there by any time",
+        "a is silent since 10:00:00 UTC: nothing there ends before it answers",
     ]
 
 

@@ -61,7 +61,7 @@ def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_fli
 def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
     first, second = warnings_for("db-1")
     assert first == (
-        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and ends by no known time: "
+        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and nobody knows when it ends: "
         "forcing stops nothing sooner; "
         "StatefulSet db promises at most one, but a second may start while it still runs"
     )

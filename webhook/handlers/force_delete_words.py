@@ -54,7 +54,7 @@ def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
     if ending.deleted_at is None or ending.static:
         return f"{place}: {risk}"
     if stakes.node.reach.quiet:
-        return f"{place}, is already stopping, and ends by no known time: forcing stops nothing sooner; {risk}"
+        return f"{place}, is already stopping, and nobody knows when it ends: forcing stops nothing sooner; {risk}"
     if stakes.node.reach is Reach.UNKNOWN or stakes.node.provider:
         frees = "" if ending.holders else "frees its name and "
         return f"{place}, is already stopping: forcing {frees}stops nothing sooner; {risk}"
