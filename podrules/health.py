@@ -8,6 +8,7 @@
                           with an error. An app container that exits 0 is done, unless it is to be started anew
     not ready             it runs, and its readiness probe has not succeeded
     started anew          it runs, and ended before
+    readiness gates       all containers are ready, and a condition that the pod names is not True, or not there yet
     Ready                 the pod's condition; where its kubelet has not told it, by what it tells of the containers
 
 Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
@@ -17,7 +18,7 @@ pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime/kuberuntime_contai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final
 
@@ -36,7 +37,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.platform import pod_platform
 
-__all__ = ["Health", "Trouble", "TroubleKind", "health", "readiness"]
+__all__ = ["Health", "Trouble", "TroubleKind", "UnmetGate", "health", "readiness"]
 
 _PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 
@@ -73,6 +74,17 @@ class Trouble(Struct, frozen=True, rename="camel"):
     restarts: int = 0
 
 
+class UnmetGate(Struct, frozen=True, rename="camel"):
+    """A condition of ``spec.readinessGates`` that is not True: somebody else than the kubelet has to set it."""
+
+    condition: str
+    """Its type."""
+    status: str = ""
+    """False or Unknown; empty: the pod has no such condition yet."""
+    reason: str = ""
+    message: str = ""
+
+
 class Health(Struct, frozen=True, rename="camel"):
     """How a pod is, by what its kubelet said last."""
 
@@ -96,6 +108,8 @@ class Health(Struct, frozen=True, rename="camel"):
     """When its Ready condition became what it is."""
     unready: str = ""
     """Why its Ready condition is not True, in the kubelet's words."""
+    unmet_gates: tuple[UnmetGate, ...] = ()
+    """Of a pod that is not Ready though its containers are: the readiness gates that keep it so."""
     no_sandbox: bool = False
     """Its sandbox and network are not there (PodReadyToStartContainers)."""
     started: str | None = None
@@ -159,6 +173,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         ready=readiness(pod),
         ready_since=ready.last_transition_time if ready is not None else None,
         unready=": ".join(filter(None, (unready.reason, unready.message))) if unready is not None else "",
+        unmet_gates=tuple(_unmet_gates(pod, containers)),
         no_sandbox=sandbox is not None and sandbox.status == "False",
         initializing=initializing.name if initializing is not None else "",
         initializing_since=initializing.started_at if initializing is not None else None,
@@ -174,6 +189,24 @@ def _initializes(pod: Pod, container: ObservedContainer) -> bool:
         return False
     unstarted = container.kind is ContainerKind.SIDECAR and container.started is False
     return container.kind is ContainerKind.INIT or (unstarted and pod.status.phase == "Pending")
+
+
+def _unmet_gates(pod: Pod, containers: Iterable[ObservedContainer]) -> Iterator[UnmetGate]:
+    """The gates that a pod waits for; none while its containers are not ready, for then they alone decide.
+
+    Source: pkg/kubelet/status/generate.go (GeneratePodReadyCondition) at v1.36.3.
+    """
+    told = pod.status.condition("ContainersReady")
+    running = [one.ready for one in containers if one.kind is not ContainerKind.INIT]
+    ready = told.status == "True" if told is not None else bool(running) and all(running)
+    if readiness(pod) is not False or not ready:
+        return
+    for gate in pod.spec.readiness_gates:
+        found = pod.status.condition(gate.condition_type)
+        if found is None:
+            yield UnmetGate(gate.condition_type)
+        elif found.status != "True":
+            yield UnmetGate(gate.condition_type, found.status, found.reason, found.message)
 
 
 def readiness(pod: Pod) -> bool | None:

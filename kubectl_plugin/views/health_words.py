@@ -11,7 +11,7 @@ from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.container_words import container_words, end_words
 from kubectl_plugin.views.words import for_words, listed, quoted, when_words
 from podrules.container_state import ContainerKind, ObservedContainer
-from podrules.health import Health, TroubleKind
+from podrules.health import Health, TroubleKind, UnmetGate
 from podrules.model.instant import instant
 
 __all__ = ["state_line", "state_verdict", "why_words"]
@@ -58,6 +58,9 @@ def _further(health: Health) -> Iterator[str]:
             )
     if health.phase == "Running" and health.ready is False and not health.broken:
         yield "Services that want ready pods send it nothing."
+        if health.unmet_gates:
+            which = "each readiness gate" if len(health.unmet_gates) > 1 else "the readiness gate"
+            yield f"Its containers are ready: whoever owns {which} has to set it True (spec.readinessGates)."
     if health.phase == "Succeeded":
         yield "It holds no resources."
 
@@ -154,5 +157,18 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     yield from _containers(lately_ended(health, now), health, now)
     ended = [one for one in health.containers if one.end is not None and one.kind is ContainerKind.APP]
     yield from _containers(ended, health, now)
-    if health.unready and not (ended and health.unready.startswith(_CONTAINERS_NOT_READY)):
+    if health.unmet_gates:
+        yield from _gates(health.unmet_gates)
+    elif health.unready and not (ended and health.unready.startswith(_CONTAINERS_NOT_READY)):
         yield health.unready.rstrip(". ")
+
+
+def _gates(gates: Sequence[UnmetGate]) -> Iterator[str]:
+    """``ReadinessGatesNotReady: condition "example.com/lb" is False, not True``."""
+    for index, gate in enumerate(gates[:_TOLD]):
+        lead = "" if index else "ReadinessGatesNotReady: "
+        state = f"is {gate.status}, not True" if gate.status else "is not set yet"
+        words = (f"{lead}condition {quoted(gate.condition)} {state}", gate.reason, gate.message.rstrip(". "))
+        yield ": ".join(filter(None, words))
+    if len(gates) > _TOLD:
+        yield f"{len(gates) - _TOLD} more"

@@ -33,6 +33,7 @@ __all__ = [
     "Pod",
     "PodOS",
     "PodQOSClass",
+    "PodReadinessGate",
     "PodResourceClaim",
     "PodResourceClaimStatus",
     "PodSchedulingGroup",
@@ -154,6 +155,12 @@ class SchedulingGate(Model, frozen=True):
     name: str = ""
 
 
+class PodReadinessGate(Model, frozen=True):
+    """``spec.readinessGates[]``: a condition without which the pod is not Ready."""
+
+    condition_type: str = ""
+
+
 class TopologySpreadConstraint(Model, frozen=True):
     """``spec.topologySpreadConstraints[]``."""
 
@@ -211,6 +218,7 @@ class PodSpec(Model, frozen=True):
     restart_policy: str = ""
     """Always (default), OnFailure or Never."""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    readiness_gates: tuple[PodReadinessGate, ...] = ()
     scheduler_name: str = ""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()

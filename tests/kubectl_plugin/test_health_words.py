@@ -64,6 +64,17 @@ def make(
     return from_object(raw, Pod)
 
 
+def gated(gate: dict[str, Any] | None) -> Pod:
+    """A pod whose containers are ready, with a readiness gate; the kubelet's own words name no gate."""
+    conditions = [
+        UNREADY | {"reason": "ContainersNotReady"},
+        raw_condition("ContainersReady"),
+        *([gate] if gate else []),
+    ]
+    status = {"conditions": conditions}
+    return make(told("app", RUNNING), status=status, readinessGates=[{"conditionType": "example.com/lb"}])
+
+
 def said(pod: Pod, now: datetime | None = NOW) -> str:
     return state_line(health(pod), now)
 
@@ -151,6 +162,17 @@ def commands(pod: Pod) -> list[str]:
             make(ready=raw_condition("Ready", "False", reason="ReadinessGatesNotReady", message="gate is not set")),
             "Running, not ready: ReadinessGatesNotReady: gate is not set",
             id="a readiness gate, and no times",
+        ),
+        pytest.param(
+            gated(None),
+            'Running, not ready for 5 min: ReadinessGatesNotReady: condition "example.com/lb" is not set yet',
+            id="a readiness gate that nobody has set",
+        ),
+        pytest.param(
+            gated(raw_condition("example.com/lb", "False", reason="NotRegistered", message="wait for it.")),
+            'Running, not ready for 5 min: ReadinessGatesNotReady: condition "example.com/lb" is False, not True: '
+            "NotRegistered: wait for it",
+            id="a readiness gate that is False",
         ),
         pytest.param(
             make(phase="Pending"), "Pending for 7 min: its kubelet has not told of its containers yet", id="new"
@@ -320,3 +342,11 @@ def test_no_log_is_suggested_of_a_name_that_is_none() -> None:
     hostile = replace(crashing, metadata=replace(crashing.metadata, name="web;reboot"))
     page = pod_page(pod_report(PodFacts(pod=hostile, from_manifest=False)), now=NOW, wide=False)
     assert not any(command.words[:2] == ("kubectl", "logs") for command in page.next_commands)
+
+
+def test_who_has_to_act_on_a_gate_is_told() -> None:
+    sentences = state_verdict(health(gated(None)), NOW).sentences[1:]
+    assert sentences == (
+        "Services that want ready pods send it nothing.",
+        "Its containers are ready: whoever owns the readiness gate has to set it True (spec.readinessGates).",
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podrules.health import Trouble, TroubleKind, health, readiness
+from podrules.health import Trouble, TroubleKind, UnmetGate, health, readiness
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.objects import raw_condition, raw_container, raw_pod
@@ -149,3 +149,36 @@ def test_the_init_container_that_runs_holds_the_others_up() -> None:
 def test_a_sidecar_that_runs_holds_nobody_up() -> None:
     told = health(make(waiting("PodInitializing"), init=DONE, sidecar=RUNNING, phase="Pending"))
     assert (told.initializing, told.initializing_since) == ("", None)
+
+
+GATED = raw_condition("Ready", "False", reason="ReadinessGatesNotReady")
+GATES = [{"conditionType": "example.com/lb"}, {"conditionType": "example.com/dns"}, {"conditionType": "example.com/ok"}]
+LB = raw_condition("example.com/lb", "False", reason="Target.NotRegistered", message="registration is in progress")
+
+
+@pytest.mark.parametrize(
+    ("told", "ready"),
+    [
+        pytest.param([raw_condition("ContainersReady")], False, id="its condition says that the containers are ready"),
+        pytest.param([], True, id="each container says so"),
+    ],
+)
+def test_gates_that_are_not_true_keep_a_pod_unready(told: list[Any], ready: bool) -> None:
+    conditions = [GATED, *told, LB, raw_condition("example.com/ok")]
+    found = health(make(RUNNING, ready=ready, conditions=conditions, readinessGates=GATES))
+    assert found.unmet_gates == (
+        UnmetGate("example.com/lb", "False", "Target.NotRegistered", "registration is in progress"),
+        UnmetGate("example.com/dns"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "app"),
+    [
+        pytest.param([GATED, raw_condition("ContainersReady", "False"), LB], RUNNING, id="a container is not ready"),
+        pytest.param([GATED, LB], None, id="nothing is told of containers"),
+        pytest.param([raw_condition("Ready"), raw_condition("ContainersReady"), LB], RUNNING, id="the pod is ready"),
+    ],
+)
+def test_gates_are_not_blamed_where_they_do_not_decide(conditions: list[Any], app: Any) -> None:
+    assert health(make(app, ready=True, conditions=conditions, readinessGates=GATES)).unmet_gates == ()

@@ -616,6 +616,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "core/v1.PodOS": {
         "name": (1, "string"),
     },
+    "core/v1.PodReadinessGate": {
+        "conditionType": (1, "string"),
+    },
     "core/v1.PodResourceClaim": {
         "name": (1, "string"),
         "resourceClaimName": (3, "*string"),
@@ -645,6 +648,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "tolerations": (22, "[]core/v1.Toleration"),
         "priorityClassName": (24, "string"),
         "priority": (25, "*int32"),
+        "readinessGates": (28, "[]core/v1.PodReadinessGate"),
         "runtimeClassName": (29, "*string"),
         "preemptionPolicy": (31, "*string"),
         "overhead": (32, "map[string]resource.Quantity"),
