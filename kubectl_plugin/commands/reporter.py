@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from kubectl_plugin.reports.ordinals import missing_pods
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
 from kubectl_plugin.reports.rollout import rollout, schedule
 from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.reports.workload_pods import job_progress, pod_counts, pods_wanted, workload_pods
+from kubectl_plugin.reports.workload_pods import WorkloadPod, job_progress, pod_counts, pods_wanted, workload_pods
 from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
@@ -274,8 +275,12 @@ class Reporter:
     def _reach_of_many(self, node: str) -> NodeReach:
         return self._gatherer.reach(node, of_many=True)
 
+    def _in_short(self, pods: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
+        gatherer = self._gatherer
+        return workload_pods(pods, gatherer.features, self._reach_of_many, partial(gatherer.node_of, of_many=True))
+
     def _workload(self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None) -> WorkloadReport:
-        found = None if pods is None else workload_pods(pods, self._gatherer.features, self._reach_of_many)
+        found = None if pods is None else self._in_short(pods)
         counts = None
         if found is not None:
             counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
@@ -290,7 +295,7 @@ class Reporter:
             pods=found,
             counts=counts,
             job=job_progress(entry) if kind is JOBS else None,
-            rollout=rollout(kind.kind, entry),
+            rollout=rollout(kind.kind, entry, terminating=0 if counts is None else counts.terminating),
             schedule=schedule(entry),
             missing=missing_pods(kind.kind, entry, found) if found is not None else None,
             spread=self._spread(pods or (), entry.metadata.namespace),

@@ -15,6 +15,7 @@ from kubectl_plugin.reports.cluster_changes import ClusterChanges
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, WorkloadKey, workload_entries
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
 from podrules import __version__
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.cluster.node_usage import ReadUsage
@@ -296,7 +297,12 @@ def _workloads(facts: ClusterFacts, reach: Callable[[str], NodeReach | None]) ->
         return ()
     listed = facts.listed_pods
     pods = facts.pods if listed is None else [pod for pod in facts.pods if pod_key(pod) in listed]
-    return workload_entries(pods, facts.workloads, facts.owner, facts.features, reach)
+    nodes = {node.metadata.name: node for node in facts.nodes}
+
+    def in_short(own: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
+        return workload_pods(own, facts.features, reach, nodes.get)
+
+    return workload_entries(pods, facts.workloads, facts.owner, in_short)
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:

@@ -8,12 +8,10 @@ from msgspec import Struct
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.reports.workload_code import workload_code
-from kubectl_plugin.reports.workload_pods import PodCounts, job_progress, pod_counts, pods_wanted, workload_pods
-from podrules.features import Features
+from kubectl_plugin.reports.workload_pods import PodCounts, WorkloadPod, job_progress, pod_counts, pods_wanted
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.pod_state import PodState
-from podrules.reachability import NodeReach
 from podrules.safety import owner_guarantee
 
 __all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
@@ -49,8 +47,7 @@ def workload_entries(
     pods: Iterable[Pod],
     written: Mapping[WorkloadKey, Workload],
     owner: Callable[[str, str, str], tuple[str, str]],
-    features: Features,
-    reach: Callable[[str], NodeReach | None],
+    in_short: Callable[[Sequence[Pod]], tuple[WorkloadPod, ...]],
 ) -> tuple[WorkloadEntry, ...]:
     """Every workload that has pods or wants some, the one in most trouble first.
 
@@ -58,8 +55,7 @@ def workload_entries(
         pods: Of all of them.
         written: The workloads that could be read.
         owner: Kind and name of what a controller belongs to.
-        features: The gates of the cluster.
-        reach: Whether a node answers, by its name.
+        in_short: Tells of the pods of one of them in short.
     """
     own: dict[WorkloadKey, list[Pod]] = {key: [] for key in written}
     for pod in pods:
@@ -68,18 +64,11 @@ def workload_entries(
             namespace = pod.metadata.namespace
             kind, name = owner(namespace, controller.kind, controller.name)
             own.setdefault((namespace, kind, name), []).append(pod)
-    entries = [_entry(key, found, written.get(key), features, reach) for key, found in own.items()]
+    entries = [_entry(key, in_short(found), written.get(key)) for key, found in own.items()]
     return tuple(sorted((one for one in entries if _is_shown(one)), key=_order))
 
 
-def _entry(
-    key: WorkloadKey,
-    pods: Sequence[Pod],
-    workload: Workload | None,
-    features: Features,
-    reach: Callable[[str], NodeReach | None],
-) -> WorkloadEntry:
-    found = workload_pods(pods, features, reach)
+def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | None) -> WorkloadEntry:
     wanted = pods_wanted(key[1], workload) if workload is not None else None
     job = job_progress(workload) if workload is not None and key[1] == "Job" else None
     counts = pod_counts([pod.state for pod in found], wanted, key[1])

@@ -58,22 +58,27 @@ class Schedule(Struct, frozen=True, rename="camel"):
     """Its Jobs that run."""
 
 
-def rollout(kind: str, entry: Workload | ReplicationController | CronJob) -> Rollout | None:
+def rollout(kind: str, entry: Workload | ReplicationController | CronJob, *, terminating: int = 0) -> Rollout | None:
     """How far the controller is; None: such a workload has no rollout, or does not say.
 
+    The API leaves a count of 0 out of a status (``omitempty``): in one that a controller has written, and tells so by
+    its observedGeneration, a count that is not there is 0. Of one that nobody has written yet nothing is counted.
+
     Source: pkg/controller/deployment/{sync,progress}.go, pkg/controller/replicaset/replica_set_utils.go
-    (calculateStatus), pkg/controller/statefulset/stateful_set_control.go (completeRollingUpdate),
-    pkg/controller/daemon/daemon_controller.go (updateDaemonSetStatus) at v1.36.3.
+    (calculateStatus), pkg/controller/statefulset/{stateful_set_control.go,stateful_set_utils.go} (computeReplicaStatus,
+    completeRollingUpdate), pkg/controller/daemon/daemon_controller.go (updateDaemonSetStatus) at v1.36.3;
+    k8s.io/api/apps/v1/types.go at v0.36.3.
 
     Args:
         kind: ``Deployment``.
         entry: The workload.
+        terminating: How many of its pods are being deleted.
     """
     if not isinstance(entry, Workload) or kind == "Job" or not entry.metadata.uid:
         return None
     status, observed = entry.status, entry.status.observed_generation
     # What a status says that nobody has written yet, or of an older spec, is not about this one.
-    old = _old(kind, entry) if observed and observed >= entry.metadata.generation else 0
+    old = _old(kind, entry, terminating) if observed and observed >= entry.metadata.generation else 0
     rolling = entry.spec.update_strategy.rolling_update
     partition = rolling.partition if kind == "StatefulSet" and rolling is not None else 0
     held: Literal["", "paused", "OnDelete", "partition"] = "partition" if partition else ""
@@ -101,7 +106,7 @@ def schedule(entry: Workload | ReplicationController | CronJob) -> Schedule | No
     return Schedule(entry.spec.schedule, entry.spec.suspend, entry.status.last_schedule_time, active)
 
 
-def _old(kind: str, entry: Workload) -> int:
+def _old(kind: str, entry: Workload, terminating: int) -> int:
     status = entry.status
     if entry.spec.replicas == 0:
         return 0
@@ -110,7 +115,8 @@ def _old(kind: str, entry: Workload) -> int:
     if kind == "DaemonSet":
         return max(0, status.current_number_scheduled - status.updated_number_scheduled)
     if kind == "StatefulSet" and status.current_revision != status.update_revision:
-        return max(0, status.replicas - status.updated_replicas)
+        # Its replicas count pods that are being deleted, whose template is going with them; updatedReplicas do not.
+        return max(0, status.replicas - terminating - status.updated_replicas)
     return 0
 
 

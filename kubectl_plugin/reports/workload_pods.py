@@ -12,6 +12,7 @@ from kubectl_plugin.reports.rollout import Said, said
 from podrules.features import Features
 from podrules.health import Health, health
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
+from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.pod_state import PodState, state_of
@@ -96,7 +97,10 @@ class JobProgress(Struct, frozen=True, rename="camel"):
 
 
 def workload_pods(
-    pods: Sequence[Pod], features: Features, reach: Callable[[str], NodeReach | None]
+    pods: Sequence[Pod],
+    features: Features,
+    reach: Callable[[str], NodeReach | None],
+    node: Callable[[str], Node | None],
 ) -> tuple[WorkloadPod, ...]:
     """The pods in short, by name.
 
@@ -104,13 +108,16 @@ def workload_pods(
         pods: Of the workload.
         features: The gates of the cluster.
         reach: Tells whether a node answers, by its name.
+        node: The node of that name: what exit codes mean there; None: it is not known.
     """
-    return tuple(_in_short(pod, features, reach) for pod in sorted(pods, key=lambda pod: pod.metadata.name))
+    return tuple(_in_short(pod, features, reach, node) for pod in sorted(pods, key=lambda pod: pod.metadata.name))
 
 
-def _in_short(pod: Pod, features: Features, reach: Callable[[str], NodeReach | None]) -> WorkloadPod:
+def _in_short(
+    pod: Pod, features: Features, reach: Callable[[str], NodeReach | None], node_of: Callable[[str], Node | None]
+) -> WorkloadPod:
     node = pod.spec.node_name
-    found, own = reach(node) if node else None, health(pod)
+    found, own = (reach(node), health(pod, node_of(node))) if node else (None, health(pod))
     deleted, scheduled = pod.metadata.deletion_timestamp is not None, pod.status.condition("PodScheduled")
     state = state_of(own, bound=bool(node), deleted=deleted, reach=found)
     return WorkloadPod(

@@ -134,9 +134,8 @@ class Gatherer:
         source = self._source
         # Where it is not known when the objects were so, a Lease tells nothing, and the Node does.
         now = source.now or _LONG_AGO
-        listed = self._listed_node(name) if of_many else None
-        node = listed or self._outcome(lambda: source.get(NODES, name), "get", NODES, None, name)
-        if not isinstance(node, Node):
+        node = self.node_of(name, of_many=of_many)
+        if node is None:
             return self._kept("reach", name, lambda: read_node_reach(name, source, now))
         if not of_many:
             return self._kept("reach", name, lambda: read_reach(name, node, source, now))
@@ -146,6 +145,17 @@ class Gatherer:
             return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
         renewed = self._kept("renewals", "", lambda: renewals(leases))
         return node_reach(name, node, renewed=renewed.get(name), now=now)
+
+    def node_of(self, name: str, *, of_many: bool = False) -> Node | None:
+        """The node that a pod names; None: there is none, or it cannot be read, which is not noted.
+
+        Args:
+            name: The node's.
+            of_many: It is one of many that are asked for.
+        """
+        listed = self._listed_node(name) if of_many else None
+        found = listed or self._outcome(lambda: self._source.get(NODES, name), "get", NODES, None, name)
+        return found if isinstance(found, Node) else None
 
     def _listed_node(self, name: str) -> Node | None:
         """A node of the list, where that was read: each needs no request of its own."""

@@ -88,9 +88,9 @@ class WorkloadStatus(Model, frozen=True):
     observed_generation: int = 0
     """The spec that the controller has acted on, by its ``metadata.generation``; 0 also of one that does not tell."""
     replicas: int = 0
-    """Pods that there are, without those that are being deleted."""
+    """Pods that there are, without those that are being deleted; of a StatefulSet with them."""
     updated_replicas: int = 0
-    """Those of the newest template, of a Deployment or StatefulSet."""
+    """Those of the newest template, of a Deployment or StatefulSet; never with those that are being deleted."""
     current_revision: str = ""
     """Of a StatefulSet: the template that its pods had before the rollout."""
     update_revision: str = ""

@@ -288,3 +288,36 @@ def test_the_workload_that_misses_most_comes_first(listed: Callable[..., str]) -
     page = listed([*one("almost", 5), *one("none", 0)], "deployments")
     assert page.index("\nnone ") < page.index("\nalmost ")
     assert "explain deployment/none" in page
+
+
+WRITTEN = {"observedGeneration": 2, "replicas": 2}
+REVISIONS = {"currentRevision": "web-1", "updateRevision": "web-2"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "old"),
+    [
+        pytest.param("Deployment", WRITTEN, 2, id="the controller wrote the status: what it leaves out is 0"),
+        pytest.param("StatefulSet", WRITTEN | REVISIONS, 2, id="a StatefulSet's likewise"),
+        pytest.param("StatefulSet", WRITTEN | REVISIONS | {"updatedReplicas": 2}, 0, id="all are of the newest"),
+        pytest.param("Deployment", {"observedGeneration": 2}, 0, id="it counts no pod at all"),
+        pytest.param("Deployment", {"replicas": 2}, 0, id="nothing tells that a controller wrote it"),
+        pytest.param("Deployment", {}, 0, id="nobody has written it"),
+        pytest.param("DaemonSet", {"observedGeneration": 2, "currentNumberScheduled": 2}, 2, id="a DaemonSet's"),
+        pytest.param("DaemonSet", {}, 0, id="a DaemonSet's that nobody has written"),
+    ],
+)
+def test_a_count_that_is_left_out_is_zero_where_a_controller_has_counted(
+    explained: Explained, kind: str, status: dict[str, Any], old: int
+) -> None:
+    lead, report = explained(kind, {"replicas": 2}, status, 2)
+    assert report["rollout"]["old"] == old
+    assert ("of the old template" in lead) is bool(old)
+
+
+def test_pods_of_a_stateful_set_that_are_being_deleted_are_of_no_old_template(listed: Callable[..., str]) -> None:
+    first, second = _pods(2)
+    second["metadata"] |= {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
+    # Its replicas count both, its updatedReplicas the first alone.
+    entry = _workload("StatefulSet", {"replicas": 2}, WRITTEN | REVISIONS | {"updatedReplicas": 1})
+    assert _lead(listed([entry, first, second], "sts/web")).startswith("1 of 2 run, 1 terminating: web-1. ")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,6 +29,7 @@ from podrules.model.workload import CronJob, Workload, WorkloadSpec, WorkloadSta
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach, Reach
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 
 NAMESPACES = ("shop", "payments", "data", "batch", "ml", "monitoring", "kube-system")
 KINDS = ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs")
@@ -203,3 +206,59 @@ def test_json_counts() -> None:
 def test_a_page_fits_a_screen() -> None:
     for namespace, name in _demo_workloads():
         assert len(_page(namespace, name).splitlines()) <= 40, (namespace, name)
+
+
+CRASHES = {
+    "name": "app",
+    "restartCount": 3,
+    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+    "lastState": {"terminated": {"exitCode": 137, "reason": "Error", "finishedAt": "2026-11-23T11:00:00Z"}},
+}
+
+
+def _owned(folder: Path, node: dict[str, Any] | None, *, deleted: bool = False, kind: str = "Deployment") -> str:
+    """A workload with one pod on node ``there``, as a snapshot."""
+    status = {"conditions": [raw_condition("Ready", lastHeartbeatTime="2026-11-23T11:01:00Z")]}
+    metadata = {"deletionTimestamp": "2026-11-23T10:00:00Z", "deletionGracePeriodSeconds": 30} if deleted else {}
+    pod = raw_pod(
+        "web-0", "shop", labels={"app": "web"}, metadata=metadata, nodeName="there",
+        status={"phase": "Running", "conditions": [raw_condition("Ready", "False")], "containerStatuses": [CRASHES]},
+    )  # fmt: skip
+    workload = raw_workload(kind, "web", "shop", replicas=1)
+    items = [workload, pod, raw_node("other", status=status)]
+    if node is not None:
+        items.append(raw_node("there", status=status, **node))
+    path = folder / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("node", "end"),
+    [
+        pytest.param({}, "last exit 137 (signal 9, SIGKILL)", id="Linux"),
+        pytest.param({"labels": {"kubernetes.io/os": "windows"}}, "last exit 137 (Error)", id="Windows"),
+        pytest.param({"labels": {"type": "virtual-kubelet"}}, "last exit 137 (Error)", id="virtual kubelet"),
+    ],
+)
+def test_a_workload_and_its_pod_read_an_exit_code_alike(node: dict[str, Any], end: str, tmp_path: Path) -> None:
+    file = _owned(tmp_path, node)
+    for asked in ("deployment/web", "pod/web-0"):
+        page = run("explain", asked, "-n", "shop", "--snapshot", file).out
+        assert end in _lead(page)
+        assert page.count("SIGKILL") == end.count("SIGKILL") + page.count("SIGKILL by")
+
+
+@pytest.mark.parametrize(
+    ("deleted", "lead"),
+    [
+        (False, "0 of 1 run, 1 on there, which has no Node object: web-0: whether it runs is not known."),
+        (
+            True,
+            "0 of 1 run, 1 terminating on there, which has no Node object: web-0: pod garbage collection removes its",
+        ),
+    ],
+)
+def test_a_node_that_is_gone_is_told_in_a_main_clause(deleted: bool, lead: str, tmp_path: Path) -> None:
+    file = _owned(tmp_path, None, deleted=deleted, kind="StatefulSet")
+    assert _lead(run("explain", "statefulset/web", "-n", "shop", "--snapshot", file).out).startswith(lead)
