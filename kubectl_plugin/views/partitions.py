@@ -130,7 +130,7 @@ def _state(node: NodeDown, now: datetime) -> str:
         case Reach.RETURNING:
             return "Coming back, Ready is still Unknown"
         case Reach.GONE:
-            return "Gone: there is no Node object, since when nothing tells"
+            return "Gone: there is no Node object, and nothing tells since when"
     since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
     return f"Silent{since}"
 

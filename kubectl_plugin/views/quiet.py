@@ -39,7 +39,7 @@ _STATES: Final = {
     Reach.SILENT: "is silent{since}",
     Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",
     Reach.OUT_OF_SERVICE: "is declared out of service",
-    Reach.GONE: "is gone: there is no Node object{since}",
+    Reach.GONE: "has no Node object any more{since}",
 }
 
 
@@ -60,10 +60,8 @@ def quiet_words(node: NodeFacts, now: datetime | None) -> str:
 def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
     """The verdict on a pod that nobody has told to end."""
     phase = report.status.phase if report.status else ""
-    known = f"Its node {quiet_words(node, now)}{',' if _reach(node) is Reach.GONE else ':'}"
-    last = f"{'and ' if _reach(node) is Reach.GONE else ''}{phase} is the last that was heard of it."
     return (
-        f"{known} {last}{_since_when(report, node, now)}",
+        f"Its node {quiet_words(node, now)}: {phase} is the last that was heard of it.{_since_when(report, node, now)}",
         _unconfirmed(report, node, now),
         *_replacement(report, node),
     )
@@ -79,8 +77,8 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
         now: The present.
     """
     if collected_within(_reach(node), deleted=True) is not None:
-        state = f"Its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
-        return f"{lead}. {state}", _unconfirmed(report, node, now), *_replacement(report, node)
+        state = f"its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
+        return f"{lead}: {state}", _unconfirmed(report, node, now), *_replacement(report, node)
     stays = _stays("It stays Terminating", node)
     if report.owner.guarantee is Guarantee.AT_MOST_ONE:
         stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
@@ -150,7 +148,9 @@ def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str
         return ""
     unready = instant(report.status.not_ready_since) if report.status is not None else None
     return (
-        f" The pod is not Ready since {clock(unready, now)}." if unready is not None else " Nothing tells since when."
+        f" The pod is not Ready since {clock(unready, now)}."
+        if unready is not None
+        else " Nothing tells since when it is gone."
     )
 
 

@@ -17,6 +17,7 @@ from kubectl_plugin.views.health_words import why_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
 from podrules.model.instant import instant
+from podrules.pod_gc import collected_within
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
 
@@ -28,6 +29,11 @@ _NODES: Final = {
     Reach.OUT_OF_SERVICE: "out of service",
     Reach.GONE: "gone",
 }
+_STUCK: Final = {
+    False: "stuck, nothing there tells that its processes have ended",
+    True: "pod garbage collection removes its object, nobody confirms that its processes have ended",
+}
+"""Of a pod that is being deleted on a node that does not answer, by whether its object goes all the same."""
 _MOST_REASONS: Final = 2
 
 
@@ -197,9 +203,10 @@ def _nodes_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
 
 
 def _node_words(reach: NodeReach, now: datetime | None) -> str:
-    known = reach.since is not None and reach.reach is not Reach.GONE
-    since = f" since {clock(reach.since, now)}" if reach.since is not None and known else ""
-    if reach.reach in {Reach.GONE, Reach.OUT_OF_SERVICE}:
+    since = f" since {clock(reach.since, now)}" if reach.since is not None else ""
+    if reach.reach is Reach.GONE:
+        return f"{reach.name}, which has no Node object"
+    if reach.reach is Reach.OUT_OF_SERVICE:
         return f"{reach.name}, which is {node_word(reach)}{since}"
     return f"{node_word(reach)} {reach.name}{since}"
 
@@ -228,6 +235,5 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
         case PodState.UNREACHABLE:
             return "whether it runs is not known"
         case PodState.TERMINATING:
-            stuck = "stuck, nothing there tells that its processes have ended"
-            return stuck if pod.reach is not None else ""
+            return "" if pod.reach is None else _STUCK[collected_within(pod.reach.reach, deleted=True) is not None]
     return why_words(pod.health, now) if pod.health is not None else ""

@@ -303,7 +303,7 @@ def test_node_that_was_deleted(control_plane: ControlPlane, qos: Qos, namespace:
 
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    assert f"Its node {node_name(node)} is gone: there is no Node object" in text
+    assert f"Its node {node_name(node)} has no Node object any more" in text
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
 
 

@@ -117,8 +117,8 @@ def test_T5_finalizers_keep_the_object_that_garbage_collection_deletes(tmp_path:
 
 def test_T5_a_gone_node_leads_in_explain() -> None:
     told = _told("explain", "pod/etcd-2", "--snapshot", str(CASES / "s3f.json"))
-    assert "Its node a is gone: there is no Node object, and Running is the last that was heard of it." in told
-    assert "Nothing tells since when. Pod garbage collection removes its object within 80 s" in told
+    assert "Its node a has no Node object any more: Running is the last that was heard of it." in told
+    assert "Nothing tells since when it is gone. Pod garbage collection removes its object within 80 s" in told
     assert "nobody has confirmed that its processes ended: they may run on." in told
     assert "StatefulSet etcd then starts another etcd-2, while this one may still run." in told
     assert "Unknown nodes: not found" not in told
@@ -128,7 +128,7 @@ def test_T5_a_gone_node_leads_in_explain() -> None:
     ("more", "words"),
     [
         ({"unready": SINCE}, "The pod is not Ready since 09:50:50 UTC."),
-        ({"renewed": NOW}, "there is no Node object (last heartbeat 10:05:00 UTC)"),
+        ({"renewed": NOW}, "has no Node object any more (last heartbeat 10:05:00 UTC)"),
     ],
 )
 def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
 def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> None:
     snapshot = str(CASES / "s3f.json")
     told = _told("partitions", "--snapshot", snapshot)
-    assert "node/a Gone: there is no Node object, since when nothing tells: 1 pod hangs on it." in told
+    assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod hangs on it." in told
     assert "default/etcd-2" in told
     page = tmp_path / "page.html"
     assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0

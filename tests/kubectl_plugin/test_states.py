@@ -110,7 +110,7 @@ def test_T5_one_way_begins_when_that_began() -> None:
         ("succeeded", "Succeeded: every container ended well. It holds no resources."),
         ("nostatus", "Pending for 60 s"),
         ("daemonsched", "Pending for 60 s"),
-        ("nonode", "Its node gone is gone"),
+        ("nonode", "Its node gone has no Node object any more"),
     ],
 )
 def test_what_does_not_run_as_it_should_leads(name: str, first: str) -> None:
