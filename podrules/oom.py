@@ -31,10 +31,12 @@ __all__ = [
     "KUBELET_OOM_SCORE_ADJ",
     "MIN_BURSTABLE_OOM_SCORE_ADJ",
     "OOM_SCORE_ADJ_MIN",
+    "MemoryTooLow",
     "OOMRule",
     "OOMScoreAdj",
     "container_oom_score_adj",
     "divide",
+    "memory_too_low",
     "pod_oom_score_adjs",
 ]
 
@@ -84,6 +86,34 @@ class OOMScoreAdj(Struct, frozen=True, rename="camel"):
     def in_range(self) -> bool:
         """Whether the kernel takes the value; upstream's sum is held at the lower end alone."""
         return OOM_SCORE_ADJ_MIN <= self.value <= BEST_EFFORT_OOM_SCORE_ADJ
+
+
+class MemoryTooLow(Struct, frozen=True, rename="camel"):
+    """A memory request that the API server refuses, and of which the kubelet's sum comes to more than 1000."""
+
+    field: str
+    """``spec.resources.requests.memory``, or a container's."""
+    value: str
+    least: str
+    """What it has to be: what the containers request together; of a container 0."""
+
+
+def memory_too_low(pod: Pod, *, features: Features = REFERENCE) -> MemoryTooLow | None:
+    """Why a value is out of range: a container's request below 0, or the pod's below what its containers request.
+
+    Source: pkg/kubelet/qos/helpers.go (remainingPodMemReqPerContainer) takes the latter without a lower end;
+    pkg/apis/core/validation/validation.go (validatePodResourceConsistency) refuses it, at v1.36.3.
+    """
+    for ref in pod.containers():
+        request = ref.container.resources.requests.get(MEMORY, ZERO)
+        if request.sign < 0:
+            return MemoryTooLow(f"{ref.field}.resources.requests.memory", str(request), str(ZERO))
+    if not features.pod_level_resources or pod.spec.resources is None:
+        return None
+    own, together = pod.spec.resources.requests.get(MEMORY), aggregate_container_requests(pod).get(MEMORY, ZERO)
+    if own is None or own >= together:
+        return None
+    return MemoryTooLow("spec.resources.requests.memory", str(own), str(together))
 
 
 def pod_oom_score_adjs(

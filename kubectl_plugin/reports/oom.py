@@ -28,7 +28,7 @@ class OOMUnknown(Enum):
     NOT_LINUX = "NotLinux"
     """Only a Linux kubelet sets it, and the pod is, or may only come, elsewhere."""
     NOT_IN_RANGE = "NotInRange"
-    """The pod's own memory request is less than its containers': the API server refuses such a pod."""
+    """A memory request gives a value that the kernel does not take: `MemoryTooLow` tells which."""
 
 
 class OOMOnNode(Struct, frozen=True, rename="camel"):

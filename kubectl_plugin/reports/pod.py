@@ -31,6 +31,7 @@ from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
+from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.displaced import Preempted
 from podrules.placement.outcome import Placement
 from podrules.platform import Platform, pod_platform
@@ -261,6 +262,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     oom: tuple[OOMOnNode, ...]
     """One entry for a pod on a node; else the nodes with the least and the most memory of those that it may come to."""
     oom_unknown: OOMUnknown | None
+    memory_too_low: MemoryTooLow | None
+    """Where no value is in range, the request that is at fault."""
     """Why `oom` is empty; None: it is not."""
     resources: ResourcesReport
     cgroup: CgroupReport | None
@@ -331,6 +334,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         qos=_qos(facts, defaulted, pod),
         oom=() if isinstance(oom, OOMUnknown) else oom,
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
+        memory_too_low=memory_too_low(granted, features=features) if oom is OOMUnknown.NOT_IN_RANGE else None,
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted) if platform is Platform.LINUX else None,
         priority=replace(priority, preemption_disabled=facts.preemption_disabled),

@@ -13,18 +13,15 @@ from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_CRITICAL_PRIORITY
 
-__all__ = ["OOM_UNKNOWN", "oom_section"]
+__all__ = ["no_score", "oom_section"]
 
 _FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
-OOM_UNKNOWN: Final = {
+_UNKNOWN: Final = {
     OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",
     OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: there is no node that its node selector, affinity and tolerations allow",
     OOMUnknown.NOT_LINUX: "none: no node that it may come to is a Linux machine with a kubelet",
-    OOMUnknown.NOT_IN_RANGE: (
-        "none: spec.resources.requests.memory is less than its containers request, which the API server refuses"
-    ),
+    OOMUnknown.NOT_IN_RANGE: "none: the sum is not in the kernel's range, -1000 to 1000",
 }
-"""Why there is no score to tell."""
 _ONE_FOR_ALL: Final = {OOMRule.NODE_CRITICAL, OOMRule.GUARANTEED, OOMRule.BEST_EFFORT}
 """Rules by which all containers of a pod have the same value."""
 _AT_LEAST: Final = f"Burstable gets at least {MIN_BURSTABLE_OOM_SCORE_ADJ}"
@@ -36,7 +33,7 @@ def oom_section(report: PodReport) -> Section:
     if report.platform is not Platform.LINUX:
         return Section(label, ())
     if report.oom_unknown is not None:
-        return Section(label, (OOM_UNKNOWN[report.oom_unknown],))
+        return Section(label, (no_score(report, report.oom_unknown),))
     lines: list[str | Row] = []
     several = len(report.oom) > 1
     bound = report.status is not None and report.status.node is not None
@@ -47,6 +44,15 @@ def oom_section(report: PodReport) -> Section:
         where = f" ({entry.node})" if bound else f" (as on {entry.node})"
         lines += _rows(entry, place="" if several or not entry.node else where)
     return Section(label, tuple(lines))
+
+
+def no_score(report: PodReport, why: OOMUnknown) -> str:
+    """Why there is no score to tell."""
+    low = report.memory_too_low
+    if low is None:
+        return _UNKNOWN[why]
+    least = f"the {low.least} that its containers request" if low.least != "0" else low.least
+    return f"none: {low.field} is {low.value}, less than {least}, which the API server refuses"
 
 
 def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.views.ending import stop_lines
 from kubectl_plugin.views.moving import moving_section
-from kubectl_plugin.views.oom import OOM_UNKNOWN
+from kubectl_plugin.views.oom import no_score
 from kubectl_plugin.views.platform_words import pod_platform_section
 from kubectl_plugin.views.pod_pressure import ASSUMED, distinct_places, own_limit_lines
 from kubectl_plugin.views.pod_words import force_section, granted_line, limited_in_part, priority_section
@@ -61,7 +61,7 @@ def _oom(report: PodReport) -> Iterator[str]:
     if report.platform is not Platform.LINUX:
         return
     if report.oom_unknown is not None:
-        yield OOM_UNKNOWN[report.oom_unknown]
+        yield no_score(report, report.oom_unknown)
         return
     values = {score.value for entry in report.oom for score in entry.containers}
     places = distinct_places(report.pressure)

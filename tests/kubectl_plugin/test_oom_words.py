@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,13 +82,46 @@ def test_Q2_a_sidecar_beside_an_app_container_above_the_node(tmp_path: Path) -> 
     ) in _said(tmp_path, pod)
 
 
-def test_Q2_a_value_that_the_kernel_would_not_take_is_not_told(tmp_path: Path) -> None:
-    pod = raw_pod(
-        "web",
-        "shop",
-        containers=[raw_container("app", {"memory": "2Gi"}), raw_container("other")],
-        resources={"requests": {"memory": "1Gi"}},
-        status={"phase": "Pending"},
-    )
-    assert json.loads(_explain(tmp_path, pod, "-o", "json"))["oomUnknown"] == "NotInRange"
-    assert "less than its containers request, which the API server refuses" in _said(tmp_path, pod)
+@pytest.mark.parametrize(
+    ("spec", "field", "value", "least", "words"),
+    [
+        pytest.param(
+            {
+                "containers": [raw_container("app", {"memory": "2Gi"}), raw_container("other")],
+                "resources": {"requests": {"memory": "1Gi"}},
+            },
+            "spec.resources.requests.memory",
+            "1Gi",
+            "2Gi",
+            "is 1Gi, less than the 2Gi that its containers request, which the API server refuses",
+            id="the pod's own",
+        ),
+        pytest.param(
+            {"containers": [raw_container("app"), raw_container("other", {"memory": "-1Gi", "cpu": "1"})]},
+            "spec.containers[1].resources.requests.memory",
+            "-1Gi",
+            "0",
+            "is -1Gi, less than 0, which the API server refuses",
+            id="a container's",
+        ),
+        pytest.param(
+            {
+                "containers": [raw_container("app", {"memory": "-1Gi"}), *map(raw_container, "ab")],
+                "resources": {"requests": {"memory": "1Gi"}},
+            },
+            "spec.containers[0].resources.requests.memory",
+            "-1Gi",
+            "0",
+            "is -1Gi, less than 0, which the API server refuses",
+            id="a container's beside the pod's own",
+        ),
+    ],
+)
+def test_Q2_a_value_that_the_kernel_would_not_take_names_the_request_at_fault(
+    tmp_path: Path, spec: dict[str, Any], field: str, value: str, least: str, words: str
+) -> None:
+    pod = raw_pod("web", "shop", status={"phase": "Pending"}, **spec)
+    told = json.loads(_explain(tmp_path, pod, "-o", "json"))
+    assert told["oomUnknown"] == "NotInRange"
+    assert told["memoryTooLow"] == {"field": field, "value": value, "least": least}
+    assert f"none: {field} {words}" in _said(tmp_path, pod)

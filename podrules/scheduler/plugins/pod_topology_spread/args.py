@@ -34,6 +34,7 @@ SYSTEM_DEFAULTING: Final = "System"
 LIST_DEFAULTING: Final = "List"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+_NOT_POSITIVE: Final = "must be greater than zero"
 SYSTEM_DEFAULT_CONSTRAINTS: Final = (
     TopologySpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable=SCHEDULE_ANYWAY),
     TopologySpreadConstraint(
@@ -68,7 +69,9 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(args.default_constraints):
         place = f"{path}.defaultConstraints[{index}]"
-        errors += constraint_errors(constraint, place)
+        if constraint.max_skew <= 0:
+            errors.append(f"{place}.maxSkew: Invalid value: {constraint.max_skew}: not in valid range (0, inf)")
+        errors += _field_errors(constraint, place)
         if constraint.topology_key and not is_label_key(constraint.topology_key):
             errors.append(f'{place}.topologyKey: Invalid value: "{constraint.topology_key}": not a label name')
         if constraint.label_selector is not None:
@@ -84,9 +87,14 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
 
 def constraint_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
     """Field errors of a pod's constraint but for its selector (validateTopologySpreadConstraints)."""
+    skew = constraint.max_skew
+    errors = [f"{place}.maxSkew: Invalid value: {skew}: {_NOT_POSITIVE}"] if skew <= 0 else []
+    return errors + _field_errors(constraint, place)
+
+
+def _field_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
+    """All but maxSkew, for which pods and the scheduler's configuration have words of their own."""
     errors: list[str] = []
-    if constraint.max_skew <= 0:
-        errors.append(f"{place}.maxSkew: Invalid value: {constraint.max_skew}: not in valid range (0, inf)")
     if not constraint.topology_key:
         errors.append(f"{place}.topologyKey: Required value: can not be empty")
     if not constraint.when_unsatisfiable:
@@ -104,7 +112,7 @@ def _pod_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
     errors: list[str] = []
     domains = constraint.min_domains
     if domains is not None and domains <= 0:
-        errors.append(f"{place}.minDomains: Invalid value: {domains}: must be greater than 0")
+        errors.append(f"{place}.minDomains: Invalid value: {domains}: {_NOT_POSITIVE}")
     elif domains is not None and constraint.when_unsatisfiable != DO_NOT_SCHEDULE:
         errors.append(
             f"{place}.minDomains: Invalid value: {domains}: can only use minDomains if "

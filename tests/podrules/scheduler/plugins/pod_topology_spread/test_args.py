@@ -9,6 +9,7 @@ import pytest
 from podrules.model.pod import TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     PodTopologySpreadArgs,
+    constraint_errors,
     validate_pod_topology_spread_args,
 )
 from tests.builders import make_constraint
@@ -16,6 +17,15 @@ from tests.builders import make_constraint
 DO_NOT = "DoNotSchedule"
 ANYWAY = "ScheduleAnyway"
 ACTIONS = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
+
+
+def test_a_pod_and_the_configuration_have_words_of_their_own_for_max_skew() -> None:
+    """ValidatePositiveField of the API server, ValidatePodTopologySpreadArgs of the scheduler."""
+    constraint = make_constraint(0, "node", DO_NOT)
+    assert constraint_errors(constraint, "c") == ["c.maxSkew: Invalid value: 0: must be greater than zero"]
+    assert validate_pod_topology_spread_args(make_args(constraint), "args") == (
+        "args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
+    )
 
 
 def make_args(*constraints: TopologySpreadConstraint, kind: str = "List") -> PodTopologySpreadArgs:
@@ -122,7 +132,7 @@ def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, error
         pytest.param(make_constraint(1, "zone", DO_NOT, min_domains=3), [], id="minDomains"),
         pytest.param(
             make_constraint(1, "zone", DO_NOT, min_domains=0),
-            ["args.defaultConstraints[0].minDomains: Invalid value: 0: must be greater than 0"],
+            ["args.defaultConstraints[0].minDomains: Invalid value: 0: must be greater than zero"],
             id="minDomains of zero",
         ),
         pytest.param(
