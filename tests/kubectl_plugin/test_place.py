@@ -165,6 +165,15 @@ def test_what_fills_a_drained_node_is_no_way_out() -> None:
     assert "uncordon node-a1" not in said
 
 
+def test_pods_of_daemon_sets_come_after_those_that_keep_a_drain_from_ending() -> None:
+    for form, daemons in (("wide", ["kube-proxy", "net-agent", "csi-block-node", "log-agent"]), ("table", ["4"])):
+        said = run("place", "--demo", "--drain", "node/node-a1", "-o", form).out
+        table = said.partition("that are not moved\n")[2].partition("\n\n")[0]
+        rows = [line.split()[0].rpartition("/")[2] for line in table.splitlines()[1:] if not line.startswith(" ")]
+        assert rows[0].startswith("checkout-")
+        assert [next(one for one in daemons if name.startswith(one)) for name in rows[1:]] == daemons
+
+
 def test_the_drain_of_a_silent_node_is_no_success() -> None:
     ran = run("place", "--snapshot", str(CASES / "seeds/s3a.json"), "--drain", "node/a")
     text = " ".join(ran.out.split())

@@ -33,6 +33,8 @@ def _pipe(*, in_words: bool) -> tuple[Pipe, io.StringIO, io.StringIO]:
         (("explain", "-w", "-f", "-"), "standard input can be read once only"),
         (("partitions", "-w", "--watch-interval=soon"), '--watch-interval "soon": not a time'),
         (("delete", "pod/x", "-w"), "unknown flag -w"),
+        (("report", "-A", "-w"), "unknown flag -w"),
+        (("explain", "deployment/x", "-w", "--demo"), "--watch is for a cluster"),
     ],
 )
 def test_K_what_cannot_be_watched(words: tuple[str, ...], problem: str) -> None:

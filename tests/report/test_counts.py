@@ -8,16 +8,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_plugin.commands.overview import overview, scope_of
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, cluster_report
 from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
 from kubectl_plugin.views.report import categories, findings, headline, pods_by_severity
+from kubectl_plugin.views.report_page import report_verdict
 from kubectl_plugin.views.risk_words import RISK_SEVERITY
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
 from podrules.cluster.memory import MemorySource
 from tests.matrix.clusters import NOW, clusters
+from tests.objects import raw_condition, raw_node, raw_pod
 from tests.report.test_command import Read
 
 
@@ -77,6 +80,46 @@ def test_requests_beyond_what_is_allocatable(reports: list[ClusterReport], demo:
     said = Read(demo.read_text(encoding="utf-8")).said
     assert "node-a3: more memory is requested than is allocatable." in said
     assert "node-a3 eu-1a notice memory requests 112%; 1 container near its limit" in said
+
+
+@pytest.mark.parametrize(
+    ("left", "mark", "severity", "words"),
+    [
+        pytest.param(-1, NodeMark.EVICTING, Severity.TROUBLE, "evicting", id="met"),
+        pytest.param(2, NodeMark.CLOSE_TO_EVICTION, Severity.TROUBLE, "near eviction", id="below 3 percent"),
+        pytest.param(3, NodeMark.NEAR_EVICTION, Severity.NOTICE, "near eviction", id="3 percent"),
+        pytest.param(9, NodeMark.NEAR_EVICTION, Severity.NOTICE, "near eviction", id="below 10 percent"),
+        pytest.param(10, None, Severity.FINE, "Ready", id="10 percent"),
+    ],
+)
+def test_headroom_is_as_urgent_as_it_is_near(
+    reports: list[ClusterReport], left: int, mark: NodeMark | None, severity: Severity, words: str
+) -> None:
+    """In the row, in the summary and in the verdict of the data."""
+    [node] = [node for node in reports[0].nodes if node.name == "node-a2"]
+    assert node.nearest is not None
+    level = replace(node.nearest, percent=left, left=left << 30, met=left < 0)
+    near = replace(node, nearest=level, near_limit=0, memory=replace(node.memory, allocatable=1 << 40))
+    assert ([flag.mark for flag in node_flags(near)], node_state(near)) == ([mark] if mark else [], (severity, words))
+    report = replace(reports[0], nodes=(near,), pods=(), budgets=None, zones=(), partitions=None)
+    told = [(one.severity, one.fact.split()[0]) for one in findings(report)]
+    assert told == ([(severity, "node-a2")] if mark else [])
+    assert report_verdict(report).severity is severity
+
+
+def test_a_failed_pod_is_trouble_and_a_kubelet_that_says_nothing_is_none() -> None:
+    failed = raw_pod("job-x", requests={"cpu": "1"}, status={"phase": "Failed"})
+    node = raw_node("n1", allocatable={"pods": "9"}, conditions=[raw_condition("Ready")])
+    for pods, severity in (([failed], Severity.TROUBLE), ([], Severity.FINE)):
+        report = report_of([node, *pods], NOW)
+        assert report_verdict(report).severity is severity
+        assert [one.fact for one in findings(report)] == ["1 pod: failed."] * len(pods)
+        assert pods_by_severity(report)[Severity.TROUBLE] == len(pods)
+        [entry] = report.nodes
+        assert (entry.nearest, node_state(entry)) == (None, (Severity.FINE, "Ready"))
+        assert [(one.node, one.path) for one in report.unread if one.resource == "nodes/proxy"] == [
+            ("n1", "stats/summary")
+        ]
 
 
 def test_the_tiles_are_the_categories(demo: Path) -> None:
