@@ -48,7 +48,7 @@ ENTRIES: Final = (
     Entry(
         name="overcommit",
         also=("overcommitted", "overcommitment", "over-commit"),
-        means="The limits of a node's pods add up to more than it has: allowed, for only requests are counted.",
+        means="The limits of a node's pods add up to more than it has. That is allowed: only requests are counted.",
         rule=(
             "When all use what they may, the node runs short: the kubelet evicts, or the kernel kills.",
             "Huge pages and devices cannot be overcommitted: their request has to equal the limit.",

@@ -97,7 +97,7 @@ ENTRIES: Final = (
         rule=(
             "Where it does not fit on arrival, the kubelet ends other pods to make room for it.",
             "Only one of class system-node-critical (node-critical) gets oom_score_adj -997 whatever its QoS class.",
-            "A delete takes it like any other, and so does a pod of higher priority.",
+            "A delete and a pod of higher priority take it like any other.",
         ),
         commands=(_EXPLAIN,),
         source=(

@@ -118,7 +118,7 @@ ENTRIES: Final = (
         means="Of an etcd that runs as a static pod on a lost node: remove the member first, then replace the node.",
         rule=(
             "A member that is gone still counts for the quorum: three with one lost bear no other loss.",
-            "A new member that is added before makes four, of which three must answer.",
+            "A new member that is added before makes four, and three of them must answer.",
             "Deleting its mirror pod or its Node changes nothing in etcd.",
         ),
         do=("etcdctl member list, then etcdctl member remove ID, from a member that answers; then join the new node.",),

@@ -108,7 +108,7 @@ def _categories(report: ClusterReport) -> Markup | None:
     title = "Each pod counted once, by the worst that is wrong with it"
     return element(
         "details",
-        element("summary", f"{len(report.pods):,} pods by what is wrong"),
+        element("summary", f"{'1 pod' if len(report.pods) == 1 else f'{len(report.pods):,} pods'} by what is wrong"),
         table(title, ("What", "Pods", "How urgent"), rows, numbers={1}),
     )
 

@@ -117,7 +117,7 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         )
     if len(args.drain) > 1:
         args.command_parser.error(
-            f"--drain is given {len(args.drain)} times: one node is drained at a time\n"
+            "--drain is given more than once: one node is drained at a time\n"
             "Write the others as --exclude-node NAME: they take no pods then, and theirs are not placed"
         )
     return PlaceOptions(

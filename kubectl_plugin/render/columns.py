@@ -73,7 +73,7 @@ def columns_from_lines(text: str) -> Columns:
     headings, paths = [line.split() for line in [*text.splitlines(), "", ""][:2]]
     if not headings or len(headings) != len(paths):
         raise JSONPathError(
-            f"{len(headings)} headings in the first line and {len(paths)} paths in the second: write as many of each"
+            f"headings in the first line: {len(headings)}, paths in the second: {len(paths)}; write as many of each"
         )
     return _columns(headings, paths)
 

@@ -58,7 +58,7 @@ def _there(problem: ClaimProblem) -> str:
 
 def _nor_any(problem: ClaimProblem) -> str:
     """Said, for a snapshot may have been taken without them."""
-    return "" if problem.classes else ", nor does any other"
+    return "" if problem.classes else ", and there is no other"
 
 
 def _no_default(problem: ClaimProblem) -> str:
@@ -110,7 +110,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NOT_MADE_YET: lambda _: "kube-controller-manager makes it; the pod's events tell why it has not",
     ClaimTrouble.LOST: lambda one: f"make PersistentVolume {quoted(one.volume)} again, or the claim anew",
     ClaimTrouble.BEING_DELETED: lambda _: "wait until it is gone, then make it anew",
-    ClaimTrouble.NOT_OWNED: lambda _: "name the pod or its volume otherwise, or delete that claim if nobody needs it",
+    ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or the claim anew",
     ClaimTrouble.VOLUME_TAKEN: lambda _: "make the claim anew without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,

@@ -131,7 +131,7 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
     if members is None:
         return ()
     count = len(members.live)
-    live = f"{count} of {members.replicas} are Ready without it"
+    live = f"{count} of {members.replicas} {'is' if count == 1 else 'are'} Ready without it"
     named = f" ({listed(members.live, most=4)})" if members.live else ""
     held = "keeps" if count >= members.majority else "does not keep"
     if members.replicas == 1:

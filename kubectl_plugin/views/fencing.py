@@ -120,11 +120,13 @@ def _fenced(report: FenceReport) -> str:
     left = report.left
     if left.nothing:
         return "It is declared out of service, and nothing is left to go."
-    what = f"{counted(len(left.pods), 'pod')} and {counted(len(left.attachments), 'volume')}"
-    still = f"It is declared out of service: {what} still have to go"
+    going = len(left.pods) + len(left.attachments)
+    counts = ((len(left.pods), "pod"), (len(left.attachments), "volume"))
+    what = listed([counted(count, one) for count, one in counts if count])
+    still = f"It is declared out of service: {what} still {'has' if going == 1 else 'have'} to go"
     if left.kept:
         return f"{still}. Finalizers keep {listed(left.kept, most=_MOST_NAMED)} until somebody removes them."
-    return f"{still}, and go without further help."
+    return f"{still}, and {'goes' if going == 1 else 'go'} without further help."
 
 
 def _goes(report: FenceReport) -> Iterator[str]:
@@ -137,7 +139,7 @@ def _goes(report: FenceReport) -> Iterator[str]:
     if left.kept:
         yield f"told to end, but kept by finalizers: {listed(left.kept, most=_MOST_NAMED)}"
     if left.staying:
-        yield f"staying, because they tolerate the taints of the node: {listed(left.staying, most=_MOST_NAMED)}"
+        yield f"staying, because the taints of the node are tolerated: {listed(left.staying, most=_MOST_NAMED)}"
 
 
 def _unfenced(report: FenceReport) -> Iterator[str]:

@@ -59,7 +59,7 @@ def safer(stakes: Stakes, *, idle: bool) -> Iterator[str]:
     if reach is Reach.GONE:
         yield "Safer: find out first whether its machine is off."
     elif reach is Reach.OUT_OF_SERVICE:
-        yield "Safer: a deletion with grace, for pod garbage collection removes what is deleted there."
+        yield "Safer: a deletion with grace, because pod garbage collection removes what is deleted there."
     elif reach.quiet:
         yield f"Safer: fence {name} once its machine is off."
     elif stakes.deleted is None and not idle and stakes.owner.guarantee is not Guarantee.KUBELET_OWNED:

@@ -77,7 +77,7 @@ def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
     else:
         yield f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
     if not report.objects and not report.unreadable:
-        yield "No object of a kind that is checked was there."
+        yield "There is no object of a kind that is checked."
     rest = []
     if report.ignored:
         rest.append(f"{report.ignored} ignored")

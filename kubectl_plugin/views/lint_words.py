@@ -30,7 +30,7 @@ WORDS: Final = {
     "invalid-field": _words(
         "A field has the wrong type.",
         "{problem}.",
-        "Write the type that the field has; amounts and label values are often in need of quotes.",
+        "Write the type that the field has; amounts and label values often need quotes.",
     ),
     "negative-number": _words(
         "A request, a limit or a number of pods is below 0.",

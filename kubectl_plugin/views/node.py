@@ -124,7 +124,7 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
         text = f"{reach_words(report.reach, None, now)}: its pods are kept away (kubectl qos unfence)."
         yield Verdict(VerdictCode.NODE_BACK, Severity.TROUBLE, (text,))
     elif report.reach is not None and report.reach.reach is Reach.RETURNING:
-        text = f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here before."
+        text = f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here until then."
         yield Verdict(VerdictCode.NODE_RETURNING, Severity.NOTICE, (text,))
     elif report.ready != "True":
         text = f"Not ready{when}: the scheduler puts nothing here."

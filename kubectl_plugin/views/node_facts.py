@@ -60,7 +60,7 @@ def _words(fact: Fact) -> str:
         case MissingFeature():
             return f"does not declare {fact.feature}"
         case DevicePool():
-            return f"pool {fact.pool}: {fact.in_use} of {fact.devices} devices in use"
+            return f"pool {fact.pool}: {fact.in_use} of {counted(fact.devices, 'device')} in use"
 
 
 def _pod(pod: PodReference) -> str:

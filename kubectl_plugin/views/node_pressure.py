@@ -452,7 +452,7 @@ def _permission(report: NodePressureReport) -> Iterator[str]:
     if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
         yield (
             "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
-            "strong permission, for it reaches the kubelet's exec as well"
+            "strong permission, because it reaches the kubelet's exec as well"
         )
 
 

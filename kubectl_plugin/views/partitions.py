@@ -25,11 +25,6 @@ __all__ = ["budgets_section", "by_itself", "partitions_pages", "partitions_verdi
 _HEADINGS = ("NodeDown", "pod", "what hangs on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
 _MOST_BUDGETS = 6
-_THEN = {
-    True: "its kubelet stops what is told to end: it answers again",
-    False: "Terminating without end: only the kubelet of this node could tell that they stopped",
-}
-"""What becomes of pods that are told to end, by whether the node is back."""
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
@@ -85,9 +80,10 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
 
 def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    them, their, they = ("it", "its", "It") if len(lost or node.pods) == 1 else ("them", "their", "They")
     yield f"{_state(node, now)}: {counted(len(lost), 'pod')} hang{'s' if len(lost) == 1 else ''} on it."
     if node.zone.cluster_down:
-        yield "No node of the cluster is Ready: it may be the control plane that is cut off, and not they."
+        yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
     match node.reach.reach:
         case Reach.BACK | Reach.BACK_NOT_READY:
             yield "It answers again: take it back, or its pods are kept away."
@@ -95,10 +91,10 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
             yield "It answers again: its machine is on. Do not fence it: its kubelet stops what was told to end."
         case Reach.OUT_OF_SERVICE if lost:
             yield _removed(lost)
-            yield "Nobody has confirmed that their processes ended: that the machine is off is what the taint says."
+            yield f"Nobody has confirmed that {their} processes ended: the taint only says that the machine is off."
         case Reach.GONE:
-            yield "Pod garbage collection removes them, and nobody has confirmed that their processes ended."
-            yield "They may run on: find out whether the machine is off."
+            yield f"Pod garbage collection removes {them}, and nobody has confirmed that {their} processes ended."
+            yield f"{they} may run on: find out whether the machine is off."
         case Reach.OUT_OF_SERVICE:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
@@ -114,10 +110,11 @@ def _removed(lost: Sequence[PodDown]) -> str:
     if staying == len(lost):
         return f"{kept} Volumes that nobody uses are detached without waiting."
     if not staying:
-        return "They are removed, and its volumes detached, without waiting for the machine."
-    going = len(lost) - staying
-    verb = "is" if going == 1 else "are"
-    return f"{going} of them {verb} removed, and the volumes detached, without waiting for the machine. {kept}"
+        going = "It is" if len(lost) == 1 else "They are"
+        return f"{going} removed, and volumes are detached, without waiting for the machine."
+    count = len(lost) - staying
+    going = f"{count} of them {'is' if count == 1 else 'are'}"
+    return f"{going} removed, and volumes are detached, without waiting for the machine. {kept}"
 
 
 def _state(node: NodeDown, now: datetime) -> str:
@@ -149,7 +146,7 @@ def _zone(zone: ZoneHealth) -> Iterator[str]:
     if zone.cluster_down:
         yield "no node of the cluster is Ready: taints are taken away, and nothing is evicted"
     elif not zone.rate:
-        yield "taken for a fault of the network: no further node is tainted, and nothing of them evicted"
+        yield "taken for a fault of the network: no other node is tainted, so nothing is evicted from other nodes"
 
 
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
@@ -159,13 +156,15 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     if node.reach.reach is Reach.GONE:
         kept = sum(bool(pod.finalizers) for pod in node.pods)
         count, within = counted(len(node.pods) - kept, "pod"), collected_within(Reach.GONE, deleted=True)
-        yield Row((f"{within} s", f"{count} removed by pod garbage collection, at the latest; their processes are not"))
+        whose = "its" if len(node.pods) - kept == 1 else "their"
+        text = f"{count} removed by pod garbage collection, at the latest; {whose} processes are not"
+        yield Row((f"{within} s", text))
         if kept:
             yield Row(("then", f"{counted(kept, 'pod')} told to end and not removed: finalizers keep the object"))
     else:
         yield from _not_told(node)
     if lost and collected_within(node.reach.reach, deleted=True) is None:
-        yield Row(("then", _THEN[not node.reach.reach.quiet]))
+        yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
     if node.attachments:
         minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
         count = counted(len(node.attachments), "volume")
@@ -176,6 +175,14 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         else:
             text = f"{count} detached by force {minutes} min after the pod objects are gone, not before"
         yield Row(("volumes", text))
+
+
+def _then(pods: int, *, quiet: bool) -> str:
+    """What becomes of pods that are told to end."""
+    if not quiet:
+        return "its kubelet stops what is told to end: it answers again"
+    they = "it" if pods == 1 else "they"
+    return f"Terminating without end: only the kubelet of this node could tell that {they} stopped"
 
 
 _LATE = "; it is due: look at kube-controller-manager"
@@ -231,11 +238,11 @@ def _not_told(node: NodeDown) -> Iterator[Row]:
         return
     held = sum(pod.eviction.held_back for pod in waiting)
     if held:
-        yield Row(("not now", f"{counted(held, 'pod')} would be told to end, were nodes of this zone tainted"))
+        yield Row(("not now", f"{counted(held, 'pod')} would be told to end if nodes of this zone were tainted"))
     untimed = sum(pod.eviction.comes and pod.eviction.at is None for pod in waiting)
     if untimed:
         taint = "a taint that they do not tolerate" if untimed > 1 else "a taint that it does not tolerate"
-        yield Row(("soon", f"{counted(untimed, 'pod')} told to end, for {taint} without end; it has no timeAdded"))
+        yield Row(("soon", f"{counted(untimed, 'pod')} told to end because of {taint} for ever; it has no timeAdded"))
     forever = sum(pod.eviction.tolerated is None for pod in waiting)
     if forever:
         yield Row(("never", f"{counted(forever, 'pod')} told to end: the taint is tolerated without a time"))

@@ -120,9 +120,10 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
     if placement.queue is not None:
         yield queue_words(placement.queue)
     if placement.sampled is not None and wide:
+        sampled = counted(placement.sampled, "node")
         yield (
-            f"kube-scheduler stops after the first {placement.sampled} nodes that fit, in turn: it may choose one that "
-            "is not the best (percentageOfNodesToScore)"
+            f"kube-scheduler stops after the first {sampled} that fit, in turn: it may choose one that is not the best "
+            "(percentageOfNodesToScore)"
         )
     if placement.told is not None:
         yield from _told(placement, placement.told, wide=wide)
@@ -143,7 +144,7 @@ def named_words(named: NamedNode) -> str:
         case NamedFate.REFUSED:
             return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
         case NamedFate.SILENT:
-            return f"{lead}, which does not answer: it stays Pending until that does"
+            return f"{lead}, which does not answer: the pod stays Pending until it does"
     return f"{lead}, and there is no such node: pod garbage collection deletes it"
 
 
@@ -158,7 +159,7 @@ def _likely(placement: Placement) -> str:
         return f"on {best}, which is kept for it and fits"
     score = placement.scores[0].total if placement.scores else 0
     if len(placement.best) > 1:
-        return f"on one of {best}: {len(placement.best)} nodes share the highest score, {score}"
+        return f"on one of {best}: {counted(len(placement.best), 'node')} share the highest score, {score}"
     return f"on {best}, which scores highest: {score}"
 
 
@@ -190,9 +191,9 @@ def _scores_table(placement: Placement, *, wide: bool) -> Table:
     title = f"{placement.feasible} of {counted(placement.nodes, 'node')} {'fits' if placement.feasible == 1 else 'fit'}"
     shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
     if len(placement.scores) > len(shown):
-        title += f", of which the best {len(shown)} (all: -o wide)"
+        title += f"; the best {len(shown)} (all: -o wide)"
     rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in shown)
-    return Table(title, ("score", "node", "of which"), rows, right=frozenset({0}))
+    return Table(title, ("score", "node", "by plugin"), rows, right=frozenset({0}))
 
 
 def _by_plugin(entry: NodeScore) -> str:

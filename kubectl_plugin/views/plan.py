@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
@@ -61,13 +61,17 @@ def _title(report: PlanReport) -> str:
 
 def _changes(what_if: WhatIf) -> Iterator[str]:
     if what_if.excluded_nodes:
-        yield f"without node {listed(what_if.excluded_nodes, most=3)}"
+        yield f"without {_named('node', what_if.excluded_nodes)}"
     if what_if.added_nodes:
         yield f"with {listed(what_if.added_nodes, most=3)} added"
     if what_if.without_pods:
-        yield f"without pod {listed(what_if.without_pods, most=3)}"
+        yield f"without {_named('pod', [name.removeprefix('pod/') for name in what_if.without_pods])}"
     if what_if.drained:
         yield f"with {what_if.drained} drained"
+
+
+def _named(what: str, names: Sequence[str]) -> str:
+    return f"{what}{'' if len(names) == 1 else 's'} {listed(names, most=3)}"
 
 
 def _verdict(report: PlanReport) -> Iterator[str]:
@@ -96,10 +100,11 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     yield from _silent_words(report)
     victims = sum(len(spec.victims) for spec in report.specs)
     if victims:
-        if victims == 1:
-            yield "1 pod is preempted for it; if a controller makes a new one, that is not placed here."
-        else:
-            yield f"{victims} pods are preempted for it; new ones that controllers make are not placed here."
+        yield (
+            "1 pod is preempted for it; if a controller makes a new one, that is not placed here."
+            if victims == 1
+            else f"{victims} pods are preempted for it; new ones that controllers make are not placed here."
+        )
 
 
 def _standing(spec: PlannedSpec) -> Iterator[str]:
@@ -107,9 +112,9 @@ def _standing(spec: PlannedSpec) -> Iterator[str]:
     if spec.wanted == 0:
         yield f"{spec.name} asks for no pods."
     elif spec.there and spec.name.startswith("pod/"):
-        yield f"{spec.name} is there already, besides which one more is placed."
+        yield f"{spec.name} is there already; one more is placed beside it."
     elif spec.there:
-        yield f"{spec.name} has {counted(spec.there, 'pod')} already, besides which {_asked(spec)} placed."
+        yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_asked(spec)} placed."
     yield from suspended_words(spec)
 
 
@@ -124,7 +129,7 @@ def _silent_words(report: PlanReport) -> Iterator[str]:
     for name in report.silent:
         pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
         goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
-        yield f"{goes} to {name}, which does not answer: nothing starts there before it does."
+        yield f"{goes} to {name}, which does not answer: nothing starts there until it does."
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
@@ -153,7 +158,7 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
     what = ("does not run" if one else "do not run") if named else "stays pending" if one else "stay pending"
-    lead = f"{missing} of {spec.wanted} replicas of {spec.name} {what}."
+    lead = f"{missing} of {counted(spec.wanted or 0, 'replica')} of {spec.name} {what}."
     if spec.wanted == 1:
         lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
     return " ".join((lead, *(why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ())))
@@ -238,7 +243,9 @@ def _nodes_table(by_node: Mapping[str, Mapping[str, int]], report: PlanReport, *
     ]
     rest = order[len(shown) :]
     if rest:
-        rows.append((str(sum(sum(by_node[node].values()) for node in rest)), f"{len(rest)} more nodes (-o wide)", ""))
+        rows.append(
+            (str(sum(sum(by_node[node].values()) for node in rest)), f"{counted(len(rest), 'more node')} (-o wide)", "")
+        )
     headings = ("pods", "node", "of") if several else ("pods", "node")
     return Table("", headings, tuple(row[: len(headings)] for row in rows), right=frozenset({0}))
 
@@ -270,7 +277,9 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
         if wide or entry not in daemons
     ]
     if daemons and not wide:
-        rows.append((f"{len(daemons)} of DaemonSets", "a drain leaves them alone (-o wide)"))
+        rows.append(
+            (f"{len(daemons)} of DaemonSets", f"a drain leaves {'it' if len(daemons) == 1 else 'them'} alone (-o wide)")
+        )
     return Table(f"Pods of {report.what_if.drained} that are not moved", ("pod", "why"), tuple(rows))
 
 

@@ -51,12 +51,12 @@ def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     if spec.placed < spec.wanted:
         if spec.wanted == 1:
             return f"No: 1 more pod {of} does not fit now."
-        return f"No: {spec.placed} of {spec.wanted} more pods {of} {fit} now{where}.{next_one}"
+        return f"No: {spec.placed} of {counted(spec.wanted, 'more pod')} {of} {fit} now{where}.{next_one}"
     # What goes to a node that does not answer has a place, and does not start.
     yes = "" if any(node in silent for node in spec.nodes) else "Yes: "
     if spec.wanted == 1:
         return f"{yes}1 more pod {of} fits, on {next(iter(spec.nodes))}{cost}."
-    return f"{yes}{spec.placed} of {spec.wanted} more pods {of} fit{where}."
+    return f"{yes}{spec.placed} of {counted(spec.wanted, 'more pod')} {of} fit{where}."
 
 
 def _of(spec: PlannedSpec) -> str:

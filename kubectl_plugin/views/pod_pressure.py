@@ -46,7 +46,7 @@ def pressure_section(report: PodReport, *, wide: bool) -> Section:
     """Its place in both orders; ``wide`` adds those of all pods' cgroup, of disks and process ids."""
     lines: list[str | Prose] = [line for entry in distinct_places(report.pressure) for line in _lines(entry, wide=wide)]
     if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
-        lines.append("a container has no memory limit: by using more it may come to be the first")
+        lines.append("a container has no memory limit: it may become the first by using more")
     if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
         lines.append("by working sets of the metrics API, which hold file cache too")
     measured = [entry.node for entry in report.pressure if entry.usage_source is not UsageSource.NONE]
@@ -80,7 +80,7 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
 def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
     place = standing.place
     what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
-    known = "" if place.rss is not None else " (by oom_score_adj alone, for usage is not known)"
+    known = "" if place.rss is not None else " (by oom_score_adj alone, because usage is not known)"
     text = (
         f"{place_words(place.rank, standing.of, 'container')} that the kernel kills if {what}{known}: "
         f"{place.container}, {oom_terms(place)}"

@@ -84,7 +84,7 @@ def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> It
         yield f"critical: {SYSTEM_CRITICAL_PRIORITY} or more"
     if report.preempted is not None and report.preempted.higher_than:
         lower = listed([f"{pod.namespace}/{pod.name}" for pod in report.preempted.higher_than], most=3)
-        yield f"lower pods such as {lower} were left alone: without them no room, or a budget violated"
+        yield f"lower pods such as {lower} were left alone: removing them makes no room, or would violate a budget"
     yield (
         "preemption goes by priority alone, whatever the QoS class; the kubelet evicts first what uses more than "
         "it requests, and only then by priority"

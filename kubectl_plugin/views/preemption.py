@@ -111,7 +111,8 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
         of = f"of {preview.candidates} nodes" if preview.candidates > 1 else ""
         yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
     if preview.sampled is not None and wide:
-        yield f"kube-scheduler looks at {preview.sampled} candidates only, from a random node on: it may choose another"
+        sampled = counted(preview.sampled, "candidate")
+        yield f"kube-scheduler looks at {sampled} only, from a random node on: it may choose another"
     for entry in preview.left_alone if wide else ():
         why = _CRITERIA.get(entry.why)
         reason = f"{preview.nodes[0]} is better: {why}" if why else entry.why
@@ -156,7 +157,7 @@ def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, 
         return f"no node fits before {whom} {ends} on {nominated.node}.", f"{_nothing_ends(nominated, now)}."
     if nominated.rejected:
         why = ", ".join(nominated.rejected)
-        return (f"no node fits, nor does {nominated.node} once the pods that leave it are gone: {why}.",)
+        return (f"no node fits, and {nominated.node} does not fit either once the pods that leave it are gone: {why}.",)
     by = ""
     if due is not None:
         late = "overdue since" if _is_overdue(nominated, now) else "by"
@@ -192,7 +193,7 @@ def _before_words(queue: QueuePosition) -> str:
     if queue.pending == 1:
         return "no other pod waits"
     if not before:
-        return f"it is the first of {queue.pending} pods"
+        return f"it is the first of {counted(queue.pending, 'pod')}"
     go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
     if higher and higher < before:
         return f"{go}, {higher} by priority and {before - higher} by age"
@@ -216,7 +217,7 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
         case PreemptedFor.RUNS_ELSEWHERE:
             return f"{by}, for nothing: that one runs on {preempted.preemptor_node}."
         case PreemptedFor.STILL_WAITS:
-            return f"{by}, which waits for {preempted.node} still."
+            return f"{by}, which still waits for {preempted.node}."
         case PreemptedFor.WAITS_ELSEWHERE:
             place = f"for {preempted.preemptor_node}" if preempted.preemptor_node else "with no node in sight"
             return f"{by}, for nothing so far: that one waits {place}."

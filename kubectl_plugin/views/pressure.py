@@ -111,9 +111,9 @@ def over_words(place: EvictionPlaceReport, signal: Signal) -> str:
         return "not measured"
     used = eviction_amount(place.usage, signal)
     if signal.resource == PIDS:
-        return f"{used} processes"
+        return "1 process" if used == "1" else f"{used} processes"
     if signal.resource == INODES:
-        return f"{used} inodes"
+        return "1 inode" if used == "1" else f"{used} inodes"
     if not place.request:
         return f"{used}, no request"
     if not place.over_request:

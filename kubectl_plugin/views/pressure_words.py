@@ -50,7 +50,11 @@ def _under_pressure(node: NodeFacts, places: Sequence[PodPressureReport]) -> Ver
     if standing.before is None:
         return _pressed(Severity.TROUBLE, lead, f"This pod goes first of {standing.of}.")
     before = standing.before
-    others = f"{standing.place.rank - 1} of {standing.of} go before this pod, the last {before.namespace}/{before.pod}."
+    ahead = standing.place.rank - 1
+    others = (
+        f"{ahead} of {standing.of} {'goes' if ahead == 1 else 'go'} before this pod"
+        f"{',' if ahead == 1 else ', the last'} {before.namespace}/{before.pod}."
+    )
     return _pressed(Severity.NOTICE, lead, others)
 
 

@@ -121,8 +121,9 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
         yield Finding(
             Severity.TROUBLE,
             f"{which} {'is' if len(gone) == 1 else 'are'} gone: there is no Node object.",
-            f"{counted(pods, 'pod')} {'names' if pods == 1 else 'name'} it: pod garbage collection removes the "
-            "objects, nobody confirms that their processes ended.",
+            f"{counted(pods, 'pod')} {'names' if pods == 1 else 'name'} {'it' if len(gone) == 1 else 'them'}: "
+            f"pod garbage collection removes {'the object' if pods == 1 else 'the objects'}, and nobody confirms that "
+            "the processes ended.",
             "partitions",
         )
 
@@ -171,14 +172,15 @@ def _of_zones(report: ClusterReport) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTICE,
             f"{counted(len(one_zone), 'workload')} would go with one zone.",
-            "All of their pods are in the same one.",
+            f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one.",
             "zones",
         )
     skewed = [one for one in report.spreads if one.exceeded]
     if skewed:
         yield Finding(
             Severity.NOTICE,
-            f"{counted(len(skewed), 'workload')} less even than maxSkew allows a new pod.",
+            f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
+            "allows a new pod.",
             "Constraints are judged when a pod is placed and never again.",
             "zones",
         )

@@ -49,11 +49,11 @@ _LOCKS: Final = {
     WriterLock.BACKEND: "the backend keeps a second writer off",
     WriterLock.ATTACHMENT: "a second writer is kept off until it is detached from this node{when}",
     WriterLock.CONTROLLER: (
-        "a second node is kept off until it is detached{when}; from then on nothing keeps a second writer off, for "
-        "detach fences nobody"
+        "a second node is kept off until it is detached{when}; from then on nothing keeps a second writer off: "
+        "a detach fences nobody"
     ),
     WriterLock.NONE: "nothing keeps a second writer off",
-    WriterLock.REMOVED: "no kubelet from {removed} on mounts it; what an older one does, this version does not tell",
+    WriterLock.REMOVED: "no kubelet from {removed} on mounts it; this version does not tell what an older one does",
     WriterLock.UNKNOWN: "whether anything keeps a second writer off is unknown",
 }
 _REACHES: Final = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubectl_plugin.views.words import counted
 from podrules.skew import ConstraintSkew
 
 __all__ = ["domain_words", "skew_words"]
@@ -17,5 +18,6 @@ def domain_words(one: ConstraintSkew) -> str:
     kind = "DoNotSchedule" if one.hard else "ScheduleAnyway"
     least = f"least is {one.least} in {one.least_in}"
     if one.least_in is None:
-        least = f"least counts as 0, for {one.domains} domains are fewer than minDomains"
+        verb = "is" if one.domains == 1 else "are"
+        least = f"least counts as 0, because {counted(one.domains, 'domain')} {verb} fewer than minDomains"
     return f"{one.most_in} has {one.most}, {least} ({one.topology_key}, {kind})"

@@ -30,14 +30,14 @@ def _constraint_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
         yield "", "", "", "the pod itself does not count: its labels do not match the selector"
     if entry.left_out:
         why = "node policies or missing keys leave out every node there"
-        yield "", "", "", f"{left_out_words(entry.left_out, entry.left_out_count)}: not counted, for {why}"
+        yield "", "", "", f"{left_out_words(entry.left_out, entry.left_out_count)}: not counted, because {why}"
     for other in entry.conflicts_with:
-        yield "", "", "", f"conflicts with {other}: each leaves nodes, both together none"
+        yield "", "", "", f"conflicts with {other}: each alone leaves nodes, both together leave none"
 
 
 def _least(entry: ConstraintSpread) -> str:
     if len(entry.domains) < entry.min_domains:
-        return f"least 0, for {counted(len(entry.domains), 'domain')} of minDomains {entry.min_domains}"
+        return f"least 0, because of {counted(len(entry.domains), 'domain')} where minDomains is {entry.min_domains}"
     return f"least {entry.minimum}"
 
 

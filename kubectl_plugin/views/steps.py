@@ -142,6 +142,6 @@ _WORDS: Final[dict[StepKind, Callable[[Step], str]]] = {
     StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
     StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",
     StepKind.ALL_GONE: lambda step: f"nothing is left to go from {step.subject}",
-    StepKind.STAYING: lambda step: f"staying, because they tolerate the taints of the node: {step.detail}",
+    StepKind.STAYING: lambda step: f"staying, because the taints of the node are tolerated: {step.detail}",
     StepKind.NODE_BACK: lambda step: f"{step.subject} answers again: its own kubelet ends what is being deleted there",
 }

@@ -418,7 +418,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     ),
     Rule.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
     Rule.NOT_REPLACED: _named("nobody makes another: it has no controller"),
-    Rule.OWNER_DECIDES: _named("{subject} decides, whose rules are not known here"),
+    Rule.OWNER_DECIDES: _named("{subject} decides, and its rules are not known here"),
     Rule.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
     Rule.FORCE_DETACH: _named(
         "the pod's object holds it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"

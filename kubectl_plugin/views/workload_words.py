@@ -133,7 +133,7 @@ def _run_words(counts: PodCounts) -> str:
     if counts.wanted == 0 and not counts.ready:
         return "No pod is wanted"
     # Where all that run are ready, that they run says it.
-    word = "ready" if counts.not_ready else "run"
+    word = "ready" if counts.not_ready else "runs" if counts.ready == 1 else "run"
     if counts.ready > counts.wanted:
         return f"{counts.ready} {word}, {counts.wanted} wanted"
     return f"{counts.ready} of {counts.wanted} {word}"
@@ -198,7 +198,7 @@ def _nodes_words(pods: Sequence[WorkloadPod], now: datetime | None) -> str:
     """``silent node-c3 since 03:02:56 UTC``, ``3 nodes that do not answer``."""
     reaches = {pod.reach.name: pod.reach for pod in pods if pod.reach is not None}
     if len(reaches) > 1:
-        return f"{len(reaches)} nodes that do not answer"
+        return f"{counted(len(reaches), 'node')} that do not answer"
     return ", ".join(_node_words(reach, now) for reach in reaches.values())
 
 

@@ -106,7 +106,7 @@ def test_a_hostile_name_is_in_no_command() -> None:
 @pytest.mark.parametrize(
     ("trouble", "classes", "words"),
     [
-        (ClaimTrouble.CLASS_MISSING, (), 'its StorageClass "nope" does not exist, nor does any other'),
+        (ClaimTrouble.CLASS_MISSING, (), 'its StorageClass "nope" does not exist, and there is no other'),
         (ClaimTrouble.CLASS_MISSING, ("fast",), 'its StorageClass "nope" does not exist'),
         (ClaimTrouble.NO_CLASS, (), "it names no StorageClass, and there is none"),
         (ClaimTrouble.NO_CLASS, ("fast",), "it names no StorageClass, and none is the default"),

@@ -151,8 +151,8 @@ def test_K_of_a_change_the_exit_code_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "0 headings in the first line and 0 paths"),
-        ("A B\n.a", "2 headings in the first line and 1 paths"),
+        ("", "headings in the first line: 0, paths in the second: 0;"),
+        ("A B\n.a", "headings in the first line: 2, paths in the second: 1;"),
         ("A\n{.a", "a column is one path"),
     ],
 )

@@ -192,7 +192,7 @@ def test_an_unknown_rule_in_an_ignore_is_told() -> None:
 def test_nothing_to_check_is_told() -> None:
     ran = run("lint", "-f", "-", stdin="apiVersion: v1\nkind: ConfigMap\n")
     assert ran.code == 0
-    assert "No object of a kind that is checked was there." in ran.out
+    assert "There is no object of a kind that is checked." in ran.out
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# Source: chart\n---\n"])

@@ -301,7 +301,7 @@ def test_Q3_pod_on_a_node_under_pressure_says_who_goes_before_it(tmp_path: Path)
     first = _flat(_short(tmp_path, objects, "explain", "pod/over"))
     assert f"Its node n1 has {SAID} This pod goes first of 2." in first
     second = _flat(_short(tmp_path, objects, "explain", "pod/under"))
-    assert f"Its node n1 has {SAID} 1 of 2 go before this pod, the last default/over." in second
+    assert f"Its node n1 has {SAID} 1 of 2 goes before this pod, default/over." in second
 
 
 def test_Q3_critical_pod_on_a_node_under_pressure_stays(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def manifest(kind: str, **spec: Any) -> str:
         (
             ("--drain", "node/node-a1", "--drain", "node/node-a2"),
             2,
-            "--drain is given 2 times: one node is drained at a time\nWrite the others as --exclude-node NAME",
+            "--drain is given more than once: one node is drained at a time\nWrite the others as --exclude-node NAME",
         ),
         (("-f", "/nowhere.yaml"), 6, "/nowhere.yaml"),
     ],
@@ -265,15 +265,15 @@ def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
     ran = run(*source, "--exclude-node", "b", "--exclude-node", "c")
     text = " ".join(ran.out.split())
     assert ran.code == 7
-    assert "3 pods go to a, which does not answer: nothing starts there before it does." in text
+    assert "3 pods go to a, which does not answer: nothing starts there until it does." in text
     text = " ".join(run(*source, "--exclude-node", "a").out.split())
-    assert "already, besides which 3 more are placed. All 3 pods fit." in text
+    assert "already; 3 more are placed. All 3 pods fit." in text
 
 
 @pytest.mark.parametrize(
     ("node", "code", "words"),
     [
-        ("a", 7, "Its spec.nodeName is a, which does not answer: it stays Pending until that does."),
+        ("a", 7, "Its spec.nodeName is a, which does not answer: the pod stays Pending until it does."),
         ("nosuch", 7, "Its spec.nodeName is nosuch, and there is no such node: pod garbage collection deletes it."),
         ("b", 0, ""),
     ],

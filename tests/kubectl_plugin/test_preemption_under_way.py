@@ -75,7 +75,10 @@ def test_P5_on_a_silent_node_nothing_ends(tmp_path: Path) -> None:
 def test_P5_a_node_that_does_not_fit_even_then_is_said_to(tmp_path: Path) -> None:
     stays = raw_pod("stays", "default", uid="stays", requests={"cpu": "2"}, nodeName="n1", priority=20)
     said = ask(tmp_path, [node(), victim(), stays, waiting("web", nominated="n1")], "explain", "pod/web")
-    assert "Pending: no node fits, nor does n1 once the pods that leave it are gone: Insufficient cpu." in said
+    assert (
+        "Pending: no node fits, and n1 does not fit either once the pods that leave it are gone: Insufficient cpu."
+        in said
+    )
 
 
 @pytest.mark.parametrize(

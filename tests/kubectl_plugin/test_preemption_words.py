@@ -210,7 +210,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
         pytest.param(
             NominatedNode("a", (EARLY,), (), rejected=("Insufficient cpu",)),
             NOW,
-            ("no node fits, nor does a once the pods that leave it are gone: Insufficient cpu.",),
+            ("no node fits, and a does not fit either once the pods that leave it are gone: Insufficient cpu.",),
             id="no room even then",
         ),
         pytest.param(
@@ -265,7 +265,7 @@ def test_queue(queue: QueuePosition, text: str) -> None:
     [
         (PreemptedFor.TOOK_THE_PLACE, "a", ", which runs on a now."),
         (PreemptedFor.RUNS_ELSEWHERE, "b", ", for nothing: that one runs on b."),
-        (PreemptedFor.STILL_WAITS, "a", ", which waits for a still."),
+        (PreemptedFor.STILL_WAITS, "a", ", which still waits for a."),
         (PreemptedFor.WAITS_ELSEWHERE, "b", ", for nothing so far: that one waits for b."),
         (PreemptedFor.WAITS_ELSEWHERE, "", ", for nothing so far: that one waits with no node in sight."),
         (PreemptedFor.GONE, "", ", which is gone itself."),

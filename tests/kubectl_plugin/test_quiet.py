@@ -194,9 +194,9 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
         tmp_path, _node("Unknown", unreachable, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
     )
     told = _told("partitions", "--snapshot", cluster)
-    assert "They are removed, and its volumes detached, without waiting for the machine." in told
+    assert "It is removed, and volumes are detached, without waiting for the machine." in told
     assert "stays" not in told
-    why = "1 pod told to end, for a taint that it does not tolerate without end; it has no timeAdded"
+    why = "1 pod told to end because of a taint that it does not tolerate for ever; it has no timeAdded"
     assert (why in told) is (not added)
     assert "Goes taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute 1 pod: " in " ".join(
         run("fence", "node/lost", "--snapshot", cluster).out.split()

@@ -84,7 +84,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"replicas": 2},
             {"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "conditions": [CONDITION]},
             1,
-            "1 of 2 run, 1 not made yet: FailedCreate: exceeded quota: q. ",
+            "1 of 2 runs, 1 not made yet: FailedCreate: exceeded quota: q. ",
             "PodsRefused",
             "trouble",
         ),
@@ -93,7 +93,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"replicas": 1},
             {"observedGeneration": 2, "replicas": 1, "conditions": [CONDITION]},
             1,
-            "1 of 1 run. The controller cannot make or delete pods: FailedCreate: exceeded quota: q. ",
+            "1 of 1 runs. The controller cannot make or delete pods: FailedCreate: exceeded quota: q. ",
             "PodsRefused",
             "trouble",
         ),
@@ -242,7 +242,7 @@ def test_evicted_pods_that_are_left_are_told(listed: Callable[..., str]) -> None
     first, *left = _pods(3)
     evicted = [_with_status(pod, phase="Failed", reason="Evicted", containerStatuses=[]) for pod in left]
     lead = _lead(listed([_workload("Deployment", {"replicas": 1}, {}, 0), first, *evicted], "deployment/web"))
-    assert lead.startswith("1 of 1 run. 2 evicted pods are left. ")
+    assert lead.startswith("1 of 1 runs. 2 evicted pods are left. ")
 
 
 def test_one_that_terminates_is_not_one_more_than_none(listed: Callable[..., str]) -> None:

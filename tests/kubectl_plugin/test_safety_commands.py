@@ -128,7 +128,7 @@ def test_F6_a_fenced_node(tmp_path: Path) -> None:
     file = str(_demo_file(tmp_path, _fenced))
     listed = run("partitions", "--snapshot", file)
     assert "Declared out of service since" in listed.out
-    assert "They are removed, and its volumes detached, without waiting for the machine." in listed.out
+    assert "They are removed, and volumes are detached, without waiting for the machine." in listed.out
     asked = run("unfence", "node/node-c3", "--snapshot", file)
     assert asked.code == 3
     assert "Garbage collection would leave 5 pods Terminating that it removes now." in " ".join(asked.out.split())
@@ -149,7 +149,7 @@ def _one_stays(entry: dict[str, Any]) -> None:
 def test_F6_of_a_fenced_node_it_is_told_what_goes_and_what_stays(tmp_path: Path) -> None:
     target = ("--snapshot", str(_demo_file(tmp_path, _one_stays)))
     listed = " ".join(run("partitions", *target).out.split())
-    assert "5 pods hang on it. 4 of them are removed, and the volumes detached" in listed
+    assert "5 pods hang on it. 4 of them are removed, and volumes are detached" in listed
     assert "1 pod stays: the taint is tolerated." in listed
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 10

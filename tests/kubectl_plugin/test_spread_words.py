@@ -65,7 +65,7 @@ def test_the_report_says_it_in_the_same_words() -> None:
 def test_too_few_domains_are_said() -> None:
     few = ConstraintSkew(FIELD, "zone", True, 2, 2, 0, 1, "a", None)
     assert domain_words(few) == (
-        "a has 2, least counts as 0, for 2 domains are fewer than minDomains (zone, DoNotSchedule)"
+        "a has 2, least counts as 0, because 2 domains are fewer than minDomains (zone, DoNotSchedule)"
     )
 
 
@@ -84,14 +84,14 @@ def test_the_table_of_domains_adds_up() -> None:
 
 def test_a_domain_of_which_no_node_counts_is_said() -> None:
     assert (
-        "1 2 1 zoneB: fits zoneC: not counted, for node policies or missing keys leave out every node there"
+        "1 2 1 zoneB: fits zoneC: not counted, because node policies or missing keys leave out every node there"
     ) in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 
 def test_the_way_out_of_the_table_is_the_one_that_the_policy_gives() -> None:
     before = explained("one.yaml", "s1t.json", "-o", "wide")
     assert "Ways out: nodeTaintsPolicy Honor on zone (then node4 and 1 more node); or tolerate k=v:NoSchedule" in before
-    assert "2 of 5 nodes fit score node of which 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
+    assert "2 of 5 nodes fit score node by plugin 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 
 def test_json_has_the_terms_of_soft_constraints() -> None:
@@ -167,8 +167,8 @@ def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
     entry = ConstraintSpread(FIELD, "zone", 9, 0, (domain("a", 2, 2),), 1, 3, ("x", "y", "z"), 7, ())
     lines = [row[-1] for row in spread_table([entry]).rows]
     assert lines == [
-        f"zone, maxSkew 9, least 0, for 1 domain of minDomains 3 ({FIELD})",
+        f"zone, maxSkew 9, least 0, because of 1 domain where minDomains is 3 ({FIELD})",
         "a: fits",
         "the pod itself does not count: its labels do not match the selector",
-        "x, y, z and 4 more: not counted, for node policies or missing keys leave out every node there",
+        "x, y, z and 4 more: not counted, because node policies or missing keys leave out every node there",
     ]

@@ -61,7 +61,7 @@ def _lead(page: str) -> str:
     [
         ("shop", "deployment/checkout", "5 of 6 run, 1 pending for 3 min: checkout-mv9cgvs6p-x2x7p: no node fits."),
         ("shop", "deployment/cart", "4 of 4 run."),
-        ("shop", "statefulset/db", "1 of 2 run, 1 terminating on silent node-c3 since 03:02:56 UTC: db-1: stuck,"),
+        ("shop", "statefulset/db", "1 of 2 runs, 1 terminating on silent node-c3 since 03:02:56 UTC: db-1: stuck,"),
         ("monitoring", "daemonset/log-agent", "11 of 12 run, 1 on silent node-c3 since 03:02:56 UTC: log-agent-fwj7l:"),
         ("batch", "job/video-encode", "0 of 12 succeeded, 3 run."),
         ("ml", "job/evaluate", "0 of 1 succeeded, 1 pending for 58 min: evaluate-j3xhf: a scheduling gate holds it."),
@@ -74,7 +74,7 @@ def test_the_count_leads(namespace: str, target: str, lead: str) -> None:
 def test_what_is_broken_is_named_with_why() -> None:
     lead = _lead(_page("shop", "deployment/image-resizer"))
     assert re.match(
-        r"1 of 2 run, 1 in CrashLoopBackOff: image-resizer-\S+: \"resizer\" CrashLoopBackOff, 23 restarts", lead
+        r"1 of 2 runs, 1 in CrashLoopBackOff: image-resizer-\S+: \"resizer\" CrashLoopBackOff, 23 restarts", lead
     )
 
 
