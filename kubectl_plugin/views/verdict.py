@@ -228,5 +228,6 @@ def _standing(report: PodReport) -> str:
         count = len({entry.container for entry in missing})
         who = f"container {quoted(missing[0].container)}" if missing[0].container else "the pod"
         others = f" and {count - 1} more" if count > 1 else ""
-        return f"Burstable: {who}{others} may use more than it requests: it has no {missing[0].resource} limit."
+        asks, has = ("they request", "they have") if count > 1 else ("it requests", "it has")
+        return f"Burstable: {who}{others} may use more than {asks}: {has} no {missing[0].resource} limit."
     return "Burstable: requests and limits differ, so it may use more than is reserved for it."
