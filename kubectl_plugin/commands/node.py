@@ -7,17 +7,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kubectl_plugin.commands.node_pressure import pressure_report
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.node import node_report
-from kubectl_plugin.reports.node_pressure import NodePressureReport, node_pressure_report
+from kubectl_plugin.reports.node_pressure import NodePressureReport
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, find_kind
-from podrules.cluster.node_usage import read_usage
 from podrules.cluster.source import Source
-from podrules.pressure.node import node_pressure
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -92,20 +90,4 @@ def _chosen(options: NodeOptions, source: Source) -> list[str]:
 
 
 def _report(name: str, source: Source) -> NodePressureReport:
-    node = source.get(NODES, name)
-    gatherer = Gatherer(source)
-    pods = gatherer.pods_on(name)
-    read = read_usage(gatherer, node, pods or ())
-    features = gatherer.features
-    unread = (*gatherer.unread, *read.unread)
-    promised = node_report(
-        node,
-        pods,
-        reach=gatherer.reach(name),
-        source=source.description,
-        git_version=source.git_version,
-        features=features,
-        unread=gatherer.unread,
-    )
-    pressure = node_pressure(node, pods or (), read.usage, read.config, features=features)
-    return node_pressure_report(node, pods or (), read.usage, pressure, promised, features=features, unread=unread)
+    return pressure_report(Gatherer(source), source.get(NODES, name))

@@ -80,7 +80,7 @@ class Reporter:
         if isinstance(entry, Pod):
             return self._pod(entry, named=named, in_line=in_line)
         if isinstance(entry, Node):
-            return self._node(entry, named=named and not in_line)
+            return self._node(entry, named=named, in_line=in_line)
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         template = self._to_come(
@@ -244,11 +244,19 @@ class Reporter:
                 facts = _with_pressure(facts, self._pressures().of_coming(stored, node))
         return pod_report(replace(facts, unread=self._gatherer.unread))
 
-    def _node(self, node: Node, *, named: bool) -> NodeReport:
+    def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
+        """What a node has promised, and what its usage comes to, where that takes no request for each of many."""
+        of_many = in_line or not named
+        if named or not self._source.side_by_side:
+            # Loaded when it is asked for.
+            from kubectl_plugin.commands.node_pressure import pressure_report
+
+            looked = pressure_report(self._gatherer, node, of_many=of_many)
+            return replace(looked.promised, unread=looked.unread)
         return node_report(
             node,
             self._gatherer.pods_on(node.metadata.name),
-            reach=self._gatherer.reach(node.metadata.name, of_many=not named),
+            reach=self._gatherer.reach(node.metadata.name, of_many=of_many),
             source=self._source.description,
             git_version=self._source.git_version,
             features=self._gatherer.features,

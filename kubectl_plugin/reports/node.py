@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.node_use import NodeUse
 from podrules.allocation import ResourceAllocation, node_allocation
 from podrules.cluster.source import Unread
 from podrules.eviction.signals import NodeCondition, pressures_of
@@ -68,7 +69,14 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """No pod fits any more, whatever it requests; false when the pods could not be read."""
     pods_by_class: dict[str, int]
     resources: tuple[NodeResourceReport, ...]
+    usage: NodeUse | None
+    """What its usage comes to; None: nobody looked at it."""
     unread: tuple[Unread, ...]
+
+    @property
+    def offered(self) -> tuple[NodeResourceReport, ...]:
+        """Resources that the node has any of."""
+        return tuple(entry for entry in self.resources if entry.allocatable != "0")
 
 
 def node_report(
@@ -81,7 +89,7 @@ def node_report(
     features: Features,
     unread: tuple[Unread, ...],
 ) -> NodeReport:
-    """Sum up one node."""
+    """Sum up one node without its usage, which `node_pressure_report` adds."""
     allocation = node_allocation(node, pods or (), features=features)
     ready, quiet = node.ready, reach is not None and reach.reach.quiet
     return NodeReport(
@@ -104,6 +112,7 @@ def node_report(
         pods_full=pods is not None and allocation.pods_full,
         pods_by_class=_by_class(allocation.pods_by_class),
         resources=tuple(map(_resource, allocation.resources)),
+        usage=None,
         unread=unread,
     )
 

@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.node_use import (
+    EvictedPod,
+    NearLimit,
+    NodeUse,
+    OverLimitReport,
+    ThresholdReport,
+    threshold_report,
+)
 from podrules.cluster.source import Unread
 from podrules.eviction.observations import PODS_CGROUP
 from podrules.eviction.ranking import Comparator, EvictionPlace
@@ -17,9 +26,10 @@ from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.kubelet import PSIStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.quantity import ZERO
+from podrules.model.quantity import ZERO, Quantity
 from podrules.platform import Platform
-from podrules.pressure.node import EvictionOrder, Headroom, NodePressure, OOMOrder, OOMScope, ThresholdSource
+from podrules.pressure.nearness import is_near_limit, limit_percent
+from podrules.pressure.node import EvictionOrder, NodePressure, OOMOrder, OOMScope, ThresholdSource
 from podrules.pressure.oom_order import (
     PAGE_SIZE,
     OOMPlace,
@@ -39,11 +49,10 @@ __all__ = [
     "NodePressureReport",
     "OOMOrderReport",
     "OOMPlaceReport",
-    "OverLimitReport",
-    "ThresholdReport",
     "classes_of",
     "eviction_place",
     "node_pressure_report",
+    "node_use",
     "oom_place",
 ]
 
@@ -125,35 +134,6 @@ class EvictionOrderReport(Struct, frozen=True, rename="camel"):
     places: tuple[EvictionPlaceReport, ...]
 
 
-class ThresholdReport(Struct, frozen=True, rename="camel"):
-    """One threshold and how far it is."""
-
-    signal: Signal
-    hard: bool
-    grace_period_seconds: float
-    """For how long it must be met; 0 for a hard one."""
-    quantity: str
-    """Less than this must be left."""
-    available: str
-    headroom: str
-    """What can still be used; negative when it is met."""
-    headroom_percent: int
-    """Of the capacity, rounded down."""
-    met: bool
-
-
-class OverLimitReport(Struct, frozen=True, rename="camel"):
-    """A pod over a storage limit of its own."""
-
-    namespace: str
-    pod: str
-    field: str
-    usage: int
-    limit: int
-    """Bytes, as usage."""
-    message: str
-
-
 class MemoryReport(Struct, frozen=True, rename="camel"):
     """Memory of the node; bytes, None: not measured."""
 
@@ -220,9 +200,9 @@ def node_pressure_report(
     features: Features,
     unread: tuple[Unread, ...],
 ) -> NodePressureReport:
-    """Put together what is known of one node."""
+    """Put together what is known of one node; of what it has promised its usage becomes a part."""
     classes = classes_of(pods, features)
-    return NodePressureReport(
+    report = NodePressureReport(
         name=node.metadata.name,
         source=promised.source,
         server_version=promised.server_version,
@@ -236,7 +216,7 @@ def node_pressure_report(
         memory=_memory(node, usage, pressure),
         oom=tuple(_oom(order, classes) for order in pressure.ooms),
         evictions=tuple(_eviction(order, classes) for order in pressure.evictions),
-        thresholds=tuple(map(_threshold, pressure.headrooms)),
+        thresholds=tuple(map(threshold_report, pressure.headrooms)),
         over_limits=tuple(
             OverLimitReport(
                 over.pod.metadata.namespace,
@@ -251,6 +231,50 @@ def node_pressure_report(
         promised=promised,
         unread=unread,
     )
+    return replace(report, promised=replace(promised, usage=node_use(report)))
+
+
+def node_use(report: NodePressureReport) -> NodeUse:
+    """What a node's usage comes to: what its verdict goes by."""
+    ahead = [one for one in report.thresholds if not one.met]
+    met = min(
+        (one for one in report.thresholds if one.met),
+        key=lambda one: (not one.signal.is_memory, not one.hard),
+        default=None,
+    )
+    return NodeUse(
+        usage_source=report.usage_source,
+        threshold_source=report.threshold_source,
+        met=met,
+        evicted_first=_evicted_first(report, Signal.MEMORY_AVAILABLE if met is None else met.signal),
+        memory_ahead=min(
+            (one for one in ahead if one.signal.is_memory),
+            key=lambda one: Quantity.parse(one.headroom),
+            default=None,
+        ),
+        other_ahead=min(
+            (one for one in ahead if not one.signal.is_memory), key=lambda one: one.headroom_percent, default=None
+        ),
+        over_limits=report.over_limits,
+        near_limits=tuple(_near_limits(report)),
+    )
+
+
+def _evicted_first(report: NodePressureReport, signal: Signal) -> EvictedPod | None:
+    order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
+    places = () if order is None else order.places
+    return next((EvictedPod(place.namespace, place.pod) for place in places if not place.critical), None)
+
+
+def _near_limits(report: NodePressureReport) -> list[NearLimit]:
+    near = [
+        NearLimit(order.namespace, order.pod, order.container, order.working_set, order.memory)
+        for order in report.oom
+        if order.scope is OOMScope.CONTAINER
+        and order.working_set is not None
+        and is_near_limit(order.working_set, order.memory)
+    ]
+    return sorted(near, key=lambda one: -limit_percent(one.working_set, one.limit))
 
 
 Classes = Mapping[tuple[str, str], PodQOSClass]
@@ -350,18 +374,4 @@ def eviction_place(rank: int, place: EvictionPlace, classes: Classes) -> Evictio
         exceeds_request=ranked.exceeds,
         critical=ranked.critical,
         decided_by=place.decided_by,
-    )
-
-
-def _threshold(headroom: Headroom) -> ThresholdReport:
-    threshold, capacity = headroom.threshold, headroom.capacity.value
-    return ThresholdReport(
-        signal=threshold.signal,
-        hard=threshold.is_hard,
-        grace_period_seconds=threshold.grace_period.total_seconds(),
-        quantity=str(headroom.quantity),
-        available=str(headroom.available),
-        headroom=str(headroom.left),
-        headroom_percent=100 * headroom.left.value // capacity if capacity else 0,
-        met=headroom.met,
     )

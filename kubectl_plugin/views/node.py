@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.node import NodeReport, NodeResourceReport
+from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.node_findings import full_words, node_findings
 from kubectl_plugin.views.platform_words import node_platform_section
-from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
-from kubectl_plugin.views.quiet import QUIET_CODES
-from kubectl_plugin.views.safety_words import reach_words
-from kubectl_plugin.views.taint_words import count_words
-from kubectl_plugin.views.words import amount, clock, counted, is_plain_name, listed
-from podrules.model.instant import instant
-from podrules.reachability import Reach
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
+from podrules.platform import Platform
+from podrules.pressure.usage import UsageSource
 
-__all__ = [
-    "full_section",
-    "full_words",
-    "node_page",
-    "node_verdict",
-    "pods_on",
-    "promise_parts",
-    "room_verdicts",
-    "state_verdicts",
-]
+__all__ = ["full_section", "node_page", "node_verdict", "pods_on", "promise_parts"]
 
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
 _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
@@ -40,7 +28,8 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     platform = node_platform_section(report.platform)
     parts = [*promise_parts(report, wide=wide), *([platform] if platform.lines else [])]
     if report.unread:
-        parts.append(unread_section(report.unread))
+        measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
+        parts.append(Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())))
     return Page(
         title=f"node/{report.name}",
         verdict=told.sentences,
@@ -63,20 +52,10 @@ def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
 def full_section(report: NodeReport) -> Section:
     """What the node has no room for; without lines where it has."""
     lines = [f"{report.pods} of {counted(report.max_pods, 'pod')}: no other fits"] if report.pods_full else []
-    if names := _full(report):
-        lines.append(full_words(names))
+    full = [entry.name for entry in report.offered if entry.full]
+    if full and report.pods is not None:
+        lines.append(full_words(full))
     return Section("No room", tuple(lines))
-
-
-def full_words(names: Sequence[str]) -> str:
-    """Which pods do not fit a node whose requests reach what is allocatable of some resources."""
-    none = "none" if len(names) == 1 else "neither" if len(names) == 2 else "none of them"
-    several = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
-    return f"a pod that requests {several} does not fit here, one that requests {none} may"
-
-
-def _full(report: NodeReport) -> list[str]:
-    return [] if report.pods is None else [entry.name for entry in _offered(report) if entry.full]
 
 
 def pods_on(name: str) -> Command:
@@ -92,77 +71,37 @@ def _next_commands(report: NodeReport) -> Iterator[Command]:
 
 def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
     """What is wrong with the node, and what it has promised."""
-    promises = Verdict(VerdictCode.READY, Severity.FINE, tuple(_limits(report)))
+    found = node_findings(report, report.usage, now)
+    wrong = [told for told in (*found.now, *found.ahead) if told.severity is not Severity.FINE]
     if report.pods is None:
         unread = "What it has promised is unknown: its pods could not be read."
-        promises = Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))
-    return joined_verdict((*state_verdicts(report, now), *room_verdicts(report), promises))
+        return joined_verdict((*wrong, Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))))
+    promises = (*_limits(report), *_usage_unknown(report))
+    return joined_verdict((*wrong, Verdict(VerdictCode.READY, Severity.FINE, promises)))
 
 
-def state_verdicts(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
-    """What is wrong with the node itself; none when nothing is."""
-    told: list[Verdict] = []
-    quiet = report.reach is not None and report.reach.reach.quiet
-    if report.pressures and not quiet:
-        pressed = f"It has {pressure_names(report.pressures)}: {EVICTING}."
-        told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed,)))
-    told += _standing(report, now)
-    if report.evictions:
-        told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
-    return tuple(told)
-
-
-def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
-    """Whether it answers, is Ready and takes pods."""
-    since = instant(report.ready_since)
-    when = f" since {clock(since, now)}" if since else ""
-    if report.reach is not None and report.reach.reach.quiet:
-        known = reach_words(report.reach, None, now)
-        text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
-        yield Verdict(QUIET_CODES[report.reach.reach], Severity.TROUBLE, (text,))
-    elif report.reach is not None and report.reach.reach.back:
-        text = f"{reach_words(report.reach, None, now)}: its pods are kept away (kubectl qos unfence)."
-        yield Verdict(VerdictCode.NODE_BACK, Severity.TROUBLE, (text,))
-    elif report.reach is not None and report.reach.reach is Reach.RETURNING:
-        text = f"{reach_words(report.reach, None, now)}: the scheduler puts nothing here until then."
-        yield Verdict(VerdictCode.NODE_RETURNING, Severity.NOTICE, (text,))
-    elif report.ready != "True":
-        text = f"Not ready{when}: the scheduler puts nothing here."
-        yield Verdict(VerdictCode.NODE_NOT_READY, Severity.TROUBLE, (text,))
-    elif report.unschedulable:
-        text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
-        yield Verdict(VerdictCode.CORDONED, Severity.NOTICE, (text,))
-
-
-def room_verdicts(report: NodeReport) -> Iterator[Verdict]:
-    """What there is no room for: other pods at all, or those that request more of a resource."""
-    if report.pods is None:
+def _usage_unknown(report: NodeReport) -> Iterator[str]:
+    """Why nothing is said of evictions, where nothing can be."""
+    if report.platform is not Platform.LINUX:
         return
-    if report.pods_full:
-        text = f"It has {report.pods} of {counted(report.max_pods, 'pod')}: no other fits here."
-        yield Verdict(VerdictCode.NODE_FULL, Severity.NOTICE, (text,))
-    full = [entry for entry in _offered(report) if entry.full]
-    if full:
-        amounts = listed([f"{entry.name} {entry.requested_percent}%" for entry in full])
-        text = f"Requests add up to {amounts} of allocatable: {full_words(_full(report))}."
-        over = any(entry.requested_percent > 100 for entry in full)
-        code = VerdictCode.REQUESTS_OVER_ALLOCATABLE if over else VerdictCode.NODE_FULL
-        yield Verdict(code, Severity.NOTICE, (text,))
+    if report.usage is None:
+        yield "Its usage was not looked at: kubectl qos node does."
+    elif report.usage.usage_source is UsageSource.NONE:
+        yield "Its usage is not known, and neither is how far it is from an eviction."
 
 
 def _limits(report: NodeReport) -> tuple[str, ...]:
     """How far limits go beyond what there is."""
-    offered = _offered(report)
     said = []
-    over = [f"{entry.name} {entry.limited_percent}%" for entry in offered if entry.limited_percent > 100]
-    unlimited = next((entry.without_limit for entry in offered if entry.name == "memory"), 0)
+    over = [f"{entry.name} {entry.limited_percent}%" for entry in report.offered if entry.limited_percent > 100]
+    unlimited = next((entry.without_limit for entry in report.offered if entry.name == "memory"), 0)
     if over:
         said.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
     if unlimited:
         may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
         pods = "pod" if report.pods == 1 else "pods"
         said.append(f"{unlimited} of {report.pods} {pods} {may} take all there is.")
-    if said or any(room_verdicts(report)):
+    if said or report.pods_full or any(entry.full for entry in report.offered):
         return tuple(said)
     return ("Every pod's memory is limited, and limits stay within allocatable.",)
 
@@ -179,7 +118,7 @@ def _table(report: NodeReport) -> Table:
             f"{entry.limited_percent}%",
             counted(entry.without_limit, "pod"),
         )
-        for entry in _offered(report)
+        for entry in report.offered
     ]
     return Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS))))
 
@@ -191,14 +130,9 @@ def _by_class(report: NodeReport) -> Table:
             *(amount(entry.name, text) for text in entry.requested_by_class.values()),
             f"{amount(entry.name, entry.reserved)} of {amount(entry.name, entry.capacity)}",
         )
-        for entry in _offered(report)
+        for entry in report.offered
     ]
     return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
-
-
-def _offered(report: NodeReport) -> list[NodeResourceReport]:
-    """Resources that the node has any of."""
-    return [entry for entry in report.resources if entry.allocatable != "0"]
 
 
 def _pods(report: NodeReport) -> Section:

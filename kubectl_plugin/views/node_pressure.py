@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
@@ -12,30 +12,29 @@ from kubectl_plugin.reports.node_pressure import (
     EvictionOrderReport,
     NodePressureReport,
     OOMOrderReport,
-    ThresholdReport,
+    node_use,
 )
+from kubectl_plugin.reports.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.views.node import full_section, pods_on, promise_parts, room_verdicts, state_verdicts
+from kubectl_plugin.views.node import full_section, pods_on, promise_parts
+from kubectl_plugin.views.node_findings import node_findings, signal_amount, time_words
 from kubectl_plugin.views.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.pressure import (
     LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,
     candidate_name,
-    eviction_amount,
     eviction_separator,
-    near_limit_words,
     oom_separator,
     oom_terms,
     over_words,
 )
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import counted, duration, is_plain_name, memory
+from kubectl_plugin.views.words import is_plain_name, memory
 from podrules.eviction.signals import INODES, PIDS, Signal
 from podrules.model.pod import PodQOSClass
-from podrules.model.quantity import Quantity
 from podrules.platform import Platform
-from podrules.pressure.nearness import Nearness, headroom_nearness, is_near_limit, limit_percent
-from podrules.pressure.node import OOMScope, ThresholdSource
+from podrules.pressure.nearness import limit_percent
+from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 
 __all__ = ["node_pressure_page", "node_pressure_verdict"]
@@ -78,61 +77,23 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
 
 def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> Verdict:
     """What is wrong with it, who goes first, and how far it is."""
-    state = state_verdicts(report.promised, now)
-    unknown = ""
+    use = node_use(report)
+    found = node_findings(report.promised, use, now)
     if report.promised.pods is None:
-        unknown = "Who goes first is unknown: its pods could not be read."
+        unread = "Who goes first is unknown: its pods could not be read."
+        said = [Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))]
     elif report.platform is not Platform.LINUX:
         unknown = f"Who goes first is not known: it is a {platform_name(report.platform)} node."
-    if unknown:
-        unread = report.promised.pods is None
-        code, severity = (VerdictCode.PODS_UNREAD, Severity.NOTICE) if unread else (VerdictCode.READY, Severity.FINE)
-        return joined_verdict((*state, Verdict(code, severity, (unknown,)), *room_verdicts(report.promised)))
-    met = [threshold for threshold in report.thresholds if threshold.met]
-    first = Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, under_pressure=bool(met))))
-    parts = (*state, *_evicting(report, met), first, *_headroom(report, met), *_near_limits(report))
-    return joined_verdict((*parts, *_over_allocatable(report)))
+        said = [Verdict(VerdictCode.READY, Severity.FINE, (unknown,))]
+    else:
+        said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]
+        if not report.thresholds and report.usage_source is not UsageSource.NONE:
+            none = "No eviction threshold is set: the kubelet evicts nobody."
+            said.append(Verdict(VerdictCode.READY, Severity.FINE, (none,)))
+    return joined_verdict((*found.now, *said, *found.ahead))
 
 
-def _over_allocatable(report: NodePressureReport) -> Iterator[Verdict]:
-    """Requests beyond what the node offers; one that is just full is told further down."""
-    for told in room_verdicts(report.promised):
-        if told.code is VerdictCode.REQUESTS_OVER_ALLOCATABLE:
-            yield told
-
-
-def _near_limits(report: NodePressureReport) -> Iterator[Verdict]:
-    """The container that is nearest to its own memory limit, and how many more are near theirs."""
-    near = [
-        order
-        for order in report.oom
-        if order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
-    ]
-    if near:
-        first, *more = sorted(near, key=lambda order: -limit_percent(order.working_set or 0, order.memory))
-        pod = f"{first.namespace}/{first.pod}"
-        words = [near_limit_words(first.container, first.working_set or 0, first.memory, of=pod)]
-        if more:
-            are = "is near its" if len(more) == 1 else "are near their"
-            words.append(f"{counted(len(more), 'more container')} {are} limit.")
-        yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words))
-
-
-def _evicting(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[Verdict]:
-    if met:
-        first = min(met, key=lambda threshold: (not threshold.signal.is_memory, not threshold.hard))
-        going = _first_evicted(report, first.signal)
-        when = "now" if first.hard else f"once this has lasted {_seconds(first.grace_period_seconds)}"
-        who = f"the kubelet evicts {going} {when}" if going else "there is no pod that the kubelet may evict"
-        text = f"Under pressure: {_compared(first)}: {who}."
-        yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
-    for over in report.over_limits:
-        used, limit = memory(over.usage), memory(over.limit)
-        text = f"{over.namespace}/{over.pod} is evicted now: {used} of local storage, limit {limit} ({over.field})."
-        yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
-
-
-def _first_to_go(report: NodePressureReport, *, under_pressure: bool) -> Iterator[str]:
+def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     order = report.oom_of(OOMScope.GLOBAL)
     if order is None or not order.places:
         return
@@ -142,58 +103,13 @@ def _first_to_go(report: NodePressureReport, *, under_pressure: bool) -> Iterato
         yield f"If memory runs out, the kernel goes by usage and oom_score_adj; {killed} has the highest oom_score_adj."
         yield "Usage is not known, so neither order is certain."
         return
-    evicted = _first_evicted(report, Signal.MEMORY_AVAILABLE)
+    evicted = use.evicted_first
     sentence = f"If memory runs out now, the kernel kills {killed} first"
-    if evicted and not under_pressure:
-        going = "that pod" if evicted == f"{first.namespace}/{first.pod}" else evicted
+    if evicted is not None and use.met is None:
+        same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
+        going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
         sentence += f"; if it comes slowly, the kubelet evicts {going} before that"
     yield f"{sentence}."
-
-
-def _headroom(report: NodePressureReport, met: list[ThresholdReport]) -> Iterator[Verdict]:
-    """How far it is to the first eviction for memory, and to any other that is near."""
-    ahead = [threshold for threshold in report.thresholds if threshold not in met]
-    of_memory = [threshold for threshold in ahead if threshold.signal.is_memory]
-    if of_memory:
-        first = min(of_memory, key=lambda threshold: Quantity.parse(threshold.headroom))
-        whose = {
-            ThresholdSource.KUBELET: "the kubelet's own configuration",
-            ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
-        }[report.threshold_source]
-        yield _left(first, "Headroom: {left} until the first eviction", f": {whose}")
-    elif not report.thresholds and report.usage_source is not UsageSource.NONE:
-        none = "No eviction threshold is set: the kubelet evicts nobody."
-        yield Verdict(VerdictCode.READY, Severity.FINE, (none,))
-    others = [threshold for threshold in ahead if not threshold.signal.is_memory]
-    nearest = min(others, key=lambda threshold: threshold.headroom_percent, default=None)
-    if nearest is not None and headroom_nearness(nearest.headroom_percent, met=False) is not Nearness.FAR:
-        yield _left(nearest, f"{{left}} until an eviction for {SIGNAL_NAMES[nearest.signal]}", "")
-
-
-def _left(threshold: ThresholdReport, lead: str, whose: str) -> Verdict:
-    """``Headroom: 3.6Gi (6% of the capacity) until the first eviction (memory.available < 100Mi: …).``."""
-    soft = "" if threshold.hard else f" for {_seconds(threshold.grace_period_seconds)}"
-    left = f"{_amount(threshold.headroom, threshold.signal)} ({threshold.headroom_percent}% of the capacity)"
-    below = _amount(threshold.quantity, threshold.signal)
-    text = f"{lead.format(left=left)} ({threshold.signal.value} < {below}{soft}{whose})."
-    match headroom_nearness(threshold.headroom_percent, met=threshold.met):
-        case Nearness.FAR:
-            return Verdict(VerdictCode.READY, Severity.FINE, (text,))
-        case Nearness.NEAR:
-            return Verdict(VerdictCode.NEAR_EVICTION, Severity.NOTICE, (text,))
-    return Verdict(VerdictCode.NEAR_EVICTION, Severity.TROUBLE, (text,))
-
-
-def _first_evicted(report: NodePressureReport, signal: Signal) -> str:
-    order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
-    if order is None:
-        return ""
-    return next((f"{place.namespace}/{place.pod}" for place in order.places if not place.critical), "")
-
-
-def _compared(threshold: ThresholdReport) -> str:
-    available, below = _amount(threshold.available, threshold.signal), _amount(threshold.quantity, threshold.signal)
-    return f"{threshold.signal.value} is {available}, below {below}"
 
 
 def _oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
@@ -287,11 +203,11 @@ def _threshold_tables(report: NodePressureReport) -> Iterator[Table]:
     rows = [
         (
             threshold.signal.value,
-            _amount(threshold.available, threshold.signal),
-            _amount(threshold.quantity, threshold.signal),
-            _amount(threshold.headroom, threshold.signal),
+            signal_amount(threshold.available, threshold.signal),
+            signal_amount(threshold.quantity, threshold.signal),
+            signal_amount(threshold.headroom, threshold.signal),
             f"{threshold.headroom_percent}%",
-            "at once" if threshold.hard else f"after {_seconds(threshold.grace_period_seconds)}",
+            "at once" if threshold.hard else f"after {time_words(threshold.grace_period_seconds)}",
         )
         for threshold in report.thresholds
         # Where images share the node's disk, these say nothing new.
@@ -468,11 +384,3 @@ def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Comman
         yield qos("node", report.name, options=("-o", "wide"))
     about = f"involvedObject.kind=Node,involvedObject.name={report.name}"
     yield kubectl("get", "events", "-A", options=("--field-selector", about))
-
-
-def _amount(text: str, signal: Signal) -> str:
-    return eviction_amount(Quantity.parse(text).value, signal)
-
-
-def _seconds(seconds: float) -> str:
-    return duration(timedelta(seconds=seconds))

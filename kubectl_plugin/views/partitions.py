@@ -8,8 +8,9 @@ from itertools import groupby
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.node_standing import NOT_READY, node_standing
 from kubectl_plugin.reports.partitions import PartitionsReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guarded, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
@@ -51,13 +52,19 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
         told = [
             f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report.at))}" for node in report.nodes
         ]
-        return Verdict(VerdictCode.NODES_LOST, Severity.TROUBLE, tuple(told))
+        return Verdict(VerdictCode.NODES_LOST, most_urgent(map(_severity, report.nodes)), tuple(told))
     answer = "All nodes answer."
     if not report.not_ready:
         return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
     verb, whose = ("is", "its") if len(report.not_ready) == 1 else ("are", "their")
     unready = f"{listed(report.not_ready, most=3)} {verb} not Ready: {whose} taints may delete pods."
-    return Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (answer, unready))
+    return Verdict(*NOT_READY, (answer, unready))
+
+
+def _severity(node: NodeDown) -> Severity:
+    """As urgent as its own page is by whether it answers."""
+    standing = node_standing(node.reach.reach, node.ready)
+    return Severity.FINE if standing is None else standing[1]
 
 
 def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
@@ -72,7 +79,7 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
     return Page(
         title=f"node/{node.reach.name}",
         verdict=tuple(_verdict(node, now)),
-        severity=Severity.TROUBLE,
+        severity=_severity(node),
         parts=(*([table] if table.rows else []), *(section for section in sections if section.lines)),
         next_commands=tuple(_next_commands(node)),
     )

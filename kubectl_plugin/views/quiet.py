@@ -8,7 +8,6 @@ from typing import Final
 
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.verdict import VerdictCode
 from kubectl_plugin.views.safety_words import finalizer_words, forcing_words, holder_words
 from kubectl_plugin.views.words import clock
 from podrules.model.instant import instant
@@ -17,7 +16,6 @@ from podrules.reachability import Reach
 from podrules.safety import Guarantee
 
 __all__ = [
-    "QUIET_CODES",
     "ended_line",
     "ended_sentences",
     "force_lines",
@@ -28,13 +26,6 @@ __all__ = [
     "stuck_sentences",
 ]
 
-QUIET_CODES: Final = {
-    Reach.SILENT: VerdictCode.NODE_SILENT,
-    Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,
-    Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
-    Reach.GONE: VerdictCode.NODE_GONE,
-}
-"""What a verdict says of a node that does not answer."""
 _STATES: Final = {
     Reach.SILENT: "is silent{since}",
     Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",

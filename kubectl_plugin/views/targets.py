@@ -90,18 +90,20 @@ class TargetTable:
         """Nothing yet; `now` is the present, where that is known."""
         self._now = now
         self._rows: list[_Row] = []
-        self._usage_not_asked = False
+        self._asking: set[str] = set()
+        """What looks at usage that was left out."""
 
     def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
         """Take one; ``printed`` is what ``-o name`` calls it."""
         kind = printed.partition("/")[0].partition(".")[0]
         if isinstance(report, NodeReport):
             self._rows.append(_node(report, self._now))
+            self._asking |= {"node NAME"} if report.usage is None else set()
         elif isinstance(report, WorkloadReport):
             self._rows.append(_workload(report, kind, self._now))
         elif report.status is not None:
             self._rows.append(_pod(report, report.status, self._now))
-            self._usage_not_asked |= USAGE_NOT_ASKED in report.pressure_unread
+            self._asking |= {"explain pod/NAME"} if USAGE_NOT_ASKED in report.pressure_unread else set()
         else:
             self._rows.append(_manifest(report, printed, self._now))
 
@@ -118,8 +120,9 @@ class TargetTable:
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
         if by_trouble and 0 < (wrong := sum(not row.order[0] for row in self._rows)) < len(self._rows):
             counts.append(f"{wrong} with something wrong, in the first rows")
-        if self._usage_not_asked:
-            counts.append("usage was not looked at: explain pod/NAME does")
+        if self._asking:
+            does = "does" if len(self._asking) == 1 else "do"
+            counts.append(f"usage was not looked at: {' and '.join(sorted(self._asking))} {does}")
         worst = most_urgent(row.severity for row in self._rows)
         return Page(
             title="",
@@ -254,7 +257,7 @@ def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
 
 def _node(report: NodeReport, now: datetime | None) -> _Row:
     said = node_verdict(report, now)
-    why = said.sentences[0] if said.sentences and said.severity is not Severity.FINE else ""
+    why = said.decisive if said.severity is not Severity.FINE else ""
     status = "Ready" if report.ready == "True" else "NotReady"
     if report.reach is not None and report.reach.reach.quiet:
         status = node_word(report.reach).capitalize()

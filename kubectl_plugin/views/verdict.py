@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from kubectl_plugin.reports.node_standing import QUIET_CODES
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport, PriorityReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.ending import ending_sentences, told_words
@@ -15,7 +16,7 @@ from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.pressure_words import pressed_sentences
-from kubectl_plugin.views.quiet import QUIET_CODES, ended_sentences, quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.quiet import ended_sentences, quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences, overdue_sentences
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.node_pressure import NodePressureReport
 from kubectl_plugin.reports.steps import Outcome
@@ -15,8 +18,12 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node import node_verdict
 from kubectl_plugin.views.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.steps import outcome_verdict
+from kubectl_plugin.views.targets import TargetTable
+from podrules.cluster.demo import demo_objects
 from podrules.pressure.nearness import Nearness, headroom_nearness, is_near_limit
 from tests.kubectl_plugin.running import run
+
+NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
 
 
 def _promised() -> NodeReport:
@@ -127,3 +134,72 @@ def test_old_words_are_gone() -> None:
     assert "tie" in said
     assert "what puts it before" not in " ".join(said.split())
     assert "equal" not in said
+
+
+def _codes(*arguments: str) -> tuple[str, str]:
+    verdict = json.loads(run(*arguments, "-o", "json").out)["verdict"]
+    return verdict["code"], verdict["severity"]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_both_pages_of_a_node_come_to_the_same(name: str) -> None:
+    asked = ("node", name, "--demo"), ("explain", f"node/{name}", "--demo")
+    node, explained = (_codes(*words) for words in asked)
+    assert node == explained
+    pages = [" ".join(run(*words).out.split()) for words in asked]
+    report = msgspec.json.decode(run("node", name, "--demo", "-o", "json").out, type=NodePressureReport)
+    deciding = node_pressure_verdict(report, None).decisive.partition(" since ")[0]
+    if node[1] != "fine":
+        assert all(deciding in page for page in pages)
+
+
+def test_the_demo_has_nodes_of_several_codes() -> None:
+    listed = json.loads(run("explain", "nodes", "--demo", "-o", "json").out)["items"]
+    assert {entry["verdict"]["code"] for entry in listed} == {
+        *("Ready", "NearEviction", "NearMemoryLimit", "RequestsOverAllocatable", "Cordoned", "NodeSilent")
+    }
+    assert [(entry["verdict"]["code"], entry["verdict"]["severity"]) for entry in listed] == [
+        _codes("node", entry["name"], "--demo") for entry in listed
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ready", "renewed", "fenced", "code", "severity", "of_all"),
+    [
+        pytest.param("False", True, False, "NodeNotReady", "trouble", "NodeNotReady", id="not ready"),
+        pytest.param("Unknown", False, False, "NodeSilent", "trouble", "NodesLost", id="silent"),
+        pytest.param("Unknown", False, True, "NodeOutOfService", "trouble", "NodesLost", id="out of service"),
+        pytest.param("Unknown", True, True, "NodeBack", "trouble", "NodesLost", id="back"),
+        pytest.param("Unknown", True, False, "NodeReturning", "notice", "NodesLost", id="returning"),
+    ],
+)
+def test_partitions_is_as_urgent_as_the_node(
+    ready: str, renewed: bool, fenced: bool, code: str, severity: str, of_all: str, tmp_path: Path
+) -> None:
+    objects = demo_objects()
+    for entry in objects:
+        if entry["metadata"]["name"] != "node-c3":
+            continue
+        if entry["kind"] == "Lease" and renewed:
+            entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+        if entry["kind"] == "Node":
+            [condition] = [one for one in entry["status"]["conditions"] if one["type"] == "Ready"]
+            condition["status"] = ready
+            taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+            entry["spec"]["taints"] += [taint] if fenced else []
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    source = ("--snapshot", str(file))
+    assert _codes("node", "node-c3", *source) == _codes("explain", "node/node-c3", *source) == (code, severity)
+    assert _codes("partitions", *source) == (of_all, severity)
+
+
+def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+    """`explain pods` does so too: each node would take requests of its own."""
+    said = node_verdict(replace(_promised(), usage=None), None)
+    assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
+    assert said.sentences[-1] == "Its usage was not looked at: kubectl qos node does."
+    table = TargetTable(None)
+    table.add(replace(_promised(), usage=None), "node/node-b1")
+    [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
+    assert "usage was not looked at: node NAME does" in total.lines

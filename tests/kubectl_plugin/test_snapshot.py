@@ -25,7 +25,7 @@ QUESTIONS = {
     "placed": ("explain", "-n", "payments", "pod/ledger-0", "--placement", "-o", "json", *CONFIG),
     "on a silent node": ("explain", "-n", "shop", "pod/db-1", "-o", "json", "--timeline=node-lost"),
     "workload": ("explain", "-n", "shop", "deployment/checkout", "-o", "json", *CONFIG),
-    "node": ("explain", "node/node-b2", "-o", "json"),
+    "node": ("explain", "node/node-b4", "-o", "json"),
     "partitions": ("partitions", "-o", "json"),
     "place": ("place", "-f", str(MANIFESTS / "checkout.yaml"), "--replicas", "12", "-o", "json", *CONFIG),
 }
@@ -55,6 +55,19 @@ def test_answers_are_those_of_the_cluster(demo: Path, question: str) -> None:
 
     assert (kept.code, kept.err) == (asked.code, asked.err)
     assert _without_usage(json.loads(kept.out)) == _without_usage(json.loads(asked.out))
+
+
+def test_a_node_says_that_its_usage_is_not_known(demo: Path) -> None:
+    """The kubelet that tells it is not captured; of node-b4 the demo does not know it either."""
+    asked, kept = (
+        json.loads(run("explain", "node/node-b2", "-o", "json", *source).out)
+        for source in (["--demo"], ["--snapshot", str(demo)])
+    )
+    assert asked.pop("verdict")["code"] == "NearMemoryLimit"
+    verdict = kept.pop("verdict")
+    assert verdict["code"] == "Ready"
+    assert "Its usage is not known, and neither is how far it is from an eviction." in verdict["text"]
+    assert _without_usage(kept) == _without_usage(asked)
 
 
 def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

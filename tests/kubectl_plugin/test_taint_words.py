@@ -107,6 +107,8 @@ def test_T5_pod_that_tolerates_the_taints_of_a_node_that_is_not_ready_stays(tmp_
     partitions = _told("partitions", "--snapshot", file)
     assert "All nodes answer. n1 is not Ready: its taints may delete pods." in partitions
     assert "kubectl qos node n1" in partitions
+    verdict = json.loads(run("partitions", "--snapshot", file, "-o", "json").out)["verdict"]
+    assert (verdict["code"], verdict["severity"]) == ("NodeNotReady", "trouble")
 
 
 def test_T5_pod_that_tolerates_a_taint_of_a_ready_node_is_well(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""What a verdict calls a node by whether it answers, is Ready and takes pods: one rule for all who tell of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from podrules.reachability import Reach
+
+__all__ = ["NOT_READY", "QUIET_CODES", "node_standing"]
+
+QUIET_CODES: Final = {
+    Reach.SILENT: VerdictCode.NODE_SILENT,
+    Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,
+    Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
+    Reach.GONE: VerdictCode.NODE_GONE,
+}
+"""What a verdict says of a node that does not answer."""
+NOT_READY: Final = VerdictCode.NODE_NOT_READY, Severity.TROUBLE
+"""Of one that answers, and is not Ready."""
+
+
+def node_standing(
+    reach: Reach | None, ready: str | None, *, unschedulable: bool = False
+) -> tuple[VerdictCode, Severity] | None:
+    """Code and severity; None: it answers, is Ready and takes pods.
+
+    Args:
+        reach: Whether it answers; None: nobody asked.
+        ready: Status of its Ready condition; None: it has none.
+        unschedulable: Whether it is cordoned.
+    """
+    if reach is not None and reach.quiet:
+        return QUIET_CODES[reach], Severity.TROUBLE
+    if reach is not None and reach.back:
+        return VerdictCode.NODE_BACK, Severity.TROUBLE
+    if reach is Reach.RETURNING:
+        return VerdictCode.NODE_RETURNING, Severity.NOTICE
+    if ready != "True":
+        return NOT_READY
+    return (VerdictCode.CORDONED, Severity.NOTICE) if unschedulable else None
