@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_plugin.options import Output
+from kubectl_plugin.parsing import COMMANDS, parse
+from kubectl_plugin.parsing.flags import groups_of
+from podrules.cluster.errors import UsageError
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 
@@ -23,6 +27,13 @@ BLOCK = re.compile(r"(<!-- output(?: \((.+?)\))?: kubectl qos (.+?) -->\n```\n)(
 they begin. ``at most 20 lines`` at the end leaves out the rows of a table that go beyond. Without parentheses all is
 shown.
 """
+TABLE = re.compile(r"(<!-- formats -->\n).*?(<!-- end of formats -->)", re.DOTALL)
+FORMATS = {
+    **{f"`{name}`": (name,) for name in ("table", "wide", "json", "yaml", "markdown", "html", "name")},
+    "`jsonpath`, `custom-columns`": ("jsonpath={.a}", "jsonpath-as-json={.a}", "custom-columns=A:.a"),
+}
+"""Columns of the table of formats, with what is typed for each."""
+FILES = {"report": "the HTML page", "snapshot": "the capture"}
 _REPEATED = 200
 """Characters of a paragraph that stands on one page only."""
 
@@ -112,6 +123,37 @@ def test_no_output_is_written_by_hand(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
     fences = [at for at, line in enumerate(lines) if line.startswith("```")]
     assert not [lines[at + 1] for at in fences[::2] if lines[at] == "```" and not lines[at - 1].endswith("-->")]
+
+
+def _takes(command: str, output: str) -> bool:
+    """Whether a command's parser takes that behind -o, and not as the name of a file."""
+    words = {
+        "explain": ["pod/a"],
+        "place": ["pod/a"],
+        "lint": ["-f", "-"],
+        "partitions": [],
+        "report": [],
+        "snapshot": [],
+    }
+    try:
+        options = parse([command, *words.get(command, ["a"]), "-o", output]).options
+    except UsageError:
+        return False
+    return isinstance(getattr(options, "output", None), Output)
+
+
+def test_the_table_of_formats_is_that_of_the_parsers() -> None:
+    lines = [f"| command | {' | '.join(FORMATS)} | also |", f"|{' --- |' * (len(FORMATS) + 2)}"]
+    for command in COMMANDS:
+        flag = next(flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names)
+        taken = ["yes" if all(_takes(command, text) for text in texts) else "" for texts in FORMATS.values()]
+        also = [f"`{name}`" for name in flag.choices if not name.endswith("=") and f"`{name}`" not in FORMATS]
+        also += [f"`FILE`: {FILES[command]}"] if flag.value == "FILE" else []
+        lines.append(f"| `{command}` | {' | '.join([*taken, ', '.join(also)])} |".replace("|  ", "| "))
+    page = ROOT / "docs" / "formats.md"
+    text = page.read_text(encoding="utf-8")
+    check(page, TABLE.sub(lambda found: found[1] + "\n".join(lines) + "\n" + found[2], text))
+    assert TABLE.search(text)
 
 
 def test_five_demo_pods_are_shown() -> None:
