@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.placement import why_no_node
-from kubectl_plugin.views.plan_more import more_words, row_name, suspended_words
+from kubectl_plugin.views.plan_more import (
+    fit_words,
+    more_words,
+    nodes_words,
+    paid_words,
+    row_name,
+    suspended_words,
+    victim_words,
+)
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.spread_tables import left_out_words
 from kubectl_plugin.views.words import counted, listed
@@ -55,32 +64,39 @@ def plan_verdict(report: PlanReport) -> Verdict:
 
 
 def _title(report: PlanReport) -> str:
+    """What is other than it is; empty: nothing, and the verdict comes first."""
     changes = listed(list(_changes(report.what_if)))
-    return f"on {counted(report.nodes, 'node')}{f', {changes}' if changes else ''}"
+    return f"on {counted(report.nodes, 'node')}, {changes}" if changes else ""
 
 
 def _changes(what_if: WhatIf) -> Iterator[str]:
     if what_if.excluded_nodes:
-        yield f"without {_named('node', what_if.excluded_nodes)}"
+        yield f"without {listed(what_if.excluded_nodes, most=3)}"
     if what_if.added_nodes:
         yield f"with {listed(what_if.added_nodes, most=3)} added"
     if what_if.without_pods:
-        yield f"without {_named('pod', [name.removeprefix('pod/') for name in what_if.without_pods])}"
+        names = [name.removeprefix("pod/") for name in what_if.without_pods]
+        yield f"without {'pod' if len(names) == 1 else 'pods'} {listed(names, most=3)}"
     if what_if.drained:
         yield f"with {what_if.drained} drained"
 
 
-def _named(what: str, names: Sequence[str]) -> str:
-    return f"{what}{'' if len(names) == 1 else 's'} {listed(names, most=3)}"
-
-
 def _verdict(report: PlanReport) -> Iterator[str]:
+    """What fits, who goes for it, then what else there is to know."""
     for entry in report.refused:
         yield f"{entry.name} is not placed: {entry.reason}."
-    specs = [spec for spec in report.specs if spec.origin in {"manifest", "drain"}]
-    short = [spec for spec in specs if spec.wanted is not None and spec.placed < spec.wanted]
     yield from more_words(report)
     yield from _drain_words(report)
+    yield from _asked_words([spec for spec in report.specs if spec.origin in {"manifest", "drain"}], report)
+    yield from _silent_words(report)
+    if any(spec.victims for spec in report.specs):
+        yield "Pods that controllers make in place of preempted ones are not placed here."
+    yield from _flag_words(report)
+
+
+def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
+    """Of manifests, and of the pods of a drained node."""
+    short = [spec for spec in specs if spec.wanted is not None and spec.placed < spec.wanted]
     for spec in specs:
         yield from _standing(spec)
     for spec in short:
@@ -88,23 +104,25 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     for spec in specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
-            yield f"{counted(spec.placed, 'replica')} of {spec.name} {'fits' if spec.placed == 1 else 'fit'}.{then}"
-    if specs and not short and all(spec.wanted is not None for spec in specs):
-        total = sum(spec.placed for spec in specs)
-        if not total:
-            pass  # Each has said that it asks for none.
-        elif report.everything_fits:
-            yield "It fits." if total == 1 else f"All {total} pods fit."
-        else:
-            yield "The one new pod fits." if total == 1 else f"All {total} new pods fit."
-    yield from _silent_words(report)
-    victims = sum(len(spec.victims) for spec in report.specs)
-    if victims:
-        yield (
-            "1 pod is preempted for it; if a controller makes a new one, that is not placed here."
-            if victims == 1
-            else f"{victims} pods are preempted for it; new ones that controllers make are not placed here."
-        )
+            yield f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}"
+    total = sum(spec.placed for spec in specs)
+    # Where nothing is placed, each has said that it asks for none.
+    if total and not short and all(spec.wanted is not None for spec in specs):
+        yield _all_fit(specs, total, everything=report.everything_fits)
+    yield from victim_words(specs)
+
+
+def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> str:
+    nodes: Counter[str] = Counter()
+    for spec in specs:
+        nodes.update(spec.nodes)
+    paid = paid_words(specs)
+    if total == 1:
+        fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
+        return f"{fits}, {paid}." if paid else f"{fits}."
+    what = "pod" if everything else "new pod"
+    fit = fit_words(specs, what) if paid else f"All {counted(total, what)} fit"
+    return f"{fit}: {nodes_words(dict(nodes.most_common()))}."
 
 
 def _standing(spec: PlannedSpec) -> Iterator[str]:
@@ -133,7 +151,7 @@ def _silent_words(report: PlanReport) -> Iterator[str]:
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
-    """What keeps a drain from its beginning and from its end; nothing without one."""
+    """What keeps a drain from its end, and what it takes; nothing without one."""
     node = report.what_if.drained
     if not node:
         return
@@ -144,13 +162,20 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if report.stuck:
         pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
         yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."
+    lost = sum(entry.reason == "NoController" for entry in report.unmoved)
+    if lost:
+        yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
+    if not report.specs and not report.refused:
+        yield f"No pod of {node} is made anew elsewhere."
+
+
+def _flag_words(report: PlanReport) -> Iterator[str]:
+    """What kubectl drain has to be given."""
     flags = [
         f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
     ]
     if flags:
         yield f"kubectl drain evicts nobody without {listed(flags)}."
-    if not report.specs and not report.refused:
-        yield f"No pod of {node} is made anew elsewhere."
 
 
 def _short(spec: PlannedSpec, *, drained: str) -> str:
@@ -158,7 +183,11 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
     what = ("does not run" if one else "do not run") if named else "stays pending" if one else "stay pending"
-    lead = f"{missing} of {counted(spec.wanted or 0, 'replica')} of {spec.name} {what}."
+    wanted = counted(spec.wanted or 0, "replica")
+    lead = f"{missing} of {wanted} of {spec.name} {what}."
+    if paid := paid_words([spec]):
+        alone = (spec.wanted or 0) - spec.without_preemption
+        lead = f"{alone} of {wanted} of {spec.name} {what} without preemption, {missing} {paid}."
     if spec.wanted == 1:
         lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
     return " ".join((lead, *(why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ())))
@@ -167,9 +196,8 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
     if report.specs:
         yield _specs_table(report, wide=wide)
-    by_node = _by_node(report)
-    if any(spec.placed > 1 for spec in report.specs):
-        yield _nodes_table(by_node, report, wide=wide)
+    if any(spec.placed > 1 for spec in report.asked):
+        yield _nodes_table(report, wide=wide)
     spread = tuple(
         _spread_row(spec, entry)
         for spec in report.specs
@@ -220,17 +248,19 @@ def _counts(zones: Mapping[str, int]) -> str:
 
 
 def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:
+    """By node and spec the pods that were asked for: what is pending already has its own row among the specs."""
     found: dict[str, dict[str, int]] = {}
-    for spec in report.specs:
+    for spec in report.asked:
         for node, count in spec.nodes.items():
             found.setdefault(node, {})[row_name(spec)] = count
     return found
 
 
-def _nodes_table(by_node: Mapping[str, Mapping[str, int]], report: PlanReport, *, wide: bool) -> Table:
+def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
+    by_node = _by_node(report)
     order = sorted(by_node, key=lambda node: (-sum(by_node[node].values()), node))
     shown = order if wide else order[:_SHOWN_NODES]
-    several = len(report.specs) > 1
+    several = len(report.asked) > 1
     rows = [
         (
             str(sum(by_node[node].values())),

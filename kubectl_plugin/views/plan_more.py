@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.placement import why_no_node
@@ -10,9 +10,10 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
 from podrules.placement.planned import PlannedSpec
 
-__all__ = ["more_words", "row_name", "suspended_words"]
+__all__ = ["fit_words", "more_words", "nodes_words", "paid_words", "row_name", "suspended_words", "victim_words"]
 
 _SHOWN_NODES = 4
+_SHOWN_VICTIMS = 2
 
 
 def more_words(report: PlanReport) -> Iterator[str]:
@@ -20,10 +21,54 @@ def more_words(report: PlanReport) -> Iterator[str]:
     for spec in report.specs:
         if spec.origin == "more":
             yield _answer(spec, report.silent)
+            yield from victim_words([spec])
             if spec.stopped is not None:
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained)
             yield from suspended_words(spec)
     yield from _pending_words([spec for spec in report.specs if spec.origin == "pending"])
+
+
+def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
+    """``2 of 3 more pods of Deployment web fit``; first without preemption, where that is another number.
+
+    ``24 more pods of Deployment cart fit without preemption, 50 if 9 pods are preempted``
+
+    Args:
+        specs: What is counted together.
+        what: One of their pods.
+        of: Whose they are; empty: that is clear.
+    """
+    placed = sum(spec.placed for spec in specs)
+    wanted = [spec.wanted for spec in specs if spec.wanted is not None]
+    paid = paid_words(specs)
+    first = sum(spec.without_preemption for spec in specs) if paid else placed
+    count = f"{first} of {counted(sum(wanted), what)}" if wanted else counted(first, what)
+    fit = " ".join(filter(None, (count, of, "fits" if first == 1 else "fit")))
+    return (
+        f"{fit} without preemption, {'all ' if wanted and placed == sum(wanted) else ''}{placed} {paid}"
+        if paid
+        else fit
+    )
+
+
+def paid_words(specs: Sequence[PlannedSpec]) -> str:
+    """``if 2 pods are preempted``; empty: nobody is."""
+    victims = sum(len(spec.victims) for spec in specs)
+    return f"if {counted(victims, 'pod')} {'is' if victims == 1 else 'are'} preempted" if victims else ""
+
+
+def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """Who is preempted for some specs; nothing where nobody is."""
+    names = _victim_names(specs)
+    if names:
+        paid = [spec for spec in specs if spec.victims]
+        them = "it" if paid[0].placed == 1 else "them"
+        whom = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
+        yield f"The scheduler preempts {listed(names, most=_SHOWN_VICTIMS)} for {whom}."
+
+
+def _victim_names(specs: Sequence[PlannedSpec]) -> list[str]:
+    return [f"{victim.pod.namespace}/{victim.pod.name}" for spec in specs for victim in spec.victims]
 
 
 def row_name(spec: PlannedSpec) -> str:
@@ -41,22 +86,31 @@ def suspended_words(spec: PlannedSpec) -> Iterator[str]:
 
 def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     """``Yes: 3 of 3 more pods of Deployment web fit: 2 on node-b1 and 1 on node-a2.``."""
-    of, nodes = _of(spec), listed([f"{count} on {node}" for node, count in spec.nodes.items()], most=_SHOWN_NODES)
-    cost = f", preempting {counted(len(spec.victims), 'pod')}" if spec.victims else ""
-    where = f": {nodes}{cost}" if nodes else ""
+    of = _of(spec)
+    where = f": {nodes_words(spec.nodes)}" if spec.nodes else ""
     next_one = " The next does not." if spec.stopped is not None and spec.placed else ""
-    fit = "fits" if spec.placed == 1 else "fit"
     if spec.wanted is None:
-        return f"{counted(spec.placed, 'more pod')} {of} {fit}{where or ' now'}.{next_one}"
-    if spec.placed < spec.wanted:
-        if spec.wanted == 1:
-            return f"No: 1 more pod {of} does not fit now."
-        return f"No: {spec.placed} of {counted(spec.wanted, 'more pod')} {of} {fit} now{where}.{next_one}"
+        return f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}"
+    short = spec.placed < spec.wanted
     # What goes to a node that does not answer has a place, and does not start.
-    yes = "" if any(node in silent for node in spec.nodes) else "Yes: "
+    lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else "Yes: "
     if spec.wanted == 1:
-        return f"{yes}1 more pod {of} fits, on {next(iter(spec.nodes))}{cost}."
-    return f"{yes}{spec.placed} of {counted(spec.wanted, 'more pod')} {of} fit{where}."
+        if short:
+            return f"{lead}1 more pod {of} does not fit now."
+        paid = f", {paid_words([spec])}" if spec.victims else ""
+        return f"{lead}1 more pod {of} fits, on {next(iter(spec.nodes))}{paid}."
+    now = " now" if short and not spec.victims else ""
+    return f"{lead}{fit_words([spec], 'more pod', of)}{now}{where}.{next_one}"
+
+
+def nodes_words(nodes: Mapping[str, int]) -> str:
+    """``2 on node-b1 and 1 on node-a2``, or ``… and 5 on 3 more nodes``."""
+    places = [(count, node) for node, count in nodes.items()]
+    # One more node is as short as saying that there is one.
+    if len(places) > _SHOWN_NODES + 1:
+        rest = places[_SHOWN_NODES:]
+        places = [*places[:_SHOWN_NODES], (sum(count for count, _ in rest), counted(len(rest), "more node"))]
+    return listed([f"{count} on {node}" for count, node in places])
 
 
 def _of(spec: PlannedSpec) -> str:
@@ -66,12 +120,16 @@ def _of(spec: PlannedSpec) -> str:
 
 
 def _pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """What goes before them, and who is preempted for that."""
+    names = _victim_names(specs)
+    who = f"{listed(names, most=_SHOWN_VICTIMS)} {'is' if len(names) == 1 else 'are'} preempted for" if names else ""
     if len(specs) == 1:
         (spec,) = specs
         name = spec.name.removeprefix("pod/")
         goes = f"to {next(iter(spec.nodes))}" if spec.placed else "and does not fit either"
-        yield f"{name} is pending already and goes first, {goes}."
+        yield f"{name} is pending already and goes first, {goes}{f'; {who} it' if who else ''}."
     elif specs:
         placed = sum(spec.placed for spec in specs)
         fit = "fits" if placed == 1 else "fit"
-        yield f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}."
+        first = f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}"
+        yield f"{first}{f', and {who} them' if who else ''}."

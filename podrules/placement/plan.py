@@ -88,6 +88,8 @@ class _Placed(Struct, frozen=True):
     rows: tuple[int, ...]
     victims: tuple[PlannedVictim, ...]
     stopped: Placement | None
+    unaided: int
+    """How many came before the first victim."""
 
 
 def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, ...]:
@@ -97,9 +99,18 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
         demands: All of one cluster: their tables are the same.
         preemption: Whether pods of lower priority may have to go.
     """
+    found = _all_placed(demands, preemption=preemption)
+    if any(spec.victims for spec in found[:-1]):
+        # The victims of one leave room to the next, or the pods that they yield to take it.
+        alone = _all_placed(demands, preemption=False)
+        found = [replace(spec, without_preemption=other.placed) for spec, other in zip(found, alone, strict=True)]
+    return tuple(found)
+
+
+def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedSpec]:
     found: list[PlannedSpec] = []
     if not demands:
-        return ()
+        return found
     table, snapshot = demands[0].situation.table, demands[0].situation.snapshot
     budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
     for demand in sorted(demands, key=lambda demand: -priority_of(demand.situation.pod)):
@@ -109,7 +120,7 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
         placed = _place(replicas, before, budgets, preemption=preemption)
         table, snapshot, budgets = placed.table, placed.snapshot, placed.budgets
         found.append(_planned(replicas, placed))
-    return tuple(found)
+    return found
 
 
 class _Replicas(Struct, frozen=True):
@@ -143,12 +154,13 @@ def _place(
 ) -> _Placed:
     rows: list[int] = []
     victims: list[PlannedVictim] = []
+    unaided: int | None = None
     stopped = None
     first = replicas.before(replicas.demand.first, situation)
     if first.pod.spec.node_name:
         return _place_named(replicas, situation, budgets)
     if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
-        return _Placed(first.table, first.snapshot, budgets, (), (), likely_placement(first))
+        return _Placed(first.table, first.snapshot, budgets, (), (), likely_placement(first), 0)
     for number in replicas.numbers():
         situation = replicas.before(number, situation)
         filtered = situation.filtered()
@@ -160,9 +172,11 @@ def _place(
                 break
             row, situation, budgets = room.row, room.situation, room.budgets
             victims += room.victims
+            unaided = len(rows) if unaided is None else unaided
         rows.append(row)
         situation = _with_pod(situation, filtered, row)
-    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), tuple(victims), stopped)
+    alone = len(rows) if unaided is None else unaided
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), tuple(victims), stopped, alone)
 
 
 def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> _Placed:
@@ -172,10 +186,10 @@ def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[Po
         situation = replicas.before(number, situation)
         found = named_placement(situation, replicas.demand.reach)
         if not found.best:
-            return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), found)
+            return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), found, len(rows))
         rows.append(situation.table.index[found.best[0]])
         situation = replace(situation, table=situation.table.with_pods([(situation.pod, found.best[0])]))
-    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), None)
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), None, len(rows))
 
 
 def _with_pod(situation: Situation, filtered: Filtered, row: int) -> Situation:
@@ -248,6 +262,7 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         priority=priority_of(pod),
         wanted=demand.replicas,
         placed=len(placed.rows),
+        without_preemption=placed.unaided,
         nodes=dict(Counter(names[row] for row in placed.rows).most_common()),
         zones=dict(sorted(by_zone.items())),
         spread=tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),

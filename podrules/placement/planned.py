@@ -54,6 +54,8 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     wanted: int | None
     """None: as many as fit."""
     placed: int
+    without_preemption: int
+    """How many are placed when nobody is preempted, for this spec or for those before it."""
     nodes: dict[str, int]
     """Replicas by node, those with most first."""
     zones: dict[str, int]

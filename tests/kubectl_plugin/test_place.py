@@ -185,7 +185,7 @@ def test_the_drain_of_a_silent_node_is_no_success() -> None:
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
 
-def test_what_kubectl_drain_refuses_is_said_first(tmp_path: Path) -> None:
+def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path: Path) -> None:
     """A pod without a controller, and one with an emptyDir: kubectl evicts nobody before it may lose both."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
     cached = raw_pod(
@@ -202,11 +202,24 @@ def test_what_kubectl_drain_refuses_is_said_first(tmp_path: Path) -> None:
     ran = run("place", "--snapshot", str(cluster), "--drain", "node/a")
     assert ran.code == 7
     assert (
+        "1 pod would be lost: nobody makes another. The one new pod fits, on b. "
         "kubectl drain evicts nobody without --force (1 pod that nobody makes anew) and --delete-emptydir-data "
-        "(1 pod with an emptyDir, which is lost). The one new pod fits." in " ".join(ran.out.split())
+        "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
     )
     cluster.write_text(yaml.safe_dump_all([*nodes, cached]))
     assert run("place", "--snapshot", str(cluster), "--drain", "node/a").code == 0
+
+
+def test_what_a_drain_costs_is_said_before_its_caveats() -> None:
+    text = " ".join(run("place", "--demo", "--drain", "node-c1").out.split())
+    assert text.startswith(
+        "on 12 nodes, with node-c1 drained 5 of 6 pods fit without preemption, all 6 if 2 pods are preempted: "
+        "2 on node-c2, 2 on node-b2, 1 on node-a2 and 1 on node-a1. "
+        "The scheduler preempts shop/recommend-27tvm5xll-5mzzd and batch/nightly-index-q7n2s for "
+        "pod/search-5l7xfxsb4-ctpmn. "
+        "Pods that controllers make in place of preempted ones are not placed here. "
+        "kubectl drain evicts nobody without "
+    )
 
 
 CRON_JOB = yaml.safe_dump(
@@ -267,7 +280,7 @@ def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
     assert ran.code == 7
     assert "3 pods go to a, which does not answer: nothing starts there until it does." in text
     text = " ".join(run(*source, "--exclude-node", "a").out.split())
-    assert "already; 3 more are placed. All 3 pods fit." in text
+    assert "already; 3 more are placed. All 3 pods fit: 2 on b and 1 on c." in text
 
 
 @pytest.mark.parametrize(
@@ -286,7 +299,7 @@ def test_a_pod_that_names_its_node_is_not_put_through_the_scheduler(
     source = ("--snapshot", str(CASES / "seeds/s3a.json"), "-f", str(file))
     ran = run("place", *source)
     assert ran.code == code
-    assert (f"pod/x does not run. {words}" if words else "It fits.") in " ".join(ran.out.split())
+    assert (f"pod/x does not run. {words}" if words else "It fits, on b.") in " ".join(ran.out.split())
     explained = " ".join(run("explain", *source).out.split())
     assert (words or "spec.nodeName is b: no scheduler looks at it, and the kubelet there takes it") in explained
     assert "would not be chosen" not in explained

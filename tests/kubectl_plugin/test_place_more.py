@@ -125,8 +125,52 @@ def test_an_answer_that_others_pay_for_says_so() -> None:
     """The pod that is pending already preempts one as well; that is not the answer's."""
     code, text = words("deployment/fraud-score", "-n", "payments")
     assert code == 0
-    assert "Yes: 1 more pod of Deployment fraud-score fits, on node-b3, preempting 1 pod." in text
+    assert "Yes: 1 more pod of Deployment fraud-score fits, on node-b3, if 1 pod is preempted." in text
+    assert "The scheduler preempts ml/model-server-x9c2gh544-2z6q5 for it." in text
+    assert "goes first, to node-b3; ml/embed-n6d8t is preempted for it." in text
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
+
+
+def test_pods_that_wait_already_are_counted_apart_from_those_that_are_asked_for() -> None:
+    code, text = words("deployment/fraud-score", "-n", "payments", "--replicas", "3")
+    waiting, asked = specs("deployment/fraud-score", "-n", "payments", "--replicas", "3")
+    assert code == 7
+    assert (len(waiting["victims"]), len(asked["victims"]), asked["placed"]) == (1, 2, 2)
+    assert "No: 0 of 3 more pods of Deployment fraud-score fit without preemption, 2 if 2 pods are preempted: " in text
+    assert "pods node 1 node-a3 1 node-b3 Preempted" in text
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "replicas"),
+    [("shop", "cart", "max"), ("shop", "cart", "40"), ("payments", "fraud-score", "3"), ("shop", "checkout", "max")],
+)
+def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, replicas: str) -> None:
+    flags = (f"deployment/{name}", "-n", namespace, "--replicas", replicas)
+    alone = specs(*flags, "--no-preemption")[-1]
+    asked = specs(*flags)[-1]
+    assert asked["withoutPreemption"] == alone["placed"] == alone["withoutPreemption"]
+    victims = len(asked["victims"])
+    told = f"without preemption, {asked['placed']} if {victims} pod{'' if victims == 1 else 's'} "
+    assert (told in words(*flags)[1].replace("all ", "")) == (victims > 0)
+
+
+def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:
+    """As many as five have their names; of more the rest is told with both numbers."""
+    nodes = specs("deployment/cart", "--replicas", "max")[0]["nodes"]
+    first, text = list(nodes.items()), words("deployment/cart", "--replicas", "max")[1]
+    assert len(first) == 5
+    assert f"and {first[-1][1]} on {first[-1][0]}. The next does not." in text
+    added = [part for size in range(6) for part in ("--add-node", f"name=n{size},cpu=1,memory=2Gi")]
+    more = specs("deployment/cart", "--replicas", "max", *added)[0]["nodes"]
+    rest = list(more.values())[4:]
+    assert f" and {sum(rest)} on {len(rest)} more nodes." in words("deployment/cart", "--replicas", "max", *added)[1]
+
+
+def test_the_answer_is_the_first_line_and_a_change_of_the_cluster_its_title() -> None:
+    ran = run("place", "--demo", "-n", "shop", "deployment/web", "--replicas", "3")
+    assert ran.out.startswith("Yes: 3 of 3 more pods of Deployment web fit: 2 on node-c2 and 1 on node-b2.\n")
+    ran = run("place", "--demo", "-n", "shop", "deployment/web", "--exclude-node", "node-c2")
+    assert ran.out.startswith("on 11 nodes, without node-c2\nYes: 1 more pod of Deployment web fits, on node-b2.\n")
 
 
 def test_as_many_as_fit_are_counted() -> None:
@@ -148,8 +192,8 @@ def test_names_files_and_changes_go_together() -> None:
     manifest = yaml.safe_dump(workload("Deployment", "cart") | {"metadata": {"name": "other"}})
     ran = run("place", "--demo", "deployment/web", "--exclude-node", "node-c2", "-f", "-", stdin=manifest)
     text = " ".join(ran.out.split())
-    assert "on 11 nodes, without node node-c2 Yes: 1 more pod of Deployment web fits, on " in text
-    assert "All 4 pods fit." in text
+    assert "on 11 nodes, without node-c2 Yes: 1 more pod of Deployment web fits, on " in text
+    assert "All 4 pods fit: 1 on node-" in text
     assert "deployment/other 4 of 4" in text
     drained = words("deployment/cart", "--drain", "node-a1", "--replicas", "2")[1]
     assert "Yes: 2 of 2 more pods of Deployment cart fit: " in drained

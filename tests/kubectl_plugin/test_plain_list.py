@@ -135,7 +135,7 @@ def test_a_claim_is_not_said_to_be_missing_where_the_list_has_no_claims(tmp_path
     words = ("place", "--drain", "node/n1")
     told = asked(tmp_path, pods, *words)
     assert "has no persistentvolumeclaims, and the pod names one: add them to it" in told
-    assert "The one new pod fits." in told
+    assert "The one new pod fits, on n2." in told
     assert "does not exist" not in told
     assert 'Claim "data-db-0" does not exist' in asked(tmp_path, [*pods, CLAIM], *words)
 

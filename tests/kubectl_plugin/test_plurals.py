@@ -60,11 +60,9 @@ def test_what_is_right_is_not(text: str) -> None:
 
 def test_names_of_several_nodes_are_in_the_plural() -> None:
     without = ("place", "-f", "tests/testdata/manifests/checkout.yaml", "--demo", "--exclude-node", "node-a1")
-    assert run(*without).out.startswith("on 11 nodes, without node node-a1\n")
+    assert run(*without).out.startswith("on 11 nodes, without node-a1\n")
     said = run(*without, "--exclude-node", "node-a2", "--without", "pod/db-0", "--without", "pod/db-1").out
-    assert " ".join(said.split()).startswith(
-        "on 10 nodes, without nodes node-a1 and node-a2 and without pods db-0 and db-1 "
-    )
+    assert " ".join(said.split()).startswith("on 10 nodes, without node-a1 and node-a2 and without pods db-0 and db-1 ")
     assert list(wrong_plurals("without node node-a1 and node-b2"))
 
 

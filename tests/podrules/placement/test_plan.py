@@ -93,6 +93,22 @@ def test_P4_lower_pods_give_way_when_they_may() -> None:
     assert found.stopped.outcome is Outcome.UNSCHEDULABLE
 
 
+def test_P4_what_fits_without_preemption_is_counted() -> None:
+    old = make_pod("old", on="a", cpu="3", priority=1)
+    wanted = make_pod(cpu="1500m", priority=10)
+    (found,) = placed((wanted, None), nodes=[make_node("a"), make_node("b")], pods=[old])
+    assert (found.without_preemption, found.placed, len(found.victims)) == (2, 4, 1)
+    (kept,) = placed((wanted, None), nodes=[make_node("a"), make_node("b")], pods=[old], preemption=False)
+    assert (kept.without_preemption, kept.placed) == (2, 2)
+
+
+def test_P4_what_fits_without_preemption_counts_no_room_of_another_specs_victims() -> None:
+    old = make_pod("old", on="a", cpu="4", priority=1)
+    first, second = make_pod("first", cpu="2", priority=10), make_pod("second", cpu="2", priority=10)
+    specs = placed((first, 1), (second, 1), nodes=[make_node("a")], pods=[old])
+    assert [(spec.placed, len(spec.victims), spec.without_preemption) for spec in specs] == [(1, 1, 0), (1, 0, 0)]
+
+
 def test_P2_never_preempts() -> None:
     old = make_pod("old", on="a", cpu="3", priority=1)
     wanted = make_pod(cpu="3", priority=10, preemptionPolicy="Never")
