@@ -162,7 +162,7 @@ def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> En
         processes=processes,
         grace=grace,
         deleted_at=told,
-        told_before=told is not None and grace.first is not None and grace.seconds == 1,
+        told_before=told is not None and bool(pod.spec.node_name) and grace.first is not None and grace.seconds == 1,
         ends_by=ends_by,
         finalizers=pod.metadata.finalizers,
         collected_by=None if pod.metadata.finalizers else collected_by(told, node),

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.reports.rollout import Said, said
+from podrules.ending import Ending, pod_ending
 from podrules.features import Features
 from podrules.health import Health, health
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
@@ -45,6 +46,8 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     """Of its node, where that does not answer; else None."""
     health: Health | None = None
     """What is wrong with which container, where it is broken, starting or not ready; else None."""
+    ending: Ending | None = None
+    """How it ends, where it is being deleted; else None."""
     waits_for: str = ""
     """Reason of its PodScheduled condition while that is False: Unschedulable or SchedulingGated."""
     nominated_node: str = ""
@@ -133,6 +136,7 @@ def _in_short(
         created=pod.metadata.creation_timestamp,
         reach=found if found is not None and found.reach.quiet else None,
         health=own if state in _TOLD_BY_KUBELET else None,
+        ending=pod_ending(pod, quiet=found is not None and found.ends_unknown) if deleted else None,
         waits_for=scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
         nominated_node=pod.status.nominated_node_name,
     )

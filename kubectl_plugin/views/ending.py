@@ -16,7 +16,7 @@ from podrules.ending import Ending
 from podrules.platform import Platform
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
-__all__ = ["STATIC_STOP", "ending_sentences", "held_by", "stop_lines", "told_words"]
+__all__ = ["STATIC_STOP", "ending_sentences", "held_by", "kept_words", "stop_lines", "told_words"]
 
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API anew"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
@@ -54,11 +54,25 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
         return (f"{lead}.",), False
     by, then = clock(ending.ends_by, now), (f"Then {holder_words(ending.holders)}.",) if ending.holders else ()
     if now is not None and now > ending.ends_by:
-        return (f"{lead}: overdue since {by}.", _UNCONFIRMED), ending.is_late(now)
+        return (f"{lead}: overdue since {by}.", _UNCONFIRMED, *then), ending.is_late(now)
     if ending.grace.first is not None:
         second = "That may be a second delete's period, which does not shorten the stop in flight."
         return (f"{lead}: its processes may run until {by}.", second, *then), False
     return (f"{lead}: it ends by {by}.", *then), False
+
+
+def kept_words(ending: Ending, now: datetime | None) -> str:
+    """Why a pod that is being deleted is there still, on a node that answers; empty: its time is not over.
+
+    Args:
+        ending: The pod's.
+        now: The present.
+    """
+    if not ending.processes:
+        return holder_words(ending.finalizers) if ending.finalizers else ""
+    if ending.ends_by is None or now is None or now <= ending.ends_by:
+        return ""
+    return f"overdue since {clock(ending.ends_by, now)}, its kubelet has not confirmed that its processes are gone"
 
 
 def held_by(report: PodReport, now: datetime | None) -> Iterator[str]:

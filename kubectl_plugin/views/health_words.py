@@ -150,7 +150,8 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
 
 
 def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
-    told = [health.container(trouble.container) for trouble in health.of_kind(TroubleKind.NOT_READY)]
+    unready = [*health.of_kind(TroubleKind.NOT_READY), *health.of_kind(TroubleKind.STARTING)]
+    told = [health.container(trouble.container) for trouble in unready]
     if told:
         yield from _containers(_with_oom_killed(told, health), health, now)
         return

@@ -11,12 +11,13 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.verdict import most_urgent
-from kubectl_plugin.views.ending import held_by
+from kubectl_plugin.views.ending import held_by, told_words
 from kubectl_plugin.views.platform_words import PROVIDER
+from kubectl_plugin.views.safety_words import finalizer_words
 from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, is_plain_name, quoted
+from kubectl_plugin.views.words import clock, is_plain_name
 from podrules.timeline.events import (
     Event,
     Note,
@@ -97,7 +98,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
         verdict=(
             *(sentence for part in about_node for sentence in part.sentences),
-            *_verdict(told, now),
+            *_verdict(report, told, now),
             *_held_by(report, told, now),
         ),
         severity=Severity.TROUBLE if told.silent else urgency,
@@ -140,7 +141,7 @@ def _condition(told: WayTimeline) -> str:
     return _refusal(told)
 
 
-def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
+def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
     """What the first way comes to, in one sentence, after what keeps it from being so."""
     first = told.ways[0]
     if not first.events:
@@ -148,8 +149,8 @@ def _verdict(told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
     lead = _GONE_LEAD if _is_gone(first) else _LEADS[first.way]
     if first.began is not None:
-        verb = "Last heartbeat" if first.way is Way.NODE_LOST else "Being deleted since"
-        lead = f"{verb} {clock(first.began, now)}"
+        since = f"Being deleted since {told_words(report.ending, now)}"
+        lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
     words = (_decisive(first, what, now) for what in _DECISIVE[first.way])
@@ -205,7 +206,7 @@ def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iter
     if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Rule.MIRROR:
         return
     waits = gone.latest is None and gone.rule in {Rule.KUBELET_CONFIRMS, Rule.KUBELET_SILENT}
-    if waits or gone.earliest is None or _passed(gone, first.began, now):
+    if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
         yield from held_by(report, now)
 
 
@@ -222,7 +223,7 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
     if event.rule is Rule.FINALIZERS:
-        return f"{name} once finalizer {quoted(event.subject)} is removed"
+        return f"{name} once {finalizer_words(event.subject.split(', '), 'is', 'are')} removed"
     if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
     if event.latest is None and told.began is not None and what is What.OBJECT_GONE:
@@ -308,8 +309,14 @@ def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
     if told.began is None or event.rule in _TOLD_BEFORE or not _passed(event, told.began, now):
         return False
     gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
-    late = gone is not None and _passed(gone, told.began, now)
+    late = _still_stops(told, now) or (gone is not None and _passed(gone, told.began, now))
     return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
+
+
+def _still_stops(told: WayTimeline, now: datetime | None) -> bool:
+    """Whether all should have ended, and the kubelet tells of containers that run."""
+    stops = [event for event in told.events if event.rule is Rule.STOPPED]
+    return told.began is not None and any(_passed(event, told.began, now) for event in stops)
 
 
 def _path(field: str) -> str:
@@ -369,6 +376,12 @@ def _kill(event: Event) -> str:
     return f"if it still runs: {grace}"
 
 
+def _finalizers(event: Event) -> str:
+    if ", " in event.subject:
+        return f"finalizers {event.subject} keep it until their owners remove them ({event.field})"
+    return f"finalizer {event.subject} keeps it until its owner removes it ({event.field})"
+
+
 def _grace_zero(event: Event) -> str:
     if event.field:
         return f"with the DELETE: nothing of it runs ({event.field})"
@@ -389,7 +402,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.ENDED_BEFORE: _named("its containers have ended ({field})"),
     Rule.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
     Rule.GRACE_ZERO: _grace_zero,
-    Rule.FINALIZERS: _named("finalizer {subject} keeps it until its owner removes it ({field})"),
+    Rule.FINALIZERS: _finalizers,
     Rule.TOLD_BEFORE: _named("it was told before its node went silent; whether it ended, nobody knows"),
     Rule.DELETED_BEFORE: _named("it is already ({field})"),
     Rule.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),

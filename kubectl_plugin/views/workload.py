@@ -59,6 +59,9 @@ def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     template, stand = verdict(report.template, now), standing(report, now)
     if stand is None:
         return template
+    if report.job is not None and report.job.ended:
+        # It makes no pod any more.
+        return stand
     said = _of_template(report, template.sentences)
     return joined_verdict((stand, Verdict(template.code, template.severity, said)))
 

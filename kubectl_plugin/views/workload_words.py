@@ -13,6 +13,7 @@ from kubectl_plugin.reports.verdict import Verdict, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_code import workload_code
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
+from kubectl_plugin.views.ending import kept_words
 from kubectl_plugin.views.health_words import why_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
@@ -235,5 +236,7 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
         case PodState.UNREACHABLE:
             return "whether it runs is not known"
         case PodState.TERMINATING:
-            return "" if pod.reach is None else _STUCK[collected_within(pod.reach.reach, deleted=True) is not None]
+            if pod.reach is None:
+                return kept_words(pod.ending, now) if pod.ending is not None else ""
+            return _STUCK[collected_within(pod.reach.reach, deleted=True) is not None]
     return why_words(pod.health, now) if pod.health is not None else ""

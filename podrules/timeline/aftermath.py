@@ -205,7 +205,7 @@ def _object_gone(
             What.OBJECT_GONE,
             Span(reached.earliest, None),
             Rule.FINALIZERS,
-            subject=others[0],
+            subject=", ".join(others),
             field="metadata.finalizers",
         )
     if grace == 0:

@@ -216,7 +216,7 @@ class Event(Struct, frozen=True, rename="camel", kw_only=True):
 
     what: What
     subject: str = ""
-    """The container, the owner (``StatefulSet db``) or the volume that it is about."""
+    """The container, the owner (``StatefulSet db``), the volume or the finalizers (``a, b``) that it is about."""
     earliest: int | None
     """None: never by itself, or, of rules `OWNER_DECIDES`, `NOT_BY_KUBELET` and `VOLUME_UNKNOWN`, not known."""
     latest: int | None

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 
 NOW: Final = "2026-11-22T10:05:00Z"
 SINCE: Final = "2026-11-22T09:50:50Z"
@@ -208,3 +208,55 @@ def test_F1_nothing_is_said_to_run_on_of_a_pod_whose_containers_wait(ask: str, t
     assert "may run on" not in said(tmp_path, node(), waiting, ask=ask)
     assert "its processes may run on" in said(tmp_path, node("Unknown"), waiting, ask=ask)
     assert "its processes may run on" in said(tmp_path, node(), pod(), ask=ask)
+
+
+TWO: Final = {"finalizers": ["example.com/copy", "example.com/scrub"]}
+AGAIN: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 0}
+
+
+@pytest.mark.parametrize("ask", ["explain", "explain --timeline=delete"])
+@pytest.mark.parametrize("told", [TOLD, AGAIN])
+def test_T5_a_finalizer_comes_after_a_kubelet_that_is_late(ask: str, told: Any, tmp_path: Path) -> None:
+    said_of = said(tmp_path, node(), pod(metadata=told | TWO), ask=ask)
+    assert (
+        "The kubelet has not confirmed yet that its processes are gone. "
+        'Then finalizers "example.com/copy" and "example.com/scrub" keep the object until'
+    ) in said_of
+    before = " or before" if told is AGAIN else ""
+    assert f"Being deleted since {'09:56:20' if told is AGAIN else '09:55:50'} UTC{before}" in said_of
+
+
+def test_T5_timeline_names_every_finalizer(tmp_path: Path) -> None:
+    drawn = said(tmp_path, node(), pod(metadata=TOLD | TWO), ask="explain --timeline=delete")
+    assert 'object gone once finalizers "example.com/copy" and "example.com/scrub" are removed' in drawn
+    assert "finalizers example.com/copy, example.com/scrub keep it until their owners remove them" in drawn
+
+
+def test_T5_a_pod_without_a_node_was_told_once(tmp_path: Path) -> None:
+    waiting = pod("Pending", nodeName="", metadata=AGAIN | TWO, status={"containerStatuses": []})
+    told = said(tmp_path, node(), waiting, ask="explain")
+    assert "Being deleted since 09:56:20 UTC, grace 0 s: nothing of it runs" in told
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (RUNS, "overdue since 09:56:20 UTC, its kubelet has not confirmed that its processes are gone."),
+        (ENDED, 'finalizers "example.com/copy" and "example.com/scrub" keep the object until the controller of'),
+    ],
+)
+def test_T5_a_workload_tells_why_its_pod_is_still_there(status: Any, why: str, tmp_path: Path) -> None:
+    leaving = pod(metadata=TOLD | TWO, labels={"app": "db"}, status={"containerStatuses": status})
+    said(tmp_path, node(), leaving, raw_workload("StatefulSet", "db", "default", replicas=1), ask="explain")
+    ran = run("explain", "statefulset/db", "--snapshot", str(tmp_path / "cluster.json"))
+    assert f"0 of 1 run, 1 terminating: db-0: {why}" in " ".join(ran.out.split())
+
+
+def test_a_container_that_waits_without_a_reason_is_named(tmp_path: Path) -> None:
+    unready = raw_condition(
+        "Ready", "False", reason="ContainersNotReady", message="containers with unready status: [app]"
+    )
+    waits = pod(status={"containerStatuses": [{"name": "app"}], "conditions": [unready]})
+    told = said(tmp_path, node(), waits, ask="explain")
+    assert 'Running, not ready: "app" waits. ' in told
+    assert "ContainersNotReady" not in told

@@ -156,7 +156,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
             {"completions": 1},
             {"failed": 1, "conditions": [FAILED]},
             0,
-            "Failed: 0 of 1 succeeded, 1 failed: BackoffLimitExceeded: Job has reached the limit. ",
+            "Failed: 0 of 1 succeeded, 1 failed: BackoffLimitExceeded: Job has reached the limit.",
             "JobFailed",
             "trouble",
         ),
@@ -321,3 +321,11 @@ def test_pods_of_a_stateful_set_that_are_being_deleted_are_of_no_old_template(li
     # Its replicas count both, its updatedReplicas the first alone.
     entry = _workload("StatefulSet", {"replicas": 2}, WRITTEN | REVISIONS | {"updatedReplicas": 1})
     assert _lead(listed([entry, first, second], "sts/web")).startswith("1 of 2 run, 1 terminating: web-1. ")
+
+
+@pytest.mark.parametrize("ended", ["Complete", "Failed"])
+def test_a_job_that_has_ended_makes_no_new_pod(explained: Explained, ended: str) -> None:
+    lead, _ = explained("Job", {"completions": 1}, {"conditions": [{"type": ended, "status": "True"}]})
+    assert lead.startswith(ended)
+    assert "Each new pod" not in lead
+    assert "Each new pod" in explained("Job", {"completions": 1}, {})[0]
