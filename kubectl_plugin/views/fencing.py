@@ -41,7 +41,7 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None)
         table = pods_table(report.node, now, priorities=True, nodes_own=False)
         budgets = budgets_section(report.node)
         parts += [table] if table.rows else []
-        parts += [Section("Goes", tuple(_goes(report))), *([budgets] if budgets.lines else [])]
+        parts += [Section("Changes", tuple(_changes(report))), *([budgets] if budgets.lines else [])]
         # Once it is done, what would happen without it is of no interest.
         if report.outcome is not Outcome.UNDER_WAY:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
@@ -129,17 +129,17 @@ def _fenced(report: FenceReport) -> str:
     return f"{still}, and {'goes' if going == 1 else 'go'} without further help."
 
 
-def _goes(report: FenceReport) -> Iterator[str]:
+def _changes(report: FenceReport) -> Iterator[str]:
     left = report.left
-    yield f"taint {TAINT_TEXT}"
+    yield f"adds taint {TAINT_TEXT}"
     pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
-    yield f"{counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "no pods"
-    yield f"{counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "no volumes"
+    yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "removes no pod"
+    yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
-        yield f"told to end, but kept by finalizers: {listed(left.kept, most=_MOST_NAMED)}"
+        yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MOST_NAMED)}"
     if left.staying:
-        yield f"staying, because the taints of the node are tolerated: {listed(left.staying, most=_MOST_NAMED)}"
+        yield f"leaves what tolerates the taints of the node: {listed(left.staying, most=_MOST_NAMED)}"
 
 
 def _unfenced(report: FenceReport) -> Iterator[str]:

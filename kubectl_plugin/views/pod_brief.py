@@ -68,7 +68,11 @@ def _oom(report: PodReport) -> Iterator[str]:
     if not any(entry.oom_of(OOMScope.GLOBAL) for entry in places):
         several = len(report.oom) > 1
         idle = "; no process of it runs now: nothing to kill" if any(entry.idle for entry in places) else ""
-        told = listed([f"{_scores(entry)}{f' on {entry.node}' if several else ''}" for entry in report.oom])
+        bound = report.status is not None and report.status.node is not None
+        on = " on " if several else " as on "
+        told = listed(
+            [_scores(entry) + (f"{on}{entry.node}" if entry.node and not bound else "") for entry in report.oom]
+        )
         yield f"{told}{idle}"
     for entry in places:
         standing = entry.oom_of(OOMScope.GLOBAL)
@@ -78,9 +82,11 @@ def _oom(report: PodReport) -> Iterator[str]:
 
 
 def _first(standing: OOMStandingReport, values: set[int]) -> str:
-    """``999 (exporter)``: the container that goes first, without its name where all have the same."""
-    place = standing.place
-    return str(place.oom_score_adj) if values == {place.oom_score_adj} else f"{place.oom_score_adj} ({place.container})"
+    """``999 (exporter; lowest 873)``: the container that goes first, without its name where all have the same."""
+    place, least = standing.place, min(values, default=0)
+    if values == {place.oom_score_adj}:
+        return str(place.oom_score_adj)
+    return f"{place.oom_score_adj} ({place.container}{f'; lowest {least}' if least < place.oom_score_adj else ''})"
 
 
 def _rank(entry: PodPressureReport, standing: OOMStandingReport) -> str:

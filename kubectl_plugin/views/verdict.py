@@ -231,4 +231,5 @@ def _standing(report: PodReport) -> str:
         others = f" and {count - 1} more" if count > 1 else ""
         asks, has = ("they request", "they have") if count > 1 else ("it requests", "it has")
         return f"Burstable: {who}{others} may use more than {asks}: {has} no {missing[0].resource} limit."
-    return "Burstable: requests and limits differ, so it may use more than is reserved for it."
+    more = listed(list(dict.fromkeys(entry.resource for entry in qos.explanation.blockers)))
+    return f"Burstable: it may use more {more} than it requests, up to its limits."

@@ -198,7 +198,7 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
     assert "stays" not in told
     why = "1 pod told to end because of a taint that it does not tolerate for ever; it has no timeAdded"
     assert (why in told) is (not added)
-    assert "Goes taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute 1 pod: " in " ".join(
+    assert "Changes adds taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute removes 1 pod: " in " ".join(
         run("fence", "node/lost", "--snapshot", cluster).out.split()
     )
 

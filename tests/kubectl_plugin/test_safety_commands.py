@@ -202,7 +202,7 @@ def _gone_finalized(entry: dict[str, Any]) -> None:
 
 def test_F6_what_finalizers_keep_does_not_go(tmp_path: Path) -> None:
     said = " ".join(run("fence", "node/node-c3", "--snapshot", str(_demo_file(tmp_path, _finalized))).out.split())
-    assert "told to end, but kept by finalizers: shop/db-1" in said
+    assert "tells to end, but finalizers keep them: shop/db-1" in said
     assert "4 pods:" in said
     file = str(_demo_file(tmp_path, _gone_finalized))
     listed = " ".join(run("partitions", "--snapshot", file).out.split())
