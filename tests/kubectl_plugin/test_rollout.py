@@ -320,7 +320,7 @@ def test_pods_of_a_stateful_set_that_are_being_deleted_are_of_no_old_template(li
     second["metadata"] |= {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
     # Its replicas count both, its updatedReplicas the first alone.
     entry = _workload("StatefulSet", {"replicas": 2}, WRITTEN | REVISIONS | {"updatedReplicas": 1})
-    assert _lead(listed([entry, first, second], "sts/web")).startswith("1 of 2 run, 1 terminating: web-1")
+    assert _lead(listed([entry, first, second], "sts/web")).startswith("1 of 2 runs, 1 terminating: web-1")
 
 
 @pytest.mark.parametrize("ended", ["Complete", "Failed"])
