@@ -15,7 +15,7 @@ from kubectl_plugin.render.escape import escape
 __all__ = ["Child", "Markup", "element", "joined"]
 
 _VOID: Final = frozenset({"meta", "link", "input"})
-_ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"td", "th", "tr", "thead", "tbody", "li"})
+_ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"caption", "td", "th", "tr", "thead", "tbody", "li"})
 """Their end tags may be left out where nothing but their like, or the parent's end, follows (HTML, 13.1.2.4)."""
 
 

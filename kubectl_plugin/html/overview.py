@@ -91,7 +91,7 @@ def _tiles(report: ClusterReport) -> Markup:
         _tile("Pods in trouble", f"{urgent[Severity.TROUBLE]:,}", f"of {len(report.pods):,}"),
         _tile("Pods with a notice", f"{urgent[Severity.NOTICE]:,}", f"and {urgent[Severity.FINE]:,} fine"),
     ]
-    for name, promised in (("CPU promised", report.whole_cpu), ("Memory promised", report.whole)):
+    for name, promised in (("CPU requested", report.whole_cpu), ("Memory requested", report.whole)):
         if promised is not None and promised.allocatable:
             limits = f"limits {100 * promised.limited // promised.allocatable}%"
             tiles.append(_tile(name, f"{100 * promised.total // promised.allocatable}%", limits))
@@ -149,7 +149,7 @@ def capacity(report: ClusterReport) -> Markup | None:
         legend(),
         element(
             "p",
-            "The scheduler promises requests only. Limits beyond 100% are overcommit: when pods use them, the kernel "
+            "The scheduler counts requests only. Limits beyond 100% are overcommit: when pods use them, the kernel "
             "and the kubelet decide who goes. ",
             _measured_words(len(measured_nodes(report)), len(report.nodes)),
             class_="note",
@@ -185,7 +185,7 @@ def legend() -> Markup:
         ("part besteffort", "BestEffort (pods; it requests nothing)"),
         ("limited", "limits"),
         ("used", "used"),
-        ("track", "free to promise"),
+        ("track", "not requested"),
     ]
     return element("ul", [element("li", _swatch(mark), words) for mark, words in entries], class_="legend")
 
@@ -452,7 +452,7 @@ def unknown(report: ClusterReport, target: Target) -> Markup | None:
         return None
     return element(
         "section",
-        element("h2", "Not known"),
+        element("h2", "Unknown"),
         element("ul", [element("li", line) for line in lines[:MOST_ROWS]]),
         id="unknown",
     )

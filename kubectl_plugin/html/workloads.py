@@ -59,5 +59,6 @@ def _worst_words(entry: WorkloadEntry) -> str:
     missing = f"{counted(entry.counts.missing, 'pod')} missing" if entry.counts.missing else ""
     if entry.worst is None:
         return missing or entry.code.value
-    words = f"{entry.worst_pod}: {entry.worst_status} ({entry.worst.value})"
+    state = "" if entry.worst_status == entry.worst.value else f" ({entry.worst.value})"
+    words = f"{entry.worst_pod}: {entry.worst_status}{state}"
     return f"{words}; {missing}" if missing else words

@@ -37,7 +37,7 @@ class PodRisk(Enum):
     DISRUPTED = "Disrupted"
     """It is to be evicted, preempted or deleted (DisruptionTarget)."""
     FAILED = "Failed"
-    # From here on: to be looked at.
+    # From here on: a notice, no trouble.
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
     NOT_READY = "NotReady"

@@ -136,19 +136,19 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
         case NodeMark.SILENT:
             return f"{name} {'do' if more else 'does'} not answer.", "Nobody can tell from here what still runs there."
         case NodeMark.NOT_READY:
-            return f"{name} not Ready.", "No pod is placed there."
+            return f"{name} {'are' if more else 'is'} not Ready.", "No pod is placed there."
         case NodeMark.FENCED:
             fact = (
                 f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
             )
             return fact, "Pods that are deleted there go at once while their processes may run: kubectl qos unfence."
         case NodeMark.EVICTING:
-            return f"{name} under pressure.", "The kubelet evicts pods there now."
+            return f"{name} {'are' if more else 'is'} under pressure.", "The kubelet evicts pods there now."
         case NodeMark.PRESSURE:
             kinds = [kind for kind in NodeCondition if any(kind in node.pressures for node in nodes)]
-            return f"{name} under {pressure_names(kinds)}.", f"There {EVICTING}."
+            return f"{name} {'are' if more else 'is'} under {pressure_names(kinds)}.", f"There {EVICTING}."
         case NodeMark.CLOSE_TO_EVICTION | NodeMark.NEAR_EVICTION:
-            return f"{name} near an eviction.", _nearest(nodes)
+            return f"{name} {'are' if more else 'is'} near an eviction.", _nearest(nodes)
         case NodeMark.NEAR_LIMIT:
             containers = counted(sum(node.near_limit for node in nodes), "container")
             meaning = f"At {NEAR_LIMIT_PERCENT}% of its own memory limit or more: the kernel kills it there."
@@ -166,7 +166,7 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
                 f"At least {_FULL_PERCENT}% of allocatable {resource} is requested: a pod that requests more "
                 f"{resource} than is left does not fit, one that requests none may."
             )
-            return f"{name}: {resource} promised to the full.", meaning
+            return f"{name}: hardly any {resource} left to request.", meaning
         case NodeMark.PODS_FULL:
             return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:

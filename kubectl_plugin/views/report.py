@@ -13,7 +13,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
-from kubectl_plugin.views.risk_words import POD_FINDINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
+from kubectl_plugin.views.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted
 from podrules.budget_risk import BudgetRisk, BudgetStanding
@@ -143,9 +143,10 @@ _OTHER_PHASE: Final = "in another phase"
 
 def _of_pods(pods: Sequence[PodEntry]) -> Iterator[Finding]:
     counts = Counter(pod.risk for pod in pods)
-    for risk, (what, meaning) in POD_FINDINGS.items():
+    for risk, meaning in RISK_MEANINGS.items():
         if counts[risk]:
-            yield Finding(RISK_SEVERITY[risk], f"{counted(counts[risk], 'pod')}: {what}.", meaning, "pods", risk)
+            fact = f"{counted(counts[risk], 'pod')}: {RISK_WORDS[risk]}."
+            yield Finding(RISK_SEVERITY[risk], fact, meaning, "pods", risk)
 
 
 def _of_budgets(report: ClusterReport) -> Iterator[Finding]:

@@ -53,7 +53,7 @@ def test_without_rights_beyond_a_namespace(control_plane: ControlPlane, report: 
     assert (ran.code, ran.err) == (0, ""), ran
     assert "nodes: you may not list them (kubectl auth can-i list nodes)" in flat(ran.out)
     page = path.read_text(encoding="utf-8")
-    assert "Not known" in page
+    assert "Unknown" in page
     assert '<template id="pod-0">' in page
     assert "Burstable: container " in flat(unescape(page))
     everything = report("--all", "-o", tmp_path / "all.html", kubeconfig=kubeconfig)

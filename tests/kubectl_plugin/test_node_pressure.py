@@ -312,7 +312,7 @@ def test_Q3_critical_pod_on_a_node_under_pressure_stays(tmp_path: Path) -> None:
 def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     _short(tmp_path, [_pod("web")], "report", "-A", "-o", str(page))
-    assert "n1 under MemoryPressure." in page.read_text()
+    assert "n1 is under MemoryPressure." in page.read_text()
 
 
 def test_a_stranger_can_read_the_words_of_the_kubelet() -> None:

@@ -61,7 +61,7 @@ def test_S2_the_report_does_not_count_it_as_without_a_place(tmp_path: Path, spec
     page = run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, spec)).out
     assert "1 pod: waiting, not modelled." in page
     assert "no place." not in page
-    assert "1 pod: no place." in run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, {})).out
+    assert "1 pod: no node fits." in run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, {})).out
 
 
 def test_S2_a_profile_of_that_name_is_modelled(tmp_path: Path) -> None:

@@ -135,10 +135,10 @@ def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
 def test_the_page_counts_what_does_not_run() -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", STATES).out
     for words in (
-        "4 pods: with a container that does not run.",
+        "4 pods: container does not run.",
         "1 pod: not Ready.",
         "1 pod: not started.",
-        "1 pod: in phase Unknown.",
+        "1 pod: phase Unknown.",
     ):
         assert words in page
 
@@ -155,7 +155,7 @@ def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) 
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     page = run("report", "-A", "-o", "-", "--snapshot", str(file)).out
-    assert "2 pods: no place." in page
+    assert "2 pods: no node fits." in page
     assert "1 of 1 node fits now" in run("explain", "pod/fits-by-now", "--snapshot", str(file)).out
 
 

@@ -124,31 +124,25 @@ def risks_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:
         if (row["risk"] == "node does not answer") is not lost:
             yield f"report: {pod.id} on {truth.reach}: {row['risk'] or 'nothing'}"
         first = pod.explain.verdict
-        if row["risk"] == "has no place" and "no node fits" not in first:
-            yield f"report: {pod.id} has no place; explain: {first}"
-        if row["risk"] != "has no place" and re.search(r"Pending[^:]*: no node fits", first):
+        if row["risk"] == "no node fits" and "no node fits" not in first:
+            yield f"report: {pod.id}: no node fits; explain: {first}"
+        if row["risk"] != "no node fits" and re.search(r"Pending[^:]*: no node fits", first):
             yield f"report: {pod.id} {row['risk'] or 'is well'}; explain: {first}"
         if not row["risk"] and pod.explain.severity == "trouble":
             yield f"report: nothing is wrong with {pod.id}; explain: {first}"
         # To use more than it requests is no fault of a pod that runs.
-        if row["risk"] not in {"", "over its request"} and pod.explain.severity == "fine":
+        if row["risk"] not in {"", "over memory request"} and pod.explain.severity == "fine":
             yield f"report: {pod.id} {row['risk']}; explain is fine: {first}"
 
 
-_FINDINGS: Final = {
-    "no place": "has no place",
-    "failed": "failed",
-    "should have ended": "does not end",
-    "killed for memory": "was OOM-killed",
-    "not Ready": "not Ready",
-}
+_FINDINGS: Final = ("no node fits", "failed", "should have ended", "OOMKilled", "not Ready")
 
 
 def counts_are_those_of_pods(told: ClusterTold, truths: Truths) -> Iterator[str]:
     """The page's counts are those of its pods and nodes, and add up."""
     risks = Counter(row["risk"] for row in _rows(told).values())
-    for words, risk in _FINDINGS.items():
-        found = re.search(rf">(\d+) pods?: {words}\.<", told.page)
+    for risk in _FINDINGS:
+        found = re.search(rf">(\d+) pods?: {risk}\.<", told.page)
         if (int(found[1]) if found else 0) != risks[risk]:
             yield f"report: {found and found[0]}, and {risks[risk]} pods: {risk}"
     nodes = told.report["nodes"]

@@ -203,7 +203,7 @@ def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_p
     said = " ".join(compared(now, tmp_path, change=every_node).split())
     assert f"Usage of cp-a1, node-a1, node-a2 and 7 more {unknown}" in said
     over = sum(one["risk"] == "OverRequest" for one in now["pods"])
-    assert f"pods: over its request unknown {over}" in said
+    assert f"pods: over memory request unknown {over}" in said
     changes = json.loads(compared(now, tmp_path, "-o", "json", change=every_node))["changes"]
     assert (changes["nodes"], changes["pods"], changes["usageLost"]) == ([], [], [])
     assert len(changes["usageLearned"]) == 10
@@ -217,7 +217,7 @@ def test_usage_that_is_not_known_now_is_no_change_either(tmp_path: Path) -> None
     said = " ".join(run("report", "-A", "--snapshot", str(captured), "--compare", str(old)).out.split())
     assert "Nothing changed since 03:11:00 UTC." in said
     assert "Usage of cp-a1, node-a1, node-a2 and 7 more is not known now: headroom and pods" in said
-    assert "pods: over its request 19 unknown" in said
+    assert "pods: over memory request 19 unknown" in said
     assert "earlier report" not in said
     assert "the same cluster?" not in said
 
@@ -230,7 +230,9 @@ def test_a_pod_that_changed_is_told_of_with_what_is_known_now(now: Report, tmp_p
         pod(old, over["name"]).update(status="Pending", risk="NotStarted")
 
     [line] = lines(compared(now, tmp_path, change=restarted))
-    assert line == f"notice pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over its request)"
+    assert (
+        line == f"notice pod/{over['namespace']}/{over['name']} Pending (not started) -> Running (over memory request)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from datetime import UTC, datetime
@@ -13,12 +14,21 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.overview import overview, scope_of
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, cluster_report
+from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
-from kubectl_plugin.views.report import categories, findings, headline, pods_by_severity
+from kubectl_plugin.views.report import (
+    budget_words,
+    categories,
+    findings,
+    headline,
+    pods_by_severity,
+    spread_words,
+)
 from kubectl_plugin.views.report_page import report_verdict
-from kubectl_plugin.views.risk_words import RISK_SEVERITY
+from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
 from podrules.cluster.memory import MemorySource
+from tests.kubectl_plugin.running import run
 from tests.matrix.clusters import NOW, clusters
 from tests.objects import raw_condition, raw_node, raw_pod
 from tests.report.test_command import Read
@@ -72,6 +82,51 @@ def test_a_node_is_flagged_in_its_row_as_in_the_summary(reports: list[ClusterRep
             assert (severity is Severity.FINE) is not bool(flags)
             if any(marked[flag.mark] == 1 for flag in flags):
                 assert node.name in told
+
+
+_TOLD_OF_NODES = {
+    NodeMark.NOT_READY: "not Ready.",
+    NodeMark.CPU_FULL: "hardly any cpu left to request.",
+    NodeMark.MEMORY_FULL: "hardly any memory left to request.",
+    NodeMark.CPU_BEYOND: "more cpu is requested than is allocatable.",
+    NodeMark.MEMORY_BEYOND: "more memory is requested than is allocatable.",
+    NodeMark.NEAR_LIMIT: "near the limit.",
+    NodeMark.CORDONED: "cordoned.",
+    NodeMark.SILENT: "not answer.",
+}
+
+
+def test_the_summary_counts_as_many_as_are_flagged(reports: list[ClusterReport]) -> None:
+    """Nodes by their rows, budgets and workloads by the rows of their tables."""
+    for report in reports:
+        facts = [one.fact for one in findings(report)]
+        for mark, words in _TOLD_OF_NODES.items():
+            names = [node.name for node in report.nodes if mark in {flag.mark for flag in node_flags(node)}]
+            told = [one.fact for one in findings(report) if one.risk is None and one.fact.endswith(words)]
+            first = [fact.split()[0].rstrip(":") for fact in told]
+            assert first == ([names[0] if len(names) == 1 else str(len(names))] if names else [])
+        standings = report.budgets.standings if report.budgets else ()
+        refused = sum(budget_words(one)[1].startswith(("not now", "never")) for one in standings)
+        assert [int(fact.split()[0]) for fact in facts if "would stop a drain" in fact] == [refused] * bool(refused)
+        uneven = sum(spread_words(one)[0] is Severity.NOTICE for one in report.spreads)
+        told = [fact for fact in facts if fact.endswith(("would go with one zone.", "allows a new pod."))]
+        assert sum(int(fact.split()[0]) for fact in told) == (uneven if len(report.zones) > 1 else 0)
+
+
+def test_the_data_count_as_the_page_does(demo: Path) -> None:
+    told = json.loads(run("report", "-A", "--demo", "-o", "json").out)
+    said = Read(demo.read_text(encoding="utf-8")).said
+    assert f"{told['verdict']['text']} {told['verdict']['severity']} node-c3" in said
+    table = re.search(r"What Pods How urgent (.*?) all pods (\d+)", said)
+    assert table is not None
+    for name, count in Counter(one["risk"] for one in told["pods"] if one["risk"]).items():
+        risk = PodRisk(name)
+        assert f"{RISK_WORDS[risk]} {count} {RISK_SEVERITY[risk].value}" in table[1]
+    assert int(table[2]) == len(told["pods"])
+    ready = sum(one["ready"] == "True" and not one["down"] for one in told["nodes"])
+    assert f"Nodes ready {ready} of {len(told['nodes'])}" in said
+    well = sum(one["severity"] == "fine" for one in told["workloads"])
+    assert f"{well} workloads with all pods well" in said
 
 
 def test_requests_beyond_what_is_allocatable(reports: list[ClusterReport], demo: Path) -> None:

@@ -45,5 +45,5 @@ def test_nodes_near_an_eviction_are_named_the_nearest_first() -> None:
     assert node.nearest is not None
     near = [replace(node, name=f"n{left}", nearest=replace(node.nearest, percent=left)) for left in (9, 4, 7, 5)]
     fact, meaning = node_sentences(NodeMark.NEAR_EVICTION, near)
-    assert fact == "4 nodes near an eviction."
+    assert fact == "4 nodes are near an eviction."
     assert [part.split(":")[0] for part in meaning.split("; ")] == ["n4", "n5", "n7", "and 1 more."]
