@@ -137,8 +137,10 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
                 print(f"warning: {escape(source.warning)}", file=err)
             return source
         from podrules.cluster.files import read_documents
+        from podrules.cluster.memory_use import without_collection
 
-        objects = [document.content for document in read_documents(cluster.snapshot)]
+        with without_collection():
+            objects = [document.content for document in read_documents(cluster.snapshot)]
         return MemorySource(objects, description=f"snapshot {cluster.snapshot}", namespace=namespace)
     return NothingSource(namespace)
 

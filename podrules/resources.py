@@ -316,7 +316,9 @@ def _add(total: ResourceList, more: Mapping[str, Quantity]) -> None:
 
 def _raise_to(total: ResourceList, floor: Mapping[str, Quantity]) -> None:
     for name, amount in floor.items():
-        if name not in total or total[name] < amount:
+        known = total.get(name)
+        # Equal texts are read as one object.
+        if known is None or (known is not amount and known < amount):
             total[name] = amount
 
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import decode
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.files import Document
 from podrules.cluster.kinds import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -28,6 +27,7 @@ from podrules.model.policy import PriorityClass
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
 
 if TYPE_CHECKING:
+    from podrules.cluster.files import Document
     from podrules.model.snapshot import ClusterSnapshot
 
 __all__ = ["NOTHING", "Brought", "brought_with", "is_brought", "joined", "with_brought"]

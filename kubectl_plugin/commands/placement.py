@@ -79,12 +79,11 @@ class Schedulers:
 
     def _outlined(self) -> Mapping[str, Profile]:
         """The profiles without arguments; none without a configuration, for the defaults preempt."""
-        if self._outlines is None:
+        if self._outlines is None and self._where:
             from podrules.cluster.scheduler_config import read_scheduler_configuration
 
-            read = read_scheduler_configuration
-            self._outlines = read(self._source, self._where, arguments=False) if self._where else {}
-        return self._outlines
+            self._outlines = read_scheduler_configuration(self._source, self._where, arguments=False)
+        return self._outlines or {}
 
     def framework(self, pod: Pod) -> Framework | str:
         """What a pod's scheduler runs; or why its placement is not modelled.
@@ -114,10 +113,11 @@ class Schedulers:
 
     def _read(self) -> Mapping[str, Profile]:
         if self._profiles is None:
-            from podrules.cluster.scheduler_config import read_scheduler_configuration
             from podrules.scheduler.profile import Profile
 
             if self._where:
+                from podrules.cluster.scheduler_config import read_scheduler_configuration
+
                 self._profiles = read_scheduler_configuration(self._source, self._where)
             else:
                 self._profiles = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}

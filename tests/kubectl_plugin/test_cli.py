@@ -366,6 +366,20 @@ def test_arrays_are_loaded_for_placement_only() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+def test_readers_of_files_are_loaded_for_files_only(tmp_path: Path) -> None:
+    """Nor is what reads a scheduler's configuration, where none is named."""
+    snapshot = tmp_path / "demo.qos"
+    assert run("snapshot", "--demo", "-o", str(snapshot)).code == 0
+    code = (
+        "import sys\n"
+        "from kubectl_plugin.cli import main\n"
+        f"main(['explain', '--snapshot', {str(snapshot)!r}, '-n', 'shop', 'pod/db-0'])\n"
+        "loaded = {'podrules.cluster.files', 'podrules.cluster.scheduler_config', 'podrules.scheduler.profile'}\n"
+        "assert not loaded & set(sys.modules), loaded & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
 def test_every_target_that_is_not_there_is_told() -> None:
     ran = run("explain", "--demo", "-n", "shop", "pod/no-one", "pod/no-other")
     assert ran.code == 3
