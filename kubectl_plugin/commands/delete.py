@@ -22,6 +22,7 @@ from podrules.cluster.writer import Writer
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.disruption import Evictions
 from podrules.ending import pod_ending, stop_plan
+from podrules.forcing import pod_force_safety
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach, Reach
@@ -175,12 +176,14 @@ class _Deletion(Change):
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
         ending = pod_ending(pod, quiet=node.ends_unknown)
+        owner, guards = owner_guarantee(pod), read_guards(pod, source)
         return Stakes(
-            owner=owner_guarantee(pod),
+            owner=owner,
             members=self._members(),
             node=node,
             renewed=self._renewed(node),
-            volumes=read_guards(pod, source),
+            volumes=guards,
+            safety=pod_force_safety(owner.guarantee, self._plan, node, guards),
             eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
             deleted=ending.deleted_at,
             may_run_until=ending.ends_by,

@@ -34,6 +34,7 @@ from podrules.placement.outcome import Outcome
 from podrules.placement.trouble import is_preempted, preempted, preemption_event
 from podrules.reachability import NodeReach
 from podrules.skew import WorkloadSpread
+from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.pressure import Placed as PlacedUnderPressure
@@ -160,7 +161,8 @@ class Reporter:
         )
         if is_preempted(pod):
             facts = replace(facts, preempted=self._preempted(pod))
-        if bound and named and not in_line and not pod.finished:
+        # What a volume of the cluster is costs requests; of others the pod itself tells.
+        if bound and not in_line and not pod.finished and (named or not claimed_volumes(pod)):
             facts = replace(facts, guards=gatherer.guards(pod))
         if bound and _may_wait_for_volumes(pod, facts.reach):
             facts = replace(facts, moving=self._moving(pod))

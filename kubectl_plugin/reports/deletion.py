@@ -14,7 +14,7 @@ from podrules.deletion import Members
 from podrules.ending import StopPlan
 from podrules.features import REFERENCE_VERSION
 from podrules.reachability import NodeReach
-from podrules.safety import OwnerGuarantee
+from podrules.safety import ForceSafety, OwnerGuarantee
 from podrules.volumes import WriterGuard
 
 __all__ = ["DeletionReport", "Stakes"]
@@ -34,6 +34,8 @@ class Stakes(Struct, frozen=True, rename="camel"):
     """Why the API server would not evict it, in its words; a deletion does not ask. None: it would, or nobody knows."""
     deleted: datetime | None
     """When it was told to end, if it was."""
+    safety: ForceSafety
+    """Whether it is safe, of all that."""
     may_run_until: datetime | None
     """Of one that is being deleted: when its kubelet kills what is left; None also where its node does not answer."""
 

@@ -26,6 +26,7 @@ from podrules.defaults import (
 )
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
+from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
 from podrules.health import Health, health
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
@@ -49,7 +50,7 @@ from podrules.resources import (
     scheduler_options,
     scheduler_request,
 )
-from podrules.safety import OwnerGuarantee, owner_guarantee
+from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
 from podrules.volumes import WriterGuard
@@ -113,8 +114,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """None: it was not asked for."""
     moving: tuple[VolumePosition, ...] = ()
     """Volumes that are not where they belong."""
-    guards: tuple[WriterGuard, ...] = ()
-    """Who keeps a second writer off its volumes, where that was asked for."""
+    guards: tuple[WriterGuard, ...] | None = None
+    """Who keeps a second writer off its volumes; None: nobody asked."""
 
 
 class ContainerEnd(Struct, frozen=True, rename="camel"):
@@ -290,6 +291,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What those lack."""
     timeline: PodTimeline | None
     """What happens when, in every way in which it may end; None: it was not asked for."""
+    force_safety: ForceSafety | None
+    """Whether it can be deleted without grace; None: it does not exist yet, or nobody asked about its volumes."""
     guards: tuple[WriterGuard, ...]
     """Who keeps a second writer off each volume of a pod that has a node. Empty: it has none, or nobody asked."""
     moving: tuple[VolumePosition, ...]
@@ -324,6 +327,7 @@ def pod_report(facts: PodFacts) -> PodReport:
     ends = as_if_running(pod) if facts.from_manifest else pod
     silent = facts.reach is not None and facts.reach.reach.quiet
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
+    plan = stop_plan(ends, quiet=quiet)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -338,7 +342,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         resources=_resources(facts, pod),
         cgroup=_cgroup(facts, granted) if platform is Platform.LINUX else None,
         priority=replace(priority, preemption_disabled=facts.preemption_disabled),
-        termination=stop_plan(ends, quiet=quiet),
+        termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
@@ -350,10 +354,21 @@ def pod_report(facts: PodFacts) -> PodReport:
         pressure=facts.pressure,
         pressure_unread=facts.pressure_unread,
         timeline=facts.timeline,
-        guards=facts.guards,
+        force_safety=None if facts.from_manifest else _force_safety(facts, platform, plan),
+        guards=facts.guards or (),
         moving=facts.moving,
         refusals=facts.refusals,
     )
+
+
+def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceSafety | None:
+    reach = facts.reach
+    if reach is not None and platform is Platform.VIRTUAL_KUBELET:
+        reach = replace(reach, provider=True)
+    guarantee = owner_guarantee(facts.pod).guarantee
+    if facts.guards is None:
+        return force_safety_whatever_volumes(guarantee, plan, reach)
+    return pod_force_safety(guarantee, plan, reach, facts.guards)
 
 
 def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:

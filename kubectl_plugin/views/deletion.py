@@ -13,7 +13,7 @@ from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.reports.verdict import Verdict
-from kubectl_plugin.views.force_words import force_severity, is_idle, safe_or_not, safer
+from kubectl_plugin.views.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import (
@@ -31,7 +31,7 @@ from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
 from podrules.model.base import ObjectMeta
 from podrules.reachability import Reach
-from podrules.termination import GraceSource
+from podrules.safety import ForceSafety
 
 __all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_words"]
 
@@ -54,7 +54,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
     sections = (
-        Section("Owner", (owner_risk(stakes.owner, report.name, idle=is_idle(report, stakes)),)),
+        Section("Owner", (owner_risk(stakes.owner, report.name, idle=stakes.safety is ForceSafety.SAFE),)),
         Section("Members", _member_lines(stakes.members)),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
@@ -67,7 +67,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}, on {stakes.node.name}",
         verdict=tuple(_sentences(report, stakes, now)),
-        severity=force_severity(report, stakes),
+        severity=FORCE_SEVERITIES[stakes.safety],
         parts=tuple(section for section in sections if section.lines),
         next_commands=tuple(_next_commands(report, stakes)),
     )
@@ -87,8 +87,7 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
 
 
 def _nothing_at_stake(report: DeletionReport) -> str:
-    waits = report.plan.grace.source is GraceSource.NOT_SCHEDULED
-    return f"Safe: {'it is on no node yet' if waits else 'its processes have ended'}."
+    return f"{FORCE_LEADS[ForceSafety.SAFE]}: {no_process_words(report.plan)}."
 
 
 def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
@@ -96,7 +95,7 @@ def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
     stakes, outcome = report.stakes, report.outcome
     if outcome in {Outcome.NOT_CONFIRMED, Outcome.DRY_RUN} and stakes is not None:
         sentences = tuple(_sentences(report, stakes, now))
-        return replace(outcome_verdict(outcome, sentences), severity=force_severity(report, stakes))
+        return replace(outcome_verdict(outcome, sentences), severity=FORCE_SEVERITIES[stakes.safety])
     if report.refusal is not None:
         return outcome_verdict(outcome, refused_sentences("Not deleted", report.refusal))
     if outcome is Outcome.FAILED and not report.steps:
@@ -112,9 +111,9 @@ def _explain_command(report: DeletionReport) -> Iterator[Command]:
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
     """Whether it is safe, then what is safer, then how to go on."""
-    yield safe_or_not(report, stakes, now)
+    yield safe_or_not(report.name, stakes, now)
     if report.outcome is Outcome.NOT_CONFIRMED:
-        yield from safer(stakes, idle=is_idle(report, stakes))
+        yield from safer(stakes)
     yield _verdict(report)
 
 

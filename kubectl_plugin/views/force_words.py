@@ -1,29 +1,35 @@
-"""Whether a pod can be deleted without grace, in one sentence, and what is safer."""
+"""Whether a pod can be deleted without grace, in the same words in each answer, and what is safer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.deletion import DeletionReport, Stakes
+from kubectl_plugin.reports.deletion import Stakes
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.safety_words import guarded, owner_risk, reach_words, unfenced_from
 from kubectl_plugin.views.words import listed
+from podrules.ending import StopPlan
+from podrules.forcing import lets_second_writer
 from podrules.reachability import Reach
-from podrules.safety import ForceSafety, Guarantee, force_safety
+from podrules.safety import ForceSafety, Guarantee
+from podrules.termination import GraceSource
+from podrules.volumes import WriterGuard
 
-__all__ = ["force_severity", "is_idle", "safe_or_not", "safer"]
+__all__ = ["FORCE_LEADS", "FORCE_SEVERITIES", "no_process_words", "safe_or_not", "safer", "two_writers"]
 
-_SECOND: Final = {
-    Guarantee.AT_MOST_ONE: "{owner} may start a second {name}",
-    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement",
-    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node",
-    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again",
-    Guarantee.UNKNOWN: "{owner} may start a second copy",
+FORCE_LEADS: Final = {
+    ForceSafety.SAFE: "Safe",
+    ForceSafety.STOPS_NOTHING: "It stops nothing",
+    ForceSafety.NO_PROMISE_BROKEN: "No promise is broken",
+    ForceSafety.UNKNOWN: "Not known to be safe",
+    ForceSafety.NOT_SAFE: "Not safe",
+    ForceSafety.NOT_SAFE_YET: "Not safe yet",
 }
-_SEVERITIES: Final = {
+"""What each answer about a force deletion begins with."""
+FORCE_SEVERITIES: Final = {
     ForceSafety.SAFE: Severity.FINE,
     ForceSafety.STOPS_NOTHING: Severity.NOTICE,
     ForceSafety.NO_PROMISE_BROKEN: Severity.NOTICE,
@@ -31,29 +37,46 @@ _SEVERITIES: Final = {
     ForceSafety.NOT_SAFE: Severity.TROUBLE,
     ForceSafety.NOT_SAFE_YET: Severity.TROUBLE,
 }
+_SECOND: Final = {
+    Guarantee.AT_MOST_ONE: "{owner} may start a second {name}",
+    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement",
+    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node",
+    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again",
+    Guarantee.UNKNOWN: "{owner} may start a second copy",
+}
 
 
-def safe_or_not(report: DeletionReport, stakes: Stakes, now: datetime | None) -> str:
-    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``."""
-    owner = owner_risk(stakes.owner, report.name, idle=is_idle(report, stakes))
-    then = f"{_second_copy(report, stakes)}{_writers(stakes)}"
-    match _safety(report, stakes):
-        case ForceSafety.SAFE:
-            return f"Safe: {owner}."
-        case ForceSafety.STOPS_NOTHING:
-            return f"It stops nothing: {owner}."
+def no_process_words(plan: StopPlan) -> str:
+    """Why nothing of a pod runs that has no process."""
+    return "it is on no node yet" if plan.grace.source is GraceSource.NOT_SCHEDULED else "its processes have ended"
+
+
+def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
+    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``.
+
+    Args:
+        name: The pod's.
+        stakes: What its force deletion risks.
+        now: The present.
+    """
+    lead = FORCE_LEADS[stakes.safety]
+    owner = owner_risk(stakes.owner, name, idle=stakes.safety is ForceSafety.SAFE)
+    then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
+    match stakes.safety:
+        case ForceSafety.SAFE | ForceSafety.STOPS_NOTHING:
+            return f"{lead}: {owner}."
         case ForceSafety.NOT_SAFE_YET:
-            return f"Not safe yet: {reach_words(stakes.node, None, now)}, so its processes may still run{then}."
+            return f"{lead}: {reach_words(stakes.node, None, now)}, so its processes may still run{then}."
         case ForceSafety.UNKNOWN:
             why = PROVIDER if stakes.node.provider else reach_words(stakes.node, None, now)
-            return f"Not known to be safe: {why}, so its processes may run on{then}."
+            return f"{lead}: {why}, so its processes may run on{then}."
         case ForceSafety.NOT_SAFE:
-            return f"Not safe: its processes may outlive its object{then}."
+            return f"{lead}: its processes may outlive its object{then}."
         case ForceSafety.NO_PROMISE_BROKEN:
-            return f"No promise is broken, but its processes get little time: {owner}."
+            return f"{lead}, but its processes get little time: {owner}."
 
 
-def safer(stakes: Stakes, *, idle: bool) -> Iterator[str]:
+def safer(stakes: Stakes) -> Iterator[str]:
     """What there is to do in place of it."""
     name, reach = stakes.node.name, stakes.node.reach
     if reach is Reach.GONE:
@@ -62,37 +85,19 @@ def safer(stakes: Stakes, *, idle: bool) -> Iterator[str]:
         yield "Safer: a deletion with grace, because pod garbage collection removes what is deleted there."
     elif reach.quiet:
         yield f"Safer: fence {name} once its machine is off."
-    elif stakes.deleted is None and not idle and stakes.owner.guarantee is not Guarantee.KUBELET_OWNED:
+    elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
         yield "Safer: a deletion with grace."
 
 
-def force_severity(report: DeletionReport, stakes: Stakes) -> Severity:
-    """Of the page and of the verdict."""
-    return _SEVERITIES[_safety(report, stakes)]
+def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
+    """``both would write to volume data``; empty where nobody can."""
+    return _both_write([guard.volume for guard in guards if lets_second_writer(guard, reach)])
 
 
-def is_idle(report: DeletionReport, stakes: Stakes) -> bool:
-    """Whether its kubelet tells that no container of it runs."""
-    node = stakes.node
-    told = not (node.ends_unknown or node.reach is Reach.UNKNOWN or report.plan.static)
-    return told and not report.plan.containers
-
-
-def _safety(report: DeletionReport, stakes: Stakes) -> ForceSafety:
-    node = stakes.node
-    known = node.reach.quiet or not (node.provider or node.reach is Reach.UNKNOWN)
-    return force_safety(
-        stakes.owner.guarantee,
-        answers=not node.reach.quiet if known else None,
-        idle=is_idle(report, stakes),
-        unprotected=any(unfenced_from(guard, stakes.node.reach) for guard in stakes.volumes),
-    )
-
-
-def _second_copy(report: DeletionReport, stakes: Stakes) -> str:
+def _second_copy(name: str, stakes: Stakes) -> str:
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
     words = _SECOND.get(stakes.owner.guarantee, "")
-    return f", and {words.format(owner=owner, name=report.name)}" if words else ""
+    return f", and {words.format(owner=owner, name=name)}" if words else ""
 
 
 def _writers(stakes: Stakes) -> str:
@@ -101,4 +106,8 @@ def _writers(stakes: Stakes) -> str:
         return ""
     found = [(guard, unfenced_from(guard, stakes.node.reach)) for guard in stakes.volumes]
     named = [f"{guard.volume} ({': '.join(filter(None, (guarded(guard), words)))})" for guard, words in found if words]
-    return f": both would write to {'volume' if len(named) == 1 else 'volumes'} {listed(named)}" if named else ""
+    return f": {_both_write(named)}" if named else ""
+
+
+def _both_write(volumes: Sequence[str]) -> str:
+    return f"both would write to {'volume' if len(volumes) == 1 else 'volumes'} {listed(volumes)}" if volumes else ""

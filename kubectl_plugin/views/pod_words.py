@@ -7,15 +7,25 @@ from datetime import datetime
 
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod import PodReport, PriorityReport
+from kubectl_plugin.views.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.preemption import disabled_words
-from kubectl_plugin.views.quiet import force_lines, quiet_node
-from kubectl_plugin.views.safety_words import forcing_words, owner_risk, owner_risk_briefly, until_words
+from kubectl_plugin.views.quiet import force_first, force_lines, quiet_node
+from kubectl_plugin.views.safety_words import (
+    forcing_words,
+    owner_risk,
+    owner_risk_briefly,
+    reach_words,
+    until_words,
+)
 from kubectl_plugin.views.words import amount, listed, quoted
+from podrules.forcing import NO_PROCESS
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
+from podrules.reachability import NodeReach, Reach
 from podrules.resources import CPU, MEMORY
+from podrules.safety import ForceSafety, Guarantee
 
 __all__ = ["force_section", "granted_line", "limited_in_part", "priority_section"]
 
@@ -92,26 +102,58 @@ def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> It
 
 
 def force_section(report: PodReport, now: datetime | None, *, wide: bool) -> Section:
-    """What a force delete risks."""
-    label, owner = "Force delete", report.owner
-    status = report.status
-    if status is None:
-        return Section(label, ())
-    if not report.termination.processes:
-        return Section(label, ("nothing to lose: no process of it runs",))
-    quiet = quiet_node(report)
-    told = quiet is None and report.platform is not Platform.VIRTUAL_KUBELET and not report.ending.static
-    idle = told and not report.termination.containers
+    """Whether a force delete is safe, and what it risks."""
+    return Section("Force delete", tuple(_force_lines(report, now, wide=wide)) if report.status is not None else ())
+
+
+def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterator[str]:
+    safety, quiet = report.force_safety, quiet_node(report)
+    lead = "" if safety is None else f"{FORCE_LEADS[safety][:1].lower()}{FORCE_LEADS[safety][1:]}: "
+    if report.termination.grace.source in NO_PROCESS:
+        yield f"{lead}{no_process_words(report.termination)}"
+        return
+    risk = _owner_risk(report, idle=safety is ForceSafety.SAFE, wide=wide)
+    if safety is ForceSafety.NOT_SAFE_YET and quiet is not None:
+        yield f"{lead}{force_first(quiet, now)}"
+        yield risk
+    elif safety is ForceSafety.UNKNOWN:
+        yield f"{lead}{_why_unknown(report, now)}"
+        yield risk
+    else:
+        yield f"{lead}{risk}"
+    if safety is ForceSafety.NOT_SAFE and report.owner.guarantee not in {Guarantee.AT_MOST_ONE, Guarantee.UNKNOWN}:
+        yield two_writers(report.guards, _reach(report).reach)
+    yield from _already_forced(report, now) if quiet is None else force_lines(report, quiet, now)
+
+
+def _owner_risk(report: PodReport, *, idle: bool, wide: bool) -> str:
+    owner = report.owner
+    if wide or idle:
+        return owner_risk(owner, report.name, idle=idle)
     top = f"{report.owners[-1].kind} {report.owners[-1].name}" if report.owners else f"{owner.kind} {owner.name}"
-    brief = not wide and not idle
-    lines = [owner_risk_briefly(owner.guarantee, top) if brief else owner_risk(owner, report.name, idle=idle)]
-    if quiet is not None:
-        return Section(label, (*lines, *force_lines(report, quiet, now)))
-    if report.ending.deleted_at is not None and report.platform is Platform.VIRTUAL_KUBELET:
-        lines.append(f"already being deleted: {forcing_words(report.ending.holders)}; {PROVIDER}")
-    elif report.ending.deleted_at is not None and not report.ending.static:
-        lines.append(
-            f"already being deleted: {forcing_words(report.ending.holders)}; "
-            f"processes {until_words(report.ending.ends_by, now)}"
-        )
-    return Section(label, tuple(lines))
+    return owner_risk_briefly(owner.guarantee, top)
+
+
+def _why_unknown(report: PodReport, now: datetime | None) -> str:
+    """Why nobody can tell that its processes end."""
+    if report.platform is Platform.VIRTUAL_KUBELET:
+        return PROVIDER
+    return reach_words(_reach(report), None, now)
+
+
+def _reach(report: PodReport) -> NodeReach:
+    node = report.status.node if report.status is not None else None
+    if node is None or node.reach is None:
+        return NodeReach("" if node is None else node.name, Reach.UNKNOWN, "")
+    return node.reach
+
+
+def _already_forced(report: PodReport, now: datetime | None) -> Iterator[str]:
+    """What forcing does of a pod that is being deleted, and whose node answers."""
+    if report.ending.deleted_at is None or report.ending.static:
+        return
+    forcing = f"already being deleted: {forcing_words(report.ending.holders)}"
+    if report.termination.processes and report.platform is not Platform.VIRTUAL_KUBELET:
+        yield f"{forcing}; processes {until_words(report.ending.ends_by, now)}"
+    else:
+        yield forcing

@@ -18,6 +18,7 @@ from podrules.safety import Guarantee
 __all__ = [
     "ended_line",
     "ended_sentences",
+    "force_first",
     "force_lines",
     "quiet_node",
     "quiet_stop_lines",
@@ -119,9 +120,13 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
         yield f"once {node.name} answers again its kubelet stops it{asked}: {grace} s from then"
 
 
+def force_first(node: NodeFacts, now: datetime | None) -> str:
+    """What to do before it is forced."""
+    return f"{quiet_words(node, now)}; make sure that the machine is off first"
+
+
 def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
     """What to know before it is forced."""
-    yield f"{quiet_words(node, now)}: make sure that the machine is off first"
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)

@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.attachment import detached_after
 from podrules.ending import JOB_TRACKING
+from podrules.forcing import lets_second_writer
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
@@ -36,11 +37,11 @@ _RISK: Final = {
     Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
 }
 _BRIEFLY: Final = {
-    Guarantee.AT_MOST_ONE: "two may run at once, where {owner} promises one",
-    Guarantee.AVAILABILITY_FIRST: "two copies may run for a while: {owner}",
-    Guarantee.ONE_PER_NODE: "two copies may run here for a while: {owner}",
-    Guarantee.RUNS_TO_COMPLETION: "its work may be done twice at once: {owner}",
-    Guarantee.KUBELET_OWNED: "stops nothing: the API holds the mirror of a static pod only",
+    Guarantee.AT_MOST_ONE: "two may run, where {owner} promises one",
+    Guarantee.AVAILABILITY_FIRST: "two may run ({owner})",
+    Guarantee.ONE_PER_NODE: "two may run here ({owner})",
+    Guarantee.RUNS_TO_COMPLETION: "work may be done twice ({owner})",
+    Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only",
     Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on",
     Guarantee.UNKNOWN: "{owner} decides whether a second copy starts meanwhile",
 }
@@ -155,10 +156,10 @@ def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
         guard: Of the volume.
         reach: Whether the node answers of the pod that uses it.
     """
+    if not lets_second_writer(guard, reach):
+        return ""
     if guard.lock is WriterLock.NONE:
         return "nothing keeps a second writer off"
-    if guard.lock is not WriterLock.CONTROLLER or detached_after(reach) is None:
-        return ""
     return f"{_after(reach)} its object is gone nothing keeps a second writer off"
 
 

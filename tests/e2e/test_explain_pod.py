@@ -50,7 +50,7 @@ def test_Q1_bare_pod_of_no_class(
     assert f"Requests memory 1Gi of 7Gi allocatable on {node} no limits" in text
     assert "Priority 0 (no PriorityClass): preempts lower pods when it fits nowhere else" in text
     assert "Stops grace 30 s after a delete (spec.terminationGracePeriodSeconds)" in text
-    assert "Force delete nobody replaces it" in text
+    assert "Force delete no promise is broken: nobody replaces it" in text
     assert "Owner" not in text
     assert "Unknown" not in text
     uid = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["uid"]
@@ -161,7 +161,7 @@ def test_pending_pod_quotes_the_scheduler(
     assert f"kube-scheduler said the same: {message}" in flat(ran.out)
     assert qos.json("pod/web", "-n", namespace)["status"]["unschedulable"] == message
     assert "Stops at once: it is on no node yet (spec.nodeName is empty)" in flat(ran.out)
-    assert "Force delete nothing to lose: no process of it runs" in flat(ran.out)
+    assert "Force delete safe: it is on no node yet" in flat(ran.out)
 
 
 def test_pending_pod_that_breaks_topology_spread(
@@ -277,7 +277,7 @@ def test_F5_running_on_a_silent_node(
     place = node_name(node)
     assert f"Its node {place} is silent since 2026-01-02 03:04:05 UTC: Running is the last that was heard" in text
     assert "Nobody can tell from here whether its processes still run." in text
-    assert f"{place} is silent since 2026-01-02 03:04:05 UTC: make sure that the machine is off first" in text
+    assert f"{place} is silent since 2026-01-02 03:04:05 UTC; make sure that the machine is off first" in text
     assert f"Next kubectl qos explain node/{place}" in text
 
 

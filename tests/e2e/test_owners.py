@@ -47,11 +47,11 @@ def test_F3_deployment(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> 
     text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
 
     replica_set = name.rpartition("-")[0]
-    assert "Force delete two copies may run for a while: Deployment web" in brief
+    assert "Force delete no promise is broken: two may run (Deployment web)" in brief
     assert f"Owner ReplicaSet {replica_set} < Deployment web" in text
     assert (
-        f"Force delete ReplicaSet {replica_set} may start a replacement while this one still runs: two copies for a "
-        "while"
+        f"Force delete no promise is broken: ReplicaSet {replica_set} may start a replacement while this one still "
+        "runs: two copies for a while"
     ) in text
     assert all(f"kubectl qos explain deployment/web -n {namespace}" in page for page in (brief, text))
 
@@ -62,7 +62,7 @@ def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -
     brief = qos.text("pod/web-0", "-n", namespace)
     text = qos.text("pod/web-0", "-n", namespace, "-o", "wide")
 
-    assert "Force delete two may run at once, where StatefulSet web promises one" in brief
+    assert "Force delete not safe: two may run, where StatefulSet web promises one" in brief
     assert "Owner StatefulSet web Next" in text
     assert "StatefulSet web promises at most one web-0: a second may start while this one still runs" in text
 
@@ -75,7 +75,7 @@ def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], mak
     brief = qos.text(f"pod/{name}", "-n", namespace)
     text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
 
-    assert "Force delete two copies may run here for a while: DaemonSet web" in brief
+    assert "Force delete no promise is broken: two may run here (DaemonSet web)" in brief
     assert "Owner DaemonSet web Next" in text
     assert "DaemonSet web may start the next copy on this node while this one still runs" in text
 
@@ -93,7 +93,7 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
     brief = qos.text(f"pod/{name}", "-n", namespace)
     text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide")
 
-    assert "Force delete its work may be done twice at once: CronJob nightly" in brief
+    assert "Force delete no promise is broken: work may be done twice (CronJob nightly)" in brief
     assert "Owner Job nightly-1 < CronJob nightly" in text
     assert "Job nightly-1 may start the work again while this pod still does it" in text
 
@@ -101,7 +101,8 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
 def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_pod(namespace))
 
-    assert "Force delete nobody replaces it; its processes may run on" in qos.text(f"pod/{name}", "-n", namespace)
+    told = "Force delete no promise is broken: nobody replaces it; its processes may run on"
+    assert told in qos.text(f"pod/{name}", "-n", namespace)
     assert qos.json(f"pod/{name}", "-n", namespace)["owners"] == []
 
 

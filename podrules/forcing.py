@@ -1,0 +1,71 @@
+"""Whether one pod can be deleted without grace: its owner's promise, what its node tells, and who else may write.
+
+    no process        it is on no node yet, or has ended: safe
+    idle              its kubelet answers and tells that no container of it runs
+    second writer     nothing keeps one off a volume, at once or as soon as the volume is detached
+
+Every answer about a force deletion goes by this: what is asked of `force_safety` is told in one place.
+
+Source: that of `podrules.safety`, `podrules.volumes` and `podrules.attachment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podrules.attachment import detached_after
+from podrules.ending import StopPlan
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import ForceSafety, Guarantee, force_safety
+from podrules.termination import GraceSource
+from podrules.volumes import WriterGuard, WriterLock
+
+__all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "lets_second_writer", "pod_force_safety"]
+
+NO_PROCESS: Final = frozenset({GraceSource.NOT_SCHEDULED, GraceSource.FINISHED})
+"""Of such a pod nothing runs, whatever its node tells."""
+
+
+def pod_force_safety(
+    guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, guards: Iterable[WriterGuard]
+) -> ForceSafety:
+    """Whether a force deletion of a pod is safe.
+
+    Args:
+        guarantee: Of the pod's owner.
+        plan: What a DELETE of it does, with whatever grace.
+        node: Whether its node answers; None: that is not known, or it has none.
+        guards: Of its volumes.
+    """
+    reach = _reach(node)
+    return _safety(guarantee, plan, node, unprotected=any(lets_second_writer(guard, reach) for guard in guards))
+
+
+def force_safety_whatever_volumes(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None) -> ForceSafety | None:
+    """The same of a pod of whose volumes nobody asked; None: it hangs on them."""
+    found = {_safety(guarantee, plan, node, unprotected=unprotected) for unprotected in (False, True)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _safety(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, *, unprotected: bool) -> ForceSafety:
+    if plan.grace.source in NO_PROCESS:
+        return ForceSafety.SAFE
+    reach = _reach(node)
+    known = reach.quiet or not (node is None or node.provider or reach is Reach.UNKNOWN)
+    idle = not plan.static and not plan.containers
+    return force_safety(guarantee, answers=not reach.quiet if known else None, idle=idle, unprotected=unprotected)
+
+
+def _reach(node: NodeReach | None) -> Reach:
+    return Reach.UNKNOWN if node is None else node.reach
+
+
+def lets_second_writer(guard: WriterGuard, reach: Reach) -> bool:
+    """Whether nothing keeps a second writer off a volume, now or once it is detached while the first may still run.
+
+    Args:
+        guard: Of the volume.
+        reach: Whether the node answers of the pod that uses it.
+    """
+    return guard.lock is WriterLock.NONE or (guard.lock is WriterLock.CONTROLLER and detached_after(reach) is not None)

@@ -1,0 +1,128 @@
+"""Whether a pod may be deleted without grace: `explain` says of each what `delete` says, for one rule tells both."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from podrules.cluster.demo import demo_objects
+from tests.kubectl_plugin.running import run
+
+PODS: Final = [
+    (entry["metadata"]["namespace"], entry["metadata"]["name"]) for entry in demo_objects() if entry["kind"] == "Pod"
+]
+OF_EACH_OWNER: Final = list({name.rpartition("-")[0]: (namespace, name) for namespace, name in PODS}.values())
+LEAD: Final = re.compile(r"[^:,;]+")
+"""What a sentence says first: ``Not safe yet``."""
+
+
+@cache
+def _looked_at(namespace: str, name: str, *source: str) -> dict[str, Any]:
+    ran = run("delete", f"pod/{name}", "-n", namespace, "--grace-period=0", *source, "-o", "json")
+    report: dict[str, Any] = json.loads(ran.out)
+    return report
+
+
+def _explained(namespace: str, name: str, *more: str) -> str:
+    return run("explain", f"pod/{name}", "-n", namespace, *more).out
+
+
+def _force_section(page: str) -> str:
+    """The section in one line."""
+    found = re.search(r"^Force delete +(.*(?:\n +.*)*)", page, re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
+
+
+def _first_words(text: str) -> str:
+    found = LEAD.match(text)
+    assert found is not None
+    return found[0].lower()
+
+
+def test_F1_explain_and_delete_agree_on_every_pod_of_the_demo() -> None:
+    differ = {}
+    for namespace, name in PODS:
+        report = _looked_at(namespace, name, "--demo")
+        safety = report["stakes"]["safety"] if report["stakes"] is not None else "Safe"
+        explained = json.loads(_explained(namespace, name, "--demo", "-o", "json"))["forceSafety"]
+        if explained != safety:
+            differ[name] = (explained, safety)
+    assert not differ
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
+def test_F1_they_say_it_in_the_same_words(*, wide: bool) -> None:
+    said = set()
+    for namespace, name in OF_EACH_OWNER:
+        section = _force_section(_explained(namespace, name, "--demo", *(["-o", "wide"] if wide else [])))
+        # By default the page leaves it out where Stops says it: nothing of it runs, or a delete stops nothing.
+        if not section and not wide:
+            continue
+        lead = _first_words(_looked_at(namespace, name, "--demo")["verdict"]["text"])
+        assert _first_words(section) == lead, name
+        said.add(lead)
+    always = {"safe", "no promise is broken", "not safe", "not safe yet"}
+    assert said == always | ({"it stops nothing"} if wide else set())
+
+
+def _on(folder: Path, change: Any) -> tuple[str, str]:
+    objects = demo_objects()
+    for entry in objects:
+        change(entry)
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    return "--snapshot", str(file)
+
+
+def _virtual(entry: dict[str, Any]) -> None:
+    """``db-0`` is on a virtual kubelet."""
+    if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-b2":
+        entry["spec"]["taints"] = [{"key": "virtual-kubelet.io/provider", "value": "x", "effect": "NoSchedule"}]
+
+
+def _replaced(entry: dict[str, Any]) -> None:
+    """``db-0`` is of a ReplicaSet: its volume decides, for nothing keeps a second writer off."""
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
+        entry["metadata"]["ownerReferences"][0] |= {"kind": "ReplicaSet", "name": "db-7"}
+
+
+def _ended(entry: dict[str, Any]) -> None:
+    """All containers of ``db-0`` have ended, and its phase does not say so yet."""
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
+        for status in entry["status"]["containerStatuses"]:
+            status["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "safety", "section"),
+    [
+        pytest.param(
+            _virtual, "Unknown", "not known to be safe: its node is a virtual kubelet: ", id="node of a virtual kubelet"
+        ),
+        pytest.param(
+            _replaced, "NotSafe", "not safe: two may run (ReplicaSet db-7) both would write to volume data", id="volume"
+        ),
+        pytest.param(_ended, "Safe", "safe: no container of it runs now; StatefulSet db may make another", id="idle"),
+    ],
+)
+def test_F1_they_agree_on_what_the_demo_does_not_have(change: Any, safety: str, section: str, tmp_path: Path) -> None:
+    source = _on(tmp_path, change)
+    report = _looked_at("shop", "db-0", *source)
+    assert report["stakes"]["safety"] == safety
+    assert json.loads(_explained("shop", "db-0", *source, "-o", "json"))["forceSafety"] == safety
+    said = _force_section(_explained("shop", "db-0", *source))
+    assert said.startswith(section)
+    assert _first_words(said) == _first_words(report["verdict"]["text"])
+
+
+def test_F1_of_volumes_of_which_nobody_asked_nothing_is_told(tmp_path: Path) -> None:
+    """A list reads no claims: what hangs on them is left open, and what does not is told."""
+    source = _on(tmp_path, _replaced)
+    listed = json.loads(run("explain", "pods", "-n", "shop", *source, "-o", "json").out)["items"]
+    told = {entry["name"]: entry["forceSafety"] for entry in listed}
+    assert (told["db-0"], told["db-1"], told["price-feed"]) == (None, "NotSafeYet", "NoPromiseBroken")
