@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.commands.targets import source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
-from kubectl_plugin.reports.cluster import ClusterFacts, PodKey, pod_key
+from kubectl_plugin.reports.cluster import PodKey
+from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
 from podrules.cluster.errors import UsageError
 from podrules.cluster.gather import Gatherer

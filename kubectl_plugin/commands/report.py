@@ -18,8 +18,10 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, naming_what_is_there
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.cluster import ClusterReport, PodKey, cluster_report, pod_key
+from kubectl_plugin.reports.cluster import ClusterReport, PodKey
 from kubectl_plugin.reports.cluster_changes import cluster_changes
+from kubectl_plugin.reports.cluster_facts import pod_key
+from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.earlier_report import EarlierReport
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report

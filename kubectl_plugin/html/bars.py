@@ -7,14 +7,14 @@ mark       what is used
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.reports.cluster import Promised
 from podrules.model.pod import PodQOSClass
 
-__all__ = ["CLASS_MARKS", "patterns", "resource_bar", "share_bar"]
+__all__ = ["CLASS_MARKS", "cell_bar", "legend", "patterns", "promised_words", "resource_bar", "share_bar"]
 
 HEIGHT: Final = 18
 CLASS_MARKS: Final = {
@@ -97,3 +97,42 @@ def _percent(number: float) -> str:
 
 def _drawing(words: str, parts: list[Markup]) -> Markup:
     return element("svg", parts, class_="bar", role="img", aria_label=words)
+
+
+def promised_words(promised: Promised, words: Callable[[int], str]) -> str:
+    """``requested 3 of 8 (37%), limits 4 (50%), used 2``."""
+    whole = promised.allocatable or 1
+    parts = [f"requested {words(promised.total)} of {words(promised.allocatable)} ({100 * promised.total // whole}%)"]
+    parts.append(f"limits {words(promised.limited)} ({100 * promised.limited // whole}%)")
+    if promised.used is not None:
+        parts.append(f"used {words(promised.used)}")
+    return ", ".join(parts)
+
+
+def cell_bar(name: str, promised: Promised, words: Callable[[int], str]) -> Markup:
+    """A bar in a table, with what is requested of all in percent."""
+    told = promised_words(promised, words)
+    percent = 100 * promised.total // (promised.allocatable or 1)
+    return element("div", resource_bar(promised, f"{name}: {told}"), element("span", f"{percent}%"), class_="with-bar")
+
+
+def legend() -> Markup:
+    """What the parts of a bar are."""
+    entries = [
+        ("part guaranteed", "Guaranteed requests"),
+        ("part burstable", "Burstable requests"),
+        ("part besteffort", "BestEffort (pods; it requests nothing)"),
+        ("limited", "limits"),
+        ("used", "used"),
+        ("track", "not requested"),
+    ]
+    return element("ul", [element("li", _swatch(mark), words) for mark, words in entries], class_="legend")
+
+
+def _swatch(mark: str) -> Markup:
+    shape = element("rect", class_=mark, x=1, y=1, width=16, height=10)
+    if mark == "limited":
+        shape = element("rect", class_=mark, x=1, y=7, width=16, height=3)
+    elif mark == "used":
+        shape = element("rect", class_=mark, x=8, y=0, width=2.5, height=12)
+    return element("svg", shape, viewBox="0 0 18 12", width=18, height=12, aria_hidden="true")

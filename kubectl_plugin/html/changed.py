@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubectl_plugin.html.markup import Child, Markup, element
-from kubectl_plugin.html.overview import table
 from kubectl_plugin.html.pages import severity_word
+from kubectl_plugin.html.table import table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.views.report_changes import MOST_SHOWN, changes_sentences, count_rows, news
 from kubectl_plugin.views.words import counted

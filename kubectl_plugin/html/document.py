@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
-from kubectl_plugin.html import overview
+from kubectl_plugin.html import overview, paper
 from kubectl_plugin.html.bars import patterns
 from kubectl_plugin.html.changed import changed
 from kubectl_plugin.html.data import data_block
@@ -131,8 +131,8 @@ def _sections(report: ClusterReport, explained: Explained, target: Target) -> Ma
         changed(report),
         overview.capacity(report),
         _manifests(explained, target),
-        _listing("nodes", "Nodes", "name, zone, taint", overview.nodes(report)),
-        _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", overview.troubled(report)),
+        _listing("nodes", "Nodes", "name, zone, taint", paper.nodes(report)),
+        _listing("pods", "Pods", "name, node:NAME, ns:NAME, owner:NAME", paper.troubled(report)),
         workloads(report),
         overview.zones(report),
         overview.priorities(report),

@@ -1,21 +1,20 @@
-"""The sections of the page that need no script: what stands out, capacity, nodes, zones, priorities, budgets."""
+"""The sections of the page that need no script: what stands out, capacity, zones, priorities, budgets, silent nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.html.bars import resource_bar, share_bar
+from kubectl_plugin.html.bars import cell_bar, legend, promised_words, resource_bar, share_bar
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body, severity_word
+from kubectl_plugin.html.table import MOST_ROWS, table
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
-from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.partitions import partitions_pages
 from kubectl_plugin.views.report import (
     Finding,
@@ -25,32 +24,16 @@ from kubectl_plugin.views.report import (
     headline,
     measured_nodes,
     pods_by_severity,
-    restart_words,
     spread_words,
 )
-from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import ago, cores, counted, memory
+from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZONE
 
-__all__ = [
-    "MOST_ROWS",
-    "budgets",
-    "capacity",
-    "nodes",
-    "partitions",
-    "priorities",
-    "summary",
-    "table",
-    "unknown",
-    "zones",
-]
+__all__ = ["anchors", "budgets", "capacity", "partitions", "priorities", "summary", "unknown", "zones"]
 
-MOST_ROWS: Final = 40
-"""Of a table that is drawn without a script; the rest is counted."""
-_MOST_TROUBLED: Final = 12
 _RISKS: Final = tuple(PodRisk)
 
 
@@ -128,7 +111,7 @@ def capacity(report: ClusterReport) -> Markup | None:
     rows = []
     for name, promised, words in (("CPU", report.whole_cpu, cores), ("Memory", report.whole, memory)):
         if promised is not None:
-            told = _promised_words(promised, words)
+            told = promised_words(promised, words)
             rows.append(
                 element(
                     "div", element("h3", name), resource_bar(promised, f"{name}: {told}", height=26), element("p", told)
@@ -168,79 +151,6 @@ def _measured_words(measured: int, nodes: int) -> str:
     )
 
 
-def _promised_words(promised: Promised, words: Callable[[int], str]) -> str:
-    whole = promised.allocatable or 1
-    parts = [f"requested {words(promised.total)} of {words(promised.allocatable)} ({100 * promised.total // whole}%)"]
-    parts.append(f"limits {words(promised.limited)} ({100 * promised.limited // whole}%)")
-    if promised.used is not None:
-        parts.append(f"used {words(promised.used)}")
-    return ", ".join(parts)
-
-
-def legend() -> Markup:
-    """What the parts of a bar are."""
-    entries = [
-        ("part guaranteed", "Guaranteed requests"),
-        ("part burstable", "Burstable requests"),
-        ("part besteffort", "BestEffort (pods; it requests nothing)"),
-        ("limited", "limits"),
-        ("used", "used"),
-        ("track", "not requested"),
-    ]
-    return element("ul", [element("li", _swatch(mark), words) for mark, words in entries], class_="legend")
-
-
-def _swatch(mark: str) -> Markup:
-    shape = element("rect", class_=mark, x=1, y=1, width=16, height=10)
-    if mark == "limited":
-        shape = element("rect", class_=mark, x=1, y=7, width=16, height=3)
-    elif mark == "used":
-        shape = element("rect", class_=mark, x=8, y=0, width=2.5, height=12)
-    return element("svg", shape, viewBox="0 0 18 12", width=18, height=12, aria_hidden="true")
-
-
-def nodes(report: ClusterReport) -> Markup:
-    """The nodes, the worst first: for paper, and where no script runs."""
-    shown = sorted(report.nodes, key=_node_order)[:MOST_ROWS]
-    rest = len(report.nodes) - len(shown)
-    return element(
-        "div",
-        table(
-            "Nodes, the worst first",
-            ("Node", "Zone", "State", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
-            [_node_cells(node) for node in shown],
-            numbers={3},
-        ),
-        element("p", f"and {counted(rest, 'more node')}", class_="note") if rest else None,
-        class_="static",
-    )
-
-
-def _node_order(node: NodeEntry) -> tuple[int, float, str]:
-    severity, _ = node_state(node)
-    return -severity.urgency, -node.memory.total / (node.memory.allocatable or 1), node.name
-
-
-def _node_cells(node: NodeEntry) -> list[Child]:
-    severity, words = node_state(node)
-    return [
-        element("strong", node.name),
-        node.zone or "none",
-        joined(severity_word(severity), " ", words),
-        f"{node.pods} of {node.max_pods}",
-        _cell_bar("CPU", node.cpu, cores),
-        _cell_bar("Memory", node.memory, memory),
-        node.first_killed[1] if node.first_killed else "unknown",
-        node.first_evicted[1] if node.first_evicted else "unknown",
-    ]
-
-
-def _cell_bar(name: str, promised: Promised, words: Callable[[int], str]) -> Markup:
-    told = _promised_words(promised, words)
-    percent = 100 * promised.total // (promised.allocatable or 1)
-    return element("div", resource_bar(promised, f"{name}: {told}"), element("span", f"{percent}%"), class_="with-bar")
-
-
 def zones(report: ClusterReport) -> Markup:
     """What each zone has, and which workloads are spread unevenly."""
     names = [zone.zone for zone in report.zones]
@@ -255,8 +165,8 @@ def zones(report: ClusterReport) -> Markup:
                 element("strong", zone.zone or "no zone"),
                 f"{zone.ready} of {zone.nodes}",
                 f"{sum(node.pods for node in own):,}",
-                _cell_bar("CPU", Promised.together([node.cpu for node in own]), cores),
-                _cell_bar("Memory", Promised.together([node.memory for node in own]), memory),
+                cell_bar("CPU", Promised.together([node.cpu for node in own]), cores),
+                cell_bar("Memory", Promised.together([node.memory for node in own]), memory),
             ]
         )
     spreads = sorted(report.spreads, key=_spread_order)
@@ -401,50 +311,6 @@ def partitions(report: ClusterReport, target: Target) -> Markup:
     return element("section", element("h2", "Silent nodes"), body, id="partitions")
 
 
-def troubled(report: ClusterReport) -> Markup | None:
-    """Pods that something is wrong with, the worst first: for paper, and where no script runs."""
-    found = sorted((pod for pod in report.pods if pod.risk is not None), key=_risk_order)
-    if not found:
-        return None
-    shown = found[:_MOST_TROUBLED]
-    rest = len(found) - len(shown)
-    return element(
-        "div",
-        table(
-            "Pods with something wrong, the worst first",
-            ("Pod", "What is wrong", "Status", "Restarts", "Age", "CPU", "Memory", "Node"),
-            [_troubled_cells(pod, report.at) for pod in shown],
-            numbers={3, 4, 5, 6},
-        ),
-        element("p", f"and {counted(rest, 'more pod')}", class_="note") if rest else None,
-        class_="static",
-    )
-
-
-def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
-    return _RISKS.index(pod.risk) if pod.risk else len(_RISKS), -pod.priority, pod.namespace, pod.name
-
-
-def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
-    severity = RISK_SEVERITY[pod.risk] if pod.risk else Severity.FINE
-    return [
-        joined(element("span", f"{pod.namespace}/", class_="dim"), element("strong", pod.name)),
-        joined(severity_word(severity), " ", RISK_WORDS[pod.risk] if pod.risk else ""),
-        pod.status,
-        restart_words(pod, at),
-        ago(pod.created, at) or "unknown",
-        _use(pod.cpu_used, pod.asked.cpu, cores),
-        _use(pod.used, pod.asked.memory, memory),
-        pod.node or "none",
-    ]
-
-
-def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
-    """``12m of 100m``: what is used, of what is requested."""
-    told = words(used) if used is not None else "unknown"
-    return f"{told} of {words(requested)}" if requested else f"{told}, none requested"
-
-
 def unknown(report: ClusterReport, target: Target) -> Markup | None:
     """What could not be read; the target is for the commands in it."""
     lines = [target.said(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
@@ -456,48 +322,6 @@ def unknown(report: ClusterReport, target: Target) -> Markup | None:
         element("ul", [element("li", line) for line in lines[:MOST_ROWS]]),
         id="unknown",
     )
-
-
-def table(
-    title: str,
-    headings: Sequence[str],
-    rows: Iterable[Sequence[Child]],
-    *,
-    numbers: set[int] | frozenset[int] = frozenset(),
-) -> Markup:
-    """A table with a caption.
-
-    Args:
-        title: Its caption.
-        headings: Of its columns.
-        rows: The first cell of each is its heading.
-        numbers: Columns that hold numbers.
-    """
-
-    def side(place: int) -> str | None:
-        return "number" if place in numbers else None
-
-    head = [element("th", text, scope="col", class_=side(place)) for place, text in enumerate(headings)]
-    body = [
-        element(
-            "tr",
-            [
-                element("th", cell, scope="row", class_=side(place))
-                if not place
-                else element("td", cell, class_=side(place))
-                for place, cell in enumerate(row)
-            ],
-        )
-        for row in rows
-    ]
-    drawn = element(
-        "table",
-        element("caption", title),
-        element("thead", element("tr", head)),
-        element("tbody", body),
-        class_="cells",
-    )
-    return element("div", drawn, class_="wide", tabindex="0", role="region", aria_label=title)
 
 
 def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.html.markup import Child, Markup, element, joined
-from kubectl_plugin.html.overview import MOST_ROWS, table
 from kubectl_plugin.html.pages import severity_word
+from kubectl_plugin.html.table import MOST_ROWS, table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.verdict import Severity

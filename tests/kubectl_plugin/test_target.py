@@ -22,7 +22,7 @@ from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed
 from kubectl_plugin.render.markdown import render_markdown
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.render.text import render_page
-from kubectl_plugin.reports.cluster import cluster_report
+from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import Outcome, Step, StepKind
 from kubectl_plugin.views.deletion import state_words as deletion_state

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.overview import overview, scope_of
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport, cluster_report
+from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
 from kubectl_plugin.views.report import (

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.reports.alike import Alike
-from kubectl_plugin.reports.cluster import ClusterReport, cluster_report, pod_key
+from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.cluster_facts import pod_key
+from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.pod_risk import PodRisk
 from podrules.allocation import node_allocation
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects

@@ -1,0 +1,106 @@
+"""The nodes and the pods that are worst off: for paper, and where no script runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.html.bars import cell_bar
+from kubectl_plugin.html.markup import Child, Markup, element, joined
+from kubectl_plugin.html.pages import severity_word
+from kubectl_plugin.html.table import MOST_ROWS, table
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
+from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.views.node_flags import node_state
+from kubectl_plugin.views.report import (
+    restart_words,
+)
+from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.words import ago, cores, counted, memory
+
+__all__ = ["nodes", "troubled"]
+
+_MOST_TROUBLED: Final = 12
+_RISKS: Final = tuple(PodRisk)
+
+
+def nodes(report: ClusterReport) -> Markup:
+    """The nodes, the worst first: for paper, and where no script runs."""
+    shown = sorted(report.nodes, key=_node_order)[:MOST_ROWS]
+    rest = len(report.nodes) - len(shown)
+    return element(
+        "div",
+        table(
+            "Nodes, the worst first",
+            ("Node", "Zone", "State", "Pods", "CPU", "Memory", "Killed first", "Evicted first"),
+            [_node_cells(node) for node in shown],
+            numbers={3},
+        ),
+        element("p", f"and {counted(rest, 'more node')}", class_="note") if rest else None,
+        class_="static",
+    )
+
+
+def _node_order(node: NodeEntry) -> tuple[int, float, str]:
+    severity, _ = node_state(node)
+    return -severity.urgency, -node.memory.total / (node.memory.allocatable or 1), node.name
+
+
+def _node_cells(node: NodeEntry) -> list[Child]:
+    severity, words = node_state(node)
+    return [
+        element("strong", node.name),
+        node.zone or "none",
+        joined(severity_word(severity), " ", words),
+        f"{node.pods} of {node.max_pods}",
+        cell_bar("CPU", node.cpu, cores),
+        cell_bar("Memory", node.memory, memory),
+        node.first_killed[1] if node.first_killed else "unknown",
+        node.first_evicted[1] if node.first_evicted else "unknown",
+    ]
+
+
+def troubled(report: ClusterReport) -> Markup | None:
+    """Pods that something is wrong with, the worst first: for paper, and where no script runs."""
+    found = sorted((pod for pod in report.pods if pod.risk is not None), key=_risk_order)
+    if not found:
+        return None
+    shown = found[:_MOST_TROUBLED]
+    rest = len(found) - len(shown)
+    return element(
+        "div",
+        table(
+            "Pods with something wrong, the worst first",
+            ("Pod", "What is wrong", "Status", "Restarts", "Age", "CPU", "Memory", "Node"),
+            [_troubled_cells(pod, report.at) for pod in shown],
+            numbers={3, 4, 5, 6},
+        ),
+        element("p", f"and {counted(rest, 'more pod')}", class_="note") if rest else None,
+        class_="static",
+    )
+
+
+def _risk_order(pod: PodEntry) -> tuple[int, int, str, str]:
+    return _RISKS.index(pod.risk) if pod.risk else len(_RISKS), -pod.priority, pod.namespace, pod.name
+
+
+def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
+    severity = RISK_SEVERITY[pod.risk] if pod.risk else Severity.FINE
+    return [
+        joined(element("span", f"{pod.namespace}/", class_="dim"), element("strong", pod.name)),
+        joined(severity_word(severity), " ", RISK_WORDS[pod.risk] if pod.risk else ""),
+        pod.status,
+        restart_words(pod, at),
+        ago(pod.created, at) or "unknown",
+        _use(pod.cpu_used, pod.asked.cpu, cores),
+        _use(pod.used, pod.asked.memory, memory),
+        pod.node or "none",
+    ]
+
+
+def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
+    """``12m of 100m``: what is used, of what is requested."""
+    told = words(used) if used is not None else "unknown"
+    return f"{told} of {words(requested)}" if requested else f"{told}, none requested"

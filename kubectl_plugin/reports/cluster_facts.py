@@ -1,0 +1,68 @@
+"""What is read of a whole cluster before it is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from kubectl_plugin.reports.cluster import PodKey
+from kubectl_plugin.reports.cluster_workloads import WorkloadKey
+from kubectl_plugin.reports.partitions import PartitionsReport
+from podrules.cluster.node_usage import ReadUsage
+from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
+from podrules.cluster.source import Unread
+from podrules.features import Features
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget, PriorityClass
+from podrules.model.workload import Workload
+from podrules.placement.outcome import Outcome
+
+__all__ = ["ClusterFacts", "pod_key"]
+
+
+class ClusterFacts(Struct, frozen=True, kw_only=True):
+    """What is read of a cluster."""
+
+    source: str
+    origin: Origin = UNKNOWN_ORIGIN
+    scope: str = ""
+    git_version: str | None
+    at: datetime | None
+    at_is_newest: bool = False
+    """See `ClusterReport.at_is_newest`."""
+    nodes: Sequence[Node]
+    """All of the cluster; none where they could not be read."""
+    pods: Sequence[Pod]
+    """As many as could be read."""
+    listed_nodes: frozenset[str] | None = None
+    """Names of the nodes to tell of; None: all."""
+    listed_pods: frozenset[PodKey] | None = None
+    """The same for pods."""
+    classes: Sequence[PriorityClass] | None
+    budgets: Sequence[PodDisruptionBudget] | None
+    owners: Mapping[tuple[str, str, str], tuple[str, str]] = {}
+    """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
+    workloads: Mapping[WorkloadKey, Workload] | None = None
+    """Those that have no controller of their own; None: workloads are not told of."""
+    usages: Mapping[str, ReadUsage] = {}
+    awaited: frozenset[PodKey] = frozenset()
+    """Pending pods for which preemption is making room."""
+    preemption_disabled: bool = False
+    """Whether no profile of the scheduler preempts."""
+    outcomes: Mapping[PodKey, Outcome] = {}
+    """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
+    partitions: PartitionsReport | None
+    features: Features
+    unread: tuple[Unread, ...]
+
+    def owner(self, namespace: str, kind: str, name: str) -> tuple[str, str]:
+        """Kind and name of what people know a controller by: a ReplicaSet's Deployment."""
+        return self.owners.get((namespace, kind, name), (kind, name))
+
+
+def pod_key(pod: Pod) -> PodKey:
+    """Namespace and name."""
+    return pod.metadata.namespace, pod.metadata.name

@@ -1,0 +1,308 @@
+"""Puts a whole cluster together: its nodes and pods in numbers, each pod's places on its node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_plugin.reports.alike import Alike
+from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, PodKey, Promised
+from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, workload_entries
+from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
+from podrules.budget_risk import Budgets, budgets_at_stake
+from podrules.cluster.node_usage import ReadUsage
+from podrules.eviction.signals import Signal, pressures_of
+from podrules.eviction.usage import stats_by_uid
+from podrules.kubectl_status import kubectl_restarts, kubectl_status, last_restart
+from podrules.model.kubelet import CPUStats
+from podrules.model.node import Node
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.policy import PodDisruptionBudget, PriorityClass
+from podrules.model.quantity import ZERO
+from podrules.platform import Platform, node_platform
+from podrules.pressure.nearness import is_near_limit
+from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
+from podrules.pressure.usage import NO_USAGE, NodeUsage
+from podrules.reachability import NodeReach
+from podrules.resources import CPU, MEMORY
+from podrules.safety import owner_guarantee
+from podrules.spread import workload_spreads, zone_nodes, zone_of
+from podrules.taint_eviction import pod_eviction
+
+__all__ = ["cluster_report"]
+
+WHOLE_PRESSURE_NODES: Final = 60
+"""Up to so many nodes every threshold of each is judged; beyond, the orders of memory alone."""
+
+
+class _Place(Struct):
+    """A pod's places on its node."""
+
+    used: int | None = None
+    cpu: int | None = None
+    over_request: bool = False
+    adj: int | None = None
+    points: int | None = None
+    oom_rank: int | None = None
+    eviction_rank: int | None = None
+
+
+def cluster_report(facts: ClusterFacts) -> ClusterReport:
+    """Put together what is known of a cluster."""
+    entries = _Entries(facts)
+    nodes = entries.nodes()
+    return ClusterReport(
+        source=facts.source,
+        origin=facts.origin,
+        scope=facts.scope,
+        server_version=facts.git_version,
+        at=facts.at,
+        at_is_newest=facts.at_is_newest,
+        nodes=nodes,
+        pods=entries.pods(),
+        workloads=_workloads(facts, entries.reach),
+        whole=Promised.together([node.memory for node in nodes]) if nodes else None,
+        whole_cpu=Promised.together([node.cpu for node in nodes]) if nodes else None,
+        zones=zone_nodes(entries.shown),
+        spreads=tuple(
+            replace(one, kind=kind, name=name)
+            for one in workload_spreads(facts.nodes, _of_interest(facts), features=facts.features)
+            for kind, name in [facts.owner(one.namespace, one.kind, one.name)]
+        ),
+        classes=None if facts.classes is None else tuple(sorted(facts.classes, key=_class_order)),
+        budgets=None if facts.budgets is None else _budgets(facts, facts.budgets),
+        partitions=facts.partitions,
+        preemption_disabled=facts.preemption_disabled,
+        unread=facts.unread,
+    )
+
+
+def _workloads(facts: ClusterFacts, reach: Callable[[str], NodeReach | None]) -> tuple[WorkloadEntry, ...]:
+    if facts.workloads is None:
+        return ()
+    listed = facts.listed_pods
+    pods = facts.pods if listed is None else [pod for pod in facts.pods if pod_key(pod) in listed]
+    nodes = {node.metadata.name: node for node in facts.nodes}
+
+    def in_short(own: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
+        return workload_pods(own, facts.features, reach, nodes.get)
+
+    return workload_entries(pods, facts.workloads, facts.owner, in_short)
+
+
+def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:
+    found = budgets_at_stake(budgets, _of_interest(facts))
+    unprotected = (
+        replace(one, kind=kind, name=name)
+        for one in found.unprotected
+        for kind, name in [facts.owner(one.namespace, one.kind, one.name)]
+    )
+    return replace(found, unprotected=tuple(unprotected))
+
+
+def _class_order(entry: PriorityClass) -> tuple[int, str]:
+    return -entry.value, entry.metadata.name
+
+
+def _of_interest(facts: ClusterFacts) -> Sequence[Pod]:
+    """The pods of the namespaces that are told of: workloads and budgets are judged by all of their pods."""
+    if facts.listed_pods is None:
+        return facts.pods
+    namespaces = {namespace for namespace, _ in facts.listed_pods}
+    return [pod for pod in facts.pods if pod.metadata.namespace in namespaces]
+
+
+class _Entries:
+    """Nodes first, then pods: a pod's places are found on its node."""
+
+    def __init__(self, facts: ClusterFacts) -> None:
+        self._facts = facts
+        self._alike = Alike(facts.features)
+        self._places: dict[PodKey, _Place] = {}
+        down = facts.partitions.nodes if facts.partitions else ()
+        self.reach = {node.reach.name: node.reach for node in down}.get
+        """Of nodes that do not answer."""
+        self._down = frozenset(node.reach.name for node in down if node.reach.reach.quiet)
+        self._virtual = frozenset(
+            node.metadata.name for node in facts.nodes if node_platform(node) is Platform.VIRTUAL_KUBELET
+        )
+        self._taints = {node.metadata.name: node.spec.taints for node in facts.nodes}
+        listed = facts.listed_nodes
+        self.shown = [node for node in facts.nodes if listed is None or node.metadata.name in listed]
+
+    def nodes(self) -> tuple[NodeEntry, ...]:
+        """Those that are told of."""
+        by_node: dict[str, list[Pod]] = {node.metadata.name: [] for node in self.shown}
+        for pod in self._facts.pods:
+            if pod.spec.node_name in by_node and not pod.finished:
+                by_node[pod.spec.node_name].append(pod)
+        return tuple(self._node(node, by_node[node.metadata.name]) for node in self.shown)
+
+    def pods(self) -> tuple[PodEntry, ...]:
+        """Those that are told of."""
+        listed = self._facts.listed_pods
+        return tuple(self._pod(pod) for pod in self._facts.pods if listed is None or pod_key(pod) in listed)
+
+    def _node(self, node: Node, pods: Sequence[Pod]) -> NodeEntry:
+        name = node.metadata.name
+        read = self._facts.usages.get(name)
+        usage = read.usage if read is not None else NO_USAGE
+        orders, nearest, near_limit = self._orders(node, pods, read)
+        self._note(orders)
+        self._note_cpu(pods, usage)
+        asked = [self._alike.asked(pod) for pod in pods]
+        allocatable = node.status.allocatable
+        return NodeEntry(
+            name=name,
+            zone=zone_of(node),
+            ready=node.ready.status if node.ready is not None else None,
+            down=name in self._down,
+            unschedulable=node.spec.unschedulable,
+            pressures=pressures_of(node.status.conditions),
+            platform=node_platform(node),
+            taints=tuple(
+                f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.spec.taints
+            ),
+            pods=len(pods),
+            max_pods=allocatable.get("pods", ZERO).value,
+            pods_by_class={one: sum(pod.qos_class is one for pod in asked) for one in PodQOSClass},
+            cpu=_promised(
+                allocatable.get(CPU, ZERO).milli_value,
+                [(one.qos_class, one.cpu, one.cpu_limit) for one in asked],
+                _milli(usage.summary.node.cpu),
+            ),
+            memory=_promised(
+                allocatable.get(MEMORY, ZERO).value,
+                [(one.qos_class, one.memory, one.memory_limit) for one in asked],
+                usage.summary.node.memory.working_set_bytes if usage.summary.node.memory else None,
+            ),
+            usage_source=usage.source,
+            nearest=nearest,
+            near_limit=near_limit,
+            first_killed=_first_killed(orders),
+            first_evicted=_first_evicted(orders),
+        )
+
+    def _orders(
+        self, node: Node, pods: Sequence[Pod], read: ReadUsage | None
+    ) -> tuple[MemoryOrders, Level | None, int]:
+        usage, features = read.usage if read is not None else NO_USAGE, self._facts.features
+        if len(self.shown) > WHOLE_PRESSURE_NODES:
+            return memory_orders(node, pods, usage, self._alike.score, features=features), None, 0
+        pressure = node_pressure(node, pods, usage, read.config if read is not None else None, features=features)
+        oom = next((order for order in pressure.ooms if order.scope is OOMScope.GLOBAL), None)
+        evictions = {order.signal: order.places for order in pressure.evictions}
+        nearest = min(map(_level, pressure.headrooms), key=lambda level: level.percent, default=None)
+        near_limit = sum(
+            order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
+            for order in pressure.ooms
+        )
+        return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, near_limit
+
+    def _note(self, orders: MemoryOrders) -> None:
+        """Keep the places of a node's pods."""
+        for rank, place in enumerate(orders.oom.places if orders.oom else (), start=1):
+            candidate = place.candidate
+            own = self._places.setdefault((candidate.namespace, candidate.pod), _Place())
+            if own.oom_rank is None:
+                own.oom_rank, own.adj, own.points = rank, candidate.oom_score_adj, place.points
+        evictable = 0
+        for entry in orders.eviction:
+            ranked = entry.ranked
+            own = self._places.setdefault(pod_key(ranked.pod), _Place())
+            if ranked.measured:
+                own.used, own.over_request = ranked.usage, ranked.exceeds
+            if not ranked.critical:
+                evictable += 1
+                own.eviction_rank = evictable
+
+    def _note_cpu(self, pods: Sequence[Pod], usage: NodeUsage) -> None:
+        """Keep what a node's pods use."""
+        measured = stats_by_uid(usage.summary.pods)
+        for pod in pods:
+            found = measured(pod)
+            if found is not None and found.cpu is not None:
+                self._places.setdefault(pod_key(pod), _Place()).cpu = _milli(found.cpu)
+
+    def _pod(self, pod: Pod) -> PodEntry:
+        meta, status = pod.metadata, pod.status
+        place = self._places.get(pod_key(pod), _Place())
+        kind, owner = self._owner(pod)
+        return PodEntry(
+            namespace=meta.namespace,
+            name=meta.name,
+            node=pod.spec.node_name,
+            asked=self._alike.asked(pod),
+            phase="Terminating" if meta.deletion_timestamp else status.phase,
+            status=kubectl_status(pod),
+            created=meta.creation_timestamp,
+            priority=pod.spec.priority or 0,
+            priority_class=pod.spec.priority_class_name,
+            owner_kind=kind,
+            owner=owner,
+            restarts=kubectl_restarts(pod),
+            last_restart=last_restart(pod),
+            cpu_used=place.cpu,
+            used=place.used,
+            oom_score_adj=place.adj,
+            oom_points=place.points,
+            oom_rank=place.oom_rank,
+            eviction_rank=place.eviction_rank,
+            risk=self._risk(pod, place),
+        )
+
+    def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
+        return pod_risk(
+            pod,
+            over_request=place.over_request,
+            down=pod.spec.node_name in self._down,
+            provider=pod.spec.node_name in self._virtual,
+            tainted=self._is_tainted(pod),
+            awaited=pod_key(pod) in self._facts.awaited,
+            outcome=self._facts.outcomes.get(pod_key(pod)),
+            at=self._facts.at,
+        )
+
+    def _is_tainted(self, pod: Pod) -> bool:
+        """Whether NoExecute taints of its node delete it."""
+        return pod_eviction(pod, self._taints.get(pod.spec.node_name, ())) is not None
+
+    def _owner(self, pod: Pod) -> tuple[str, str]:
+        owner = owner_guarantee(pod)
+        return self._facts.owner(pod.metadata.namespace, owner.kind, owner.name)
+
+
+def _level(headroom: Headroom) -> Level:
+    capacity, left = headroom.capacity.value, headroom.left.value
+    return Level(headroom.threshold.signal, left, 100 * left // capacity if capacity else 0, headroom.met)
+
+
+def _promised(allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], used: int | None = None) -> Promised:
+    requested, limited, without = dict.fromkeys(PodQOSClass, 0), 0, 0
+    for qos_class, request, limit in asked:
+        requested[qos_class] += request
+        limited += limit
+        without += not limit
+    return Promised(allocatable, requested, limited, without, used)
+
+
+def _milli(stats: CPUStats | None) -> int | None:
+    """Thousandths of a cpu, rounded up; None: not measured."""
+    if stats is None or stats.usage_nano_cores is None:
+        return None
+    return -(-stats.usage_nano_cores // 1_000_000)
+
+
+def _first_killed(orders: MemoryOrders) -> PodKey | None:
+    places = orders.oom.places if orders.oom else ()
+    return next(((one.candidate.namespace, one.candidate.pod) for one in places if one.candidate.pod), None)
+
+
+def _first_evicted(orders: MemoryOrders) -> PodKey | None:
+    able = (place.ranked.pod.metadata for place in orders.eviction if not place.ranked.critical)
+    return next(((meta.namespace, meta.name) for meta in able), None)
