@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from kubectl_plugin.commands.node_pressure import pressure_report
+from kubectl_plugin.commands.node_pressure import pressure_report, pressure_reports
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -15,16 +15,22 @@ from kubectl_plugin.reports.node_pressure import NodePressureReport
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, find_kind
+from podrules.cluster.remembered import RememberedSource
 from podrules.cluster.source import Source
+from podrules.model.node import Node
+from podrules.model.pod import Pod
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
+    from kubectl_plugin.views.node_lines import NodeLines
 
 __all__ = ["run"]
 
 
 def run(options: NodeOptions, source: Source, streams: Streams) -> int:
-    """Report on every node that was named; the first thing that went wrong gives the exit code.
+    """Report on every node that was named, or on all; the first thing that went wrong gives the exit code.
+
+    One has its page, several a line each.
 
     Raises:
         UsageError: something else than a node was named.
@@ -34,20 +40,40 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         from kubectl_plugin.commands.watching import Watched, watch
 
         return watch(options, source, streams, run, [Watched(NODES, None, name) for name in _named(options) or [""]])
-    code = 0
+    named = _named(options)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
-    names = _named(options) or _chosen(options, source)
-    if not names and (options.output.in_words or options.output.format == "name"):
-        streams.err.write("No resources found.\n")
-    for answer in _reports(names, source):
+    # Of several a line each: what is wanted in pages and as data is told one by one.
+    lines = _lines(source) if len(named) != 1 and options.output.format in {"table", "markdown"} else None
+    code, found = 0, 0
+    for answer in _of_names(named, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
             told = tell(answer, streams.err, options.cluster.target())
             code = code or told
             continue
-        pages = partial(_pages, answer, source.now, wide=options.output.wide)
-        printer.add(answer, [f"node/{answer.name}"], pages)
+        found += 1
+        if lines is None:
+            _print_page(printer, answer, source.now, wide=options.output.wide)
+        else:
+            lines.add(answer)
+    if lines is not None and lines.only is not None and not named:
+        _print_page(printer, lines.only, source.now, wide=False)
+    elif lines is not None and found:
+        printer.show(lines.page(by_trouble=not named))
+    if not found and not named and (options.output.in_words or options.output.format == "name"):
+        streams.err.write("No resources found.\n")
     printer.finish(as_list=len(options.nodes) != 1)
     return code
+
+
+def _lines(source: Source) -> NodeLines:
+    # Loaded when there may be several.
+    from kubectl_plugin.views.node_lines import NodeLines
+
+    return NodeLines(source.now)
+
+
+def _print_page(printer: Printer, report: NodePressureReport, now: datetime | None, *, wide: bool) -> None:
+    printer.add(report, [f"node/{report.name}"], partial(_pages, report, now, wide=wide))
 
 
 def _pages(report: NodePressureReport, now: datetime | None, *, wide: bool) -> Iterator[Page]:
@@ -56,14 +82,39 @@ def _pages(report: NodePressureReport, now: datetime | None, *, wide: bool) -> I
     yield node_pressure_page(report, now=now, wide=wide)
 
 
-def _reports(names: list[str], source: Source) -> Iterator[NodePressureReport | ClusterError]:
+def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureReport | ClusterError]:
+    gatherer = Gatherer(source)
     for name in names:
         try:
-            yield _report(name, source)
+            yield pressure_report(gatherer, source.get(NODES, name))
         except Unreachable:
             raise
         except ClusterError as error:
             yield error
+
+
+def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureReport]:
+    """Those of the nodes that a selection leaves; without one of all, whose pods are read at once."""
+    from kubectl_plugin.commands.targets import Asked, find
+
+    nodes = cast("Sequence[Node]", find(Asked(NODES), options.selection, source, live=options.cluster.live))
+    pods = _pods_of(nodes, Gatherer(source), everywhere=not options.selection.flags)
+    if pods is not None:
+        source = RememberedSource(source, nodes, pods)
+    yield from pressure_reports(Gatherer(source), nodes)
+
+
+def _pods_of(nodes: Sequence[Node], gatherer: Gatherer, *, everywhere: bool) -> Sequence[Pod] | None:
+    """The pods of some nodes, or of all in one request; None: they cannot be read."""
+    if everywhere:
+        return gatherer.all_pods()
+    found: list[Pod] = []
+    for node in nodes:
+        own = gatherer.pods_on(node.metadata.name)
+        if own is None:
+            return None
+        found += own
+    return found
 
 
 def _named(options: NodeOptions) -> list[str]:
@@ -71,7 +122,8 @@ def _named(options: NodeOptions) -> list[str]:
     words = options.nodes
     if len(words) > 1 and find_kind(words[0], [NODES]) is not None:
         words = words[1:]
-    return [_name(word) for word in words]
+    # What was typed twice is one.
+    return list(dict.fromkeys(map(_name, words)))
 
 
 def _name(word: str) -> str:
@@ -79,15 +131,3 @@ def _name(word: str) -> str:
     if slash and (find_kind(kind, [NODES]) is None or not name):
         raise UsageError(f'"{word}": no node', advice="Write a node's name, or node/NAME")
     return name if slash else word
-
-
-def _chosen(options: NodeOptions, source: Source) -> list[str]:
-    """The names of the nodes that a selection leaves."""
-    from kubectl_plugin.commands.targets import Asked, find
-
-    found = find(Asked(NODES), options.selection, source, live=options.cluster.live)
-    return [node.metadata.name for node in found]
-
-
-def _report(name: str, source: Source) -> NodePressureReport:
-    return pressure_report(Gatherer(source), source.get(NODES, name))

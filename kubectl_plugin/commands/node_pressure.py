@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import NodePressureReport, node_pressure_report
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.node_usage import ReadUsage, read_usage
+from podrules.cluster.node_usage import ReadUsage, read_usage, read_usages, unread_usage
 from podrules.model.node import Node
 from podrules.pressure.node import node_pressure
 
-__all__ = ["pressure_report"]
+__all__ = ["pressure_report", "pressure_reports"]
 
 
 def pressure_report(
@@ -42,3 +44,19 @@ def pressure_report(
     pressure = node_pressure(node, pods or (), read.usage, read.config, features=features)
     unread = (*gatherer.unread, *read.unread)
     return node_pressure_report(node, pods or (), read.usage, pressure, promised, features=features, unread=unread)
+
+
+def pressure_reports(gatherer: Gatherer, nodes: Sequence[Node]) -> Iterator[NodePressureReport]:
+    """The same of many nodes; what holds for all of them is read once.
+
+    Raises:
+        Unreachable: the cluster does not answer.
+    """
+    if len(nodes) == 1:
+        yield pressure_report(gatherer, nodes[0])
+        return
+    pods_on = {node.metadata.name: gatherer.pods_on(node.metadata.name) or () for node in nodes}
+    usages, unread = read_usages(gatherer, nodes, pods_on)
+    for node in nodes:
+        read = usages.get(node.metadata.name) or unread_usage(node, unread)
+        yield pressure_report(gatherer, node, of_many=True, read=read)

@@ -24,13 +24,15 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 DESCRIPTION: Final = """\
 Tells of a node under pressure: what the kernel kills first when memory runs out,
 which pod the kubelet evicts first and why, how far it is from the first
-eviction, and what the node has promised.
+eviction, and what the node has promised. Of several nodes, and without a name of
+all, a line each: trouble first, then the nearest to an eviction.
 
 Usage is read from the kubelet (permission: get nodes/proxy), else from a metrics
 API, else the kernel's order goes by oom_score_adj alone.
 """
 EXAMPLES: Final = """\
 examples:
+  kubectl qos node                        all nodes, a line each
   kubectl qos node node-1                 who goes first, and why
   kubectl qos node node-1 -o wide         every place, every signal, limits of their own
   kubectl qos node node-1 -o json         the same as data
@@ -46,7 +48,7 @@ exit codes: as for explain
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name, or node/NAME")
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name, or node/NAME; none: all")
     add_selection(parser, all_namespaces=False, field="spec.unschedulable=true")
     add_output(parser, wide=True, name=True)
     add_watch(parser)
@@ -58,8 +60,6 @@ def options(args: argparse.Namespace) -> NodeOptions:
     from kubectl_plugin.options import NodeOptions
 
     selection = wanted_selection(args)
-    if not args.nodes and not selection.flags:
-        args.command_parser.error("no node\nName one: kubectl qos node NODE; or choose some with -l")
     if args.nodes and selection.flags:
         args.command_parser.error(
             f"{selection.flags} chooses among all nodes, and {args.nodes[0]} names one\n"

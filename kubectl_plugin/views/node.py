@@ -13,10 +13,11 @@ from kubectl_plugin.views.node_findings import full_words, node_findings
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
+from kubectl_plugin.views.workload_words import node_word
 from podrules.platform import Platform
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["full_section", "node_page", "node_verdict", "pods_on", "promise_parts"]
+__all__ = ["full_section", "node_condition", "node_page", "node_verdict", "pods_on", "promise_parts"]
 
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
 _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
@@ -78,6 +79,15 @@ def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
         return joined_verdict((*wrong, Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))))
     promises = (*_limits(report), *_usage_unknown(report))
     return joined_verdict((*wrong, Verdict(VerdictCode.READY, Severity.FINE, promises)))
+
+
+def node_condition(report: NodeReport) -> str:
+    """``Ready``, ``NotReady``, ``Cordoned``, ``Silent``: whether it answers, is Ready and takes pods, in a word."""
+    if report.reach is not None and report.reach.reach.quiet:
+        return node_word(report.reach).capitalize()
+    if report.ready != "True":
+        return "NotReady"
+    return "Cordoned" if report.unschedulable else "Ready"
 
 
 def _usage_unknown(report: NodeReport) -> Iterator[str]:

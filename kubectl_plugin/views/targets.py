@@ -21,7 +21,7 @@ from kubectl_plugin.reports.pod import PodReport, PodStatusReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts
-from kubectl_plugin.views.node import node_verdict
+from kubectl_plugin.views.node import node_condition, node_verdict
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
@@ -98,7 +98,7 @@ class TargetTable:
         kind = printed.partition("/")[0].partition(".")[0]
         if isinstance(report, NodeReport):
             self._rows.append(_node(report, self._now))
-            self._asking |= {"node NAME"} if report.usage is None else set()
+            self._asking |= {"kubectl qos node"} if report.usage is None else set()
         elif isinstance(report, WorkloadReport):
             self._rows.append(_workload(report, kind, self._now))
         elif report.status is not None:
@@ -258,17 +258,15 @@ def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
 def _node(report: NodeReport, now: datetime | None) -> _Row:
     said = node_verdict(report, now)
     why = said.decisive if said.severity is not Severity.FINE else ""
-    status = "Ready" if report.ready == "True" else "NotReady"
-    if report.reach is not None and report.reach.reach.quiet:
-        status = node_word(report.reach).capitalize()
-    rank = 0 if status != "Ready" else 1
-    state = status.lower()
+    condition = node_condition(report)
+    answers = condition in {"Ready", "Cordoned"}
+    status = "Ready" if answers else condition
     if report.unschedulable:
-        status, state = f"{status},SchedulingDisabled", "cordoned" if rank else state
+        status = f"{status},SchedulingDisabled"
     percent = {entry.name: f"{entry.requested_percent}%" for entry in report.resources}
     pods = f"{report.max_pods}" if report.pods is None else f"{report.pods}/{report.max_pods}"
     cells = (status, pods, percent.get("cpu", ""), percent.get("memory", ""), why.rstrip("."))
-    return _Row(_NODES, "", "node", report.name, cells, said.severity, (rank, 0), state)
+    return _Row(_NODES, "", "node", report.name, cells, said.severity, (int(answers), 0), condition.lower())
 
 
 def _oom(report: PodReport) -> str:

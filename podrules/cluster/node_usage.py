@@ -22,10 +22,13 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.pressure.usage import NO_USAGE, NodeUsage, usage_from_metrics, usage_from_summary
 
-__all__ = ["ReadUsage", "read_usage", "read_usages"]
+__all__ = ["ReadUsage", "read_usage", "read_usages", "unread_usage"]
 
 MOST_KUBELETS: Final = 60
 """So many nodes are asked one by one; of more, what a metrics API knows has to do."""
+
+_NOT_READY: Final = "the node is not ready, so its kubelet was not asked"
+_TOO_MANY: Final = f"of more than {MOST_KUBELETS} nodes the kubelets are not asked one by one"
 
 
 class ReadUsage(Struct, frozen=True):
@@ -45,14 +48,29 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
         pods: Those bound to it.
     """
     if not _answers(node):
-        reason = "the node is not ready, so its kubelet was not asked"
-        silent = Unread("get", NODE_PROXIES.rbac_name, None, reason, node.metadata.name, STATS_SUMMARY.path)
-        return ReadUsage(NO_USAGE, None, (silent,))
+        return ReadUsage(NO_USAGE, None, (_not_asked(node, _NOT_READY),))
     said = _from_kubelet(gatherer, node)
     if isinstance(said, Unread):
         usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
         return ReadUsage(usage, None, (said, *unread))
     return said
+
+
+def unread_usage(node: Node, unread: Sequence[Unread]) -> ReadUsage:
+    """Why `read_usages` knows nothing of a node.
+
+    Args:
+        node: The node.
+        unread: What it could not read.
+    """
+    if not _answers(node):
+        return ReadUsage(NO_USAGE, None, (_not_asked(node, _NOT_READY),))
+    mine = tuple(entry for entry in unread if entry.node == node.metadata.name)
+    return ReadUsage(NO_USAGE, None, mine or (_not_asked(node, _TOO_MANY),))
+
+
+def _not_asked(node: Node, reason: str) -> Unread:
+    return Unread("get", NODE_PROXIES.rbac_name, None, reason, node.metadata.name, STATS_SUMMARY.path)
 
 
 def _answers(node: Node) -> bool:

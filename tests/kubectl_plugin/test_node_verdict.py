@@ -202,4 +202,4 @@ def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
     table = TargetTable(None)
     table.add(replace(_promised(), usage=None), "node/node-b1")
     [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
-    assert "usage was not looked at: node NAME does" in total.lines
+    assert "usage was not looked at: kubectl qos node does" in total.lines
