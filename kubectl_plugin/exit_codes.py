@@ -34,7 +34,7 @@ from podrules.cluster.errors import (
 )
 
 if TYPE_CHECKING:
-    from kubectl_plugin.render.command import Target
+    from kubectl_plugin.render.command import Command, Target
 
 __all__ = [
     "FINDINGS",
@@ -97,10 +97,35 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
     """
     from kubectl_plugin.render.escape import escape
 
-    print(f"error: {escape(str(error) if target is None else words_of(error, target))}", file=err)
-    if error.advice:
-        print(escape(error.advice), file=err)
+    print(f"error: {escape(error.message)}", file=err)
+    if helps := _helps(error, target):
+        print(escape(helps), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)
+
+
+def _helps(error: ClusterError, target: Target | None) -> str:
+    """What was meant, and the command that helps, with the flags of the target."""
+    from kubectl_plugin.render.command import Command, Hint, Prose, Target
+
+    target = target or Target()
+    if isinstance(error, NotFound) and error.advice in {"", error.meant}:
+        hint = Hint(_listing(error), "Which there are: ")
+    elif error.remedy:
+        hint = Hint(Command(error.remedy), "Try ")
+    else:
+        return error.advice
+    return " ".join(filter(None, (error.advice, target.said(Prose((hint,))))))
+
+
+def _listing(error: NotFound) -> Command:
+    """What lists the names that there are."""
+    from kubectl_plugin.render.command import kubectl, qos
+    from podrules.cluster.kinds import NODES, PODS, WORKLOADS
+
+    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS)}
+    if ours:
+        return qos("explain", error.plural, namespace=error.namespace)
+    return kubectl("get", error.plural, namespace=error.namespace)
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:

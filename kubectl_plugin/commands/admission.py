@@ -134,11 +134,12 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Ma
             entry = decode(document, kind)
             pod = entry if isinstance(entry, Pod) else template_pod(entry, kind)
             if not (entry.metadata.name or entry.metadata.generate_name):
-                problem = f"metadata.name is missing: name the {kind.kind}, e.g. metadata: {{name: web}}"
-                raise refused(document, "metadata.name", problem)
+                remedy = f"Name the {kind.kind}, e.g. metadata: {{name: web}}"
+                raise refused(document, "metadata.name", "metadata.name is missing", remedy)
             if not pod.spec.containers:
                 field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
-                raise refused(document, field, f"{field} is empty: a pod has at least one container")
+                remedy = "Write one container or more, e.g. containers: [{name: web, image: nginx}]"
+                raise refused(document, field, f"{field} is empty", remedy)
             _check_numbers(document, entry, pod)
         except ManifestError as error:
             yield error
@@ -252,7 +253,7 @@ def refused(document: Document, field: str, problem: str, remedy: str = "") -> M
     Args:
         document: The object.
         field: Its path, which may be absent: what is nearest above it tells the line.
-        problem: What is wrong, and the remedy where none is given.
+        problem: What is wrong.
         remedy: What to write instead.
     """
     from podrules.cluster.located import line_of

@@ -27,7 +27,7 @@ from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.base import KubeObject
 
 if TYPE_CHECKING:
-    from kubectl_plugin.render.command import Prose
+    from kubectl_plugin.render.command import Prose, Target
     from kubectl_plugin.render.page import Page
 
 __all__ = [
@@ -237,7 +237,7 @@ def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
     return name
 
 
-def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Streams) -> K | None:
+def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Streams, target: Target) -> K | None:
     """The object that is to be changed; None, and told, when there is none.
 
     Raises:
@@ -248,7 +248,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
     try:
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
-        tell(error, streams.err)
+        tell(error, streams.err, target)
         return None
 
 

@@ -41,7 +41,7 @@ def run(options: DeletionOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: the pod cannot be read.
     """
-    pod = look_up(PODS, options.targets, source, streams)
+    pod = look_up(PODS, options.targets, source, streams, options.cluster.target())
     return NOTHING_TO_CHANGE if pod is None else _Deletion(pod, options, source, streams).run()
 
 

@@ -8,10 +8,9 @@ from typing import Any
 from kubectl_plugin.commands.admission import Manifest, template_pod
 from kubectl_plugin.commands.targets import Asked, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
-from podrules.cluster.errors import NotFound, UsageError
+from podrules.cluster.errors import UsageError
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES
 from podrules.cluster.source import Source
-from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 
 __all__ = ["More", "more_of"]
@@ -62,16 +61,8 @@ def _must_not_have_ended(asked: Asked, entry: Any) -> None:
         )
 
 
-def _named(asked: Asked, source: Source, *, live: bool) -> Sequence[KubeObject]:
-    try:
-        return find(asked, NO_SELECTION, source, live=live)
-    except NotFound as error:
-        error.advice = error.advice or f"Which there are: kubectl qos explain {asked.kind.plural}"
-        raise
-
-
 def _found(asked: Asked, source: Source, *, live: bool) -> Iterator[More]:
-    for entry in _named(asked, source, live=live):
+    for entry in find(asked, NO_SELECTION, source, live=live):
         if not isinstance(entry, Pod):
             _must_not_have_ended(asked, entry)
             pod = template_pod(entry, asked.kind)  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ from podrules.cluster.kinds import (
     Kind,
     find_kind,
 )
+from podrules.cluster.near import near_names
 from podrules.cluster.source import Source, Unread
 from podrules.cluster.text import advice_for
 from podrules.model.snapshot import ClusterSnapshot
@@ -211,7 +212,9 @@ class _Planner:
             if other is not None and f"{namespace}/{name}" in self._options.without:
                 problem = f"--without {namespace}/{name}: this is for a pod, and {namespace} is a type"
                 raise UsageError(problem, advice="Write pod/NAME or NAMESPACE/NAME") from error
-            raise NotFound(kind, name, namespace or None) from error
+            there = self._gatherer.list(kind, namespace or None) or ()
+            near = near_names(name, [entry.metadata.name for entry in there])
+            raise NotFound(kind, name, namespace or None, near) from error
 
     def _adding(self, snapshot: ClusterSnapshot, nodes: Sequence[NodeSpecification]) -> ClusterSnapshot:
         try:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
-from podrules.cluster.errors import NotFound, UsageError
+from podrules.cluster.errors import ClusterError, NotFound, UsageError
 from podrules.cluster.field_selector import check_fields
-from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NODES, PODS, WORKLOADS, Kind, find_kind
+from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
+from podrules.cluster.near import near_names
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["EXPLAINED", "Asked", "find", "label_selector", "source_pods", "targets_of"]
+__all__ = ["EXPLAINED", "Asked", "find", "label_selector", "namespace_hint", "source_pods", "targets_of"]
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
@@ -81,8 +82,7 @@ def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> S
     try:
         return [source.get(asked.kind, asked.name, source.namespace)]
     except NotFound as error:
-        if asked.bare:
-            error.advice = _of_what_else(asked.name)
+        error.advice = _meant(asked, error, source)
         raise
 
 
@@ -178,11 +178,32 @@ def _not_explained(word: str, verb: str) -> UsageError:
     return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 
-def _of_what_else(name: str) -> str:
-    """What helps where a name that stood alone is no pod's."""
-    near = _near_type(name)
+def _meant(asked: Asked, error: NotFound, source: Source) -> str:
+    """What was probably meant where there is no object of a name; empty: nothing is near."""
+    near = _near_type(asked.name) if asked.bare else ""
     if near:
         return f"Did you mean the type {near}? A word that is no type is the name of a pod"
+    if asked.kind.namespaced and (said := namespace_hint(source)):
+        return said
+    # The name of a workload begins those of its pods.
+    own = [name for name in error.near if not name.startswith(f"{asked.name}-")]
+    return error.advice if own or not asked.bare else _of_what_else(asked.name)
+
+
+def namespace_hint(source: Source) -> str:
+    """What was probably meant where there is no namespace of the name; empty: there is, or that is not known."""
+    try:
+        names = [entry.metadata.name for entry in source.list(NAMESPACES)]
+    except ClusterError:
+        return ""
+    if not names or source.namespace in names:
+        return ""
+    near = near_names(source.namespace.lower(), names)
+    return f"There is no namespace {source.namespace}{f': did you mean -n {near[0]}?' if near else ''}"
+
+
+def _of_what_else(name: str) -> str:
+    """What helps where a name that stood alone is no pod's."""
     return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
 
 

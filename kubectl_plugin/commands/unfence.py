@@ -28,7 +28,7 @@ def run(options: FenceOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: the cluster cannot be read.
     """
-    node = look_up(NODES, options.targets, source, streams)
+    node = look_up(NODES, options.targets, source, streams, options.cluster.target())
     return NOTHING_TO_CHANGE if node is None else _Unfence(node, options, source, streams).run()
 
 

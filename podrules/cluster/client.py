@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from podrules import __version__
-from podrules.cluster.errors import Unreachable
+from podrules.cluster.errors import ASK_ANOTHER, Unreachable
 from podrules.cluster.transport import Response, Streamed, service_account_namespace
 
 __all__ = ["MAX_ERROR", "ClientTransport", "Refused", "lines_of"]
@@ -69,7 +69,7 @@ class ClientTransport:
             else:
                 config.load_incluster_config()  # type: ignore[no-untyped-call]  # nor here
         except (config.ConfigException, OSError) as error:
-            raise Unreachable(f"no configuration for a cluster: {error}") from error
+            raise Unreachable(f"no configuration for a cluster: {error}", advice=ASK_ANOTHER) from error
         self._configuration: Any = client.Configuration.get_default_copy()
         self._configuration.connection_pool_maxsize = connections
         address = urlsplit(self._configuration.host)
@@ -148,7 +148,7 @@ class ClientTransport:
         try:
             yield
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"no answer from {self._configuration.host}: {error}") from error
+            raise Unreachable(f"no answer from {self._configuration.host}: {error}", advice=ASK_ANOTHER) from error
 
     def close(self) -> None:
         """Close the connections."""

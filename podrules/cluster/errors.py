@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
 __all__ = [
+    "ASK_ANOTHER",
     "BadEntry",
     "BadObject",
     "ClusterError",
@@ -23,6 +24,10 @@ __all__ = [
     "Unreachable",
     "UsageError",
 ]
+
+
+ASK_ANOTHER: Final = "Name a cluster that runs: --context, --kubeconfig; or ask none: --snapshot FILE, --demo"
+"""What helps where nothing answers."""
 
 
 class ClusterError(Exception):
@@ -119,7 +124,12 @@ class NotFound(ClusterError):
 
     def __init__(self, kind: Kind[Any], name: str, namespace: str | None, near: Sequence[str] = ()) -> None:
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(f'{kind.rbac_name} "{name}" not found{place}{hint}')
+        *first, last = [f"{kind.singular}/{other}" for other in near] or [""]
+        meant = f"{', '.join(first)} or {last}" if first else last
+        self.meant = f"Did you mean {meant}?" if meant else ""
+        """The advice, unless whoever knows what was typed knows better."""
+        super().__init__(f'{kind.rbac_name} "{name}" not found{place}', advice=self.meant)
+        self.near = near
+        self.plural = kind.plural
         self.resource = kind.rbac_name
         self.namespace = namespace if kind.namespaced else None

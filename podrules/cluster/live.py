@@ -16,6 +16,7 @@ import msgspec
 
 from podrules.cluster.answers import ObjectList, error_message
 from podrules.cluster.errors import (
+    ASK_ANOTHER,
     BadObject,
     ClusterError,
     Forbidden,
@@ -28,6 +29,7 @@ from podrules.cluster.errors import (
 from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.large import NoProgress, Progress, can_read_whole, read_whole
+from podrules.cluster.near import near_names
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
 from podrules.cluster.transport import LargeTransport, Response, Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
@@ -236,10 +238,8 @@ class LiveSource:
 
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
         """Existing names that look like the one not found, if the user may list them."""
-        from difflib import get_close_matches
-
         try:
-            return get_close_matches(name, self.names(kind, namespace), n=3)
+            return near_names(name, self.names(kind, namespace))
         except (ClusterError, DecodeError):
             return ()
 
@@ -257,7 +257,7 @@ class LiveSource:
             )
         if status in {500, 502} and not body.lstrip().startswith(b"{"):
             # kubectl proxy reports its own failures as plain text.
-            raise Unreachable(f"the API server cannot be reached: {message}")
+            raise Unreachable(f"the API server cannot be reached: {message}", advice=ASK_ANOTHER)
         raise Unreachable(f"the API server answered {status} to {verb} {kind.rbac_name}: {message}")
 
 

@@ -11,6 +11,7 @@ from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, Not
 from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.near import near_names
 from podrules.cluster.newest import newest_time
 from podrules.defaults import default_grace_period
 from podrules.model.base import KubeObject, Model
@@ -72,10 +73,8 @@ class MemorySource:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
         if (place, name) not in self._all(kind):
-            from difflib import get_close_matches
-
             names = [other for space, other in self._all(kind) if space == place]
-            raise NotFound(kind, name, namespace, get_close_matches(name, names, n=3))
+            raise NotFound(kind, name, namespace, near_names(name, names))
         return self._decode(kind, place, name)
 
     def list(

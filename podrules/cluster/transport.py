@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from podrules.cluster.errors import Unreachable
+from podrules.cluster.errors import ASK_ANOTHER, Unreachable
 
 __all__ = [
     "Answer",
@@ -323,7 +323,8 @@ class KubectlProxy:
                 process.wait()
                 if self._forwarder is not None:
                     self._forwarder.join(timeout=1)
-                raise Unreachable(self._explained(f"kubectl proxy ended with exit code {process.returncode}"))
+                ended = self._explained(f"kubectl proxy ended with exit code {process.returncode}")
+                raise Unreachable(ended, advice=ASK_ANOTHER)
             seen += chunk
 
     def _forward(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +25,7 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     """
     if path.exists() and not path.is_file():
         # Put in its place, a file would be where a device or a pipe was.
-        raise ClusterError(f"{path}: cannot be written: it is no regular file; name a new file")
+        raise ClusterError(f"{path}: cannot be written: it is no regular file", advice="Name a new file")
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             try:
@@ -35,4 +36,12 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
                 Path(file.name).unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise ClusterError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise ClusterError(
+            f"{path}: cannot be written: {error.strerror or error}", advice=_advice(path.parent)
+        ) from error
+
+
+def _advice(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"Make the folder first: mkdir -p {shlex.quote(str(folder))}"
+    return "Name a file in a folder that you may write to, or - for standard output"

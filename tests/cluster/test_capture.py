@@ -100,7 +100,7 @@ def test_none_is_told_from_not_captured(demo: Path) -> None:
         read.list(CONFIG_MAPS)
     with pytest.raises(NotCaptured, match="configmaps are not in"):
         read.get(CONFIG_MAPS, "kube-scheduler", "kube-system")
-    with pytest.raises(NotFound, match='pods "db-9" not found in namespace shop; did you mean db-'):
+    with pytest.raises(NotFound, match='pods "db-9" not found in namespace shop'):
         read.get(PODS, "db-9", "shop")
 
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(ClusterError, match="it is no regular file; name a new file"):
+    with pytest.raises(ClusterError, match="it is no regular file"):
         _written(pipe, [KindContents(NODES)])
     assert pipe.is_fifo()
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]

@@ -68,7 +68,8 @@ def test_not_found_suggests_near_names_of_the_same_namespace() -> None:
     source = MemorySource([raw_pod("web-0", "x"), raw_pod("web-1", "y")], description="test")
     with pytest.raises(NotFound) as caught:
         source.get(PODS, "web-2", "x")
-    assert str(caught.value) == 'pods "web-2" not found in namespace x; did you mean web-0?'
+    assert str(caught.value) == 'pods "web-2" not found in namespace x'
+    assert caught.value.advice == "Did you mean pod/web-0?"
 
 
 def test_bad_object_names_the_field() -> None:

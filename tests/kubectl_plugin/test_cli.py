@@ -78,7 +78,10 @@ def test_every_flag_with_a_value_is_known_to_take_one() -> None:
 
 def test_a_value_is_no_command() -> None:
     ran = run("-n", "explain", "--demo", "explain", "pod/db-0")
-    assert (ran.code, ran.err) == (3, 'error: pods "db-0" not found in namespace explain\n')
+    assert (ran.code, ran.err) == (
+        3,
+        'error: pods "db-0" not found in namespace explain\nThere is no namespace explain\n',
+    )
 
 
 def test_several_pods_and_a_node() -> None:
@@ -93,7 +96,9 @@ def test_type_alone_is_all_of_the_namespace() -> None:
 def test_what_was_not_found_does_not_keep_the_rest() -> None:
     ran = run("explain", "--demo", "pod/db-9", POD, "-o", "name")
     assert (ran.code, ran.out) == (3, "pod/db-0\n")
-    assert ran.err.startswith('error: pods "db-9" not found in namespace shop; did you mean db-')
+    first, second = ran.err.splitlines()
+    assert first == 'error: pods "db-9" not found in namespace shop'
+    assert second.startswith("Did you mean pod/db-")
 
 
 @pytest.mark.parametrize(
@@ -288,7 +293,7 @@ def test_manifest_from_standard_input() -> None:
         ),
         ("", "no object in it; there is nothing to explain"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}", "line 4: spec.containers is empty"),
-        ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name is missing: name the Pod"),
+        ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name is missing\nName the Pod, e.g. metadata: {name: web}\n"),
         (
             "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
             "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
@@ -385,5 +390,7 @@ def test_every_target_that_is_not_there_is_told() -> None:
     assert ran.code == 3
     assert ran.err.splitlines() == [
         'error: pods "no-one" not found in namespace shop',
+        "Which there are: kubectl qos explain pods -n shop --demo",
         'error: pods "no-other" not found in namespace shop',
+        "Which there are: kubectl qos explain pods -n shop --demo",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -389,3 +390,58 @@ def test_a_name_of_three_parts_is_refused() -> None:
     ran = run("explain", "pod/db-0/x", "--demo")
     assert ran.code == 2
     assert ran.err == 'error: "pod/db-0/x": a name has no "/"\nWrite TYPE/NAME, and the namespace with -n\n'
+
+
+DB = "Did you mean pod/db-0 or pod/db-1? Which there are: kubectl qos explain pods -n shop --demo"
+NODES = "Did you mean node/node-a1, node/node-c1 or node/node-b1? Which there are: kubectl qos explain nodes --demo"
+WEB = "place deploy/web -n shop"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "error", "advice"),
+    [
+        ("explain pod/db-00 -n shop", 3, 'pods "db-00" not found in namespace shop', DB),
+        (
+            "explain deploy/chekout -n shop",
+            3,
+            'deployments.apps "chekout" not found in namespace shop',
+            "Did you mean deployment/checkout? Which there are: kubectl qos explain deployments -n shop --demo",
+        ),
+        (
+            "explain pod/db-0 -n Shop",
+            3,
+            'pods "db-0" not found in namespace Shop',
+            "There is no namespace Shop: did you mean -n shop?",
+        ),
+        (
+            "explain pod/xyzzy -n shop",
+            3,
+            'pods "xyzzy" not found in namespace shop',
+            "Which there are: kubectl qos explain pods -n shop --demo",
+        ),
+        ("node nod-a1", 3, 'nodes "nod-a1" not found', NODES),
+        (f"{WEB} --exclude-node nod-a1", 3, 'nodes "nod-a1" not found', NODES),
+        (f"{WEB} --drain nod-a1", 3, 'nodes "nod-a1" not found', NODES),
+        (f"{WEB} --without shop/db-00", 3, 'pods "db-00" not found in namespace shop', DB),
+        ("delete pod/db-00 -n shop", 8, 'pods "db-00" not found in namespace shop', DB),
+        ("fence nod-a1", 8, 'nodes "nod-a1" not found', NODES),
+        (
+            "report -A -o /nope/x.html",
+            1,
+            "/nope/x.html: cannot be written: No such file or directory",
+            "Make the folder first: mkdir -p /nope",
+        ),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(typed: str, code: int, error: str, advice: str) -> None:
+    ran = run(*typed.split(), "--demo")
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.splitlines() == [f"error: {error}", advice]
+
+
+def test_the_name_of_a_workload_with_a_slip_leads_to_its_pods() -> None:
+    there = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
+    ran = run("explain", "pod/chekout", "-n", "shop", "--demo")
+    named = re.findall(r"pod/[a-z0-9-]+", ran.err)
+    assert len(named) == 3
+    assert all(name.startswith("pod/checkout-") and name in there for name in named)

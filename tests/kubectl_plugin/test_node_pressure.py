@@ -68,7 +68,7 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        pytest.param(["node-a7"], 3, 'nodes "node-a7" not found; did you mean', id="unknown"),
+        pytest.param(["node-a7"], 3, 'nodes "node-a7" not found\nDid you mean node/node-a', id="unknown"),
         pytest.param(["pod/web"], 2, 'error: "pod/web": no node\nWrite a node\'s name, or node/NAME\n', id="a pod"),
         pytest.param(["node/"], 2, 'error: "node/": no node\nWrite a node\'s name, or node/NAME\n', id="no name"),
     ],

@@ -186,7 +186,7 @@ def test_every_command_that_reads_a_cluster_takes_one() -> None:
     ("words", "code", "message"),
     [
         (("delete", "pod/db-0", "-n", "shop", "--confirm"), 2, "a snapshot cannot be changed"),
-        (("explain", "pod/db-7", "-n", "shop"), 3, 'pods "db-7" not found in namespace shop; did you mean db-'),
+        (("explain", "pod/db-7", "-n", "shop"), 3, 'pods "db-7" not found in namespace shop\nDid you mean pod/db-'),
         (("place", "-f", "-", "--scheduler-config", "configmap/other/config"), 3, "not found"),
     ],
 )
@@ -225,4 +225,4 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     ran = run("snapshot", "--demo", "-o", str(pipe))
 
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == f"error: {pipe}: cannot be written: it is no regular file; name a new file\n"
+    assert ran.err == f"error: {pipe}: cannot be written: it is no regular file\nName a new file\n"

@@ -349,7 +349,7 @@ def test_K_remedies_of_errors_keep_the_target(capsys: pytest.CaptureFixture[str]
         "; try `kubectl auth whoami --context='a b'`"
     )
     assert tell(error, sys.stderr, Target(connection=(("--user", "u"),))) == 5
-    assert capsys.readouterr().err.endswith("; try `kubectl auth whoami --user=u`\n")
+    assert capsys.readouterr().err.endswith("credentials: no\nTry kubectl auth whoami --user=u\n")
 
 
 def test_K_errors_of_the_command_line_know_no_target(capsys: pytest.CaptureFixture[str]) -> None:

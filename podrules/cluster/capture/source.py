@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 from podrules.cluster.capture.file import SnapshotFile
@@ -11,6 +10,7 @@ from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
 from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.near import near_names
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 
@@ -61,7 +61,7 @@ class SnapshotSource:
         index = self._index(kind)
         place = namespace or "" if kind.namespaced else ""
         if (place, name) not in index:
-            raise NotFound(kind, name, namespace, get_close_matches(name, [n for s, n in index if s == place], n=3))
+            raise NotFound(kind, name, namespace, near_names(name, [n for s, n in index if s == place]))
         return cast("T", index[place, name])
 
     def list(

@@ -1,0 +1,32 @@
+"""Names of objects that were probably meant by one that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+__all__ = ["near_names"]
+
+_MOST: Final = 3
+_BEGINNING: Final = 0.8
+"""How close, as difflib counts it, a beginning has to be: names that go on are many."""
+
+
+def near_names(name: str, names: Iterable[str]) -> Sequence[str]:
+    """The nearest first; without one, those that begin nearly so, as the pods of a workload do. Three at most.
+
+    Args:
+        name: What was typed.
+        names: What there is.
+    """
+    # Loaded when something is mistyped.
+    from difflib import get_close_matches
+
+    names = list(names)
+    if found := get_close_matches(name, names, n=_MOST):
+        return found
+    beginnings: dict[str, list[str]] = {}
+    for other in names:
+        beginnings.setdefault(other[: len(name) + 1], []).append(other)
+    near = get_close_matches(name, beginnings, n=_MOST, cutoff=_BEGINNING)
+    return [other for beginning in near for other in beginnings[beginning]][:_MOST]
