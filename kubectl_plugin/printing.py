@@ -162,7 +162,7 @@ class Printer:
             # A program gets texts as they are; a terminal must not be moved by them.
             return template.render(data, escape if self._streams.out.isatty() else str)
         except JSONPathError as error:
-            raise UsageError(f"-o {self._output.format}: {error}; -o json shows the data") from error
+            raise UsageError(f"-o {self._output.format}: {error}", advice="-o json shows the data") from error
 
     def _note_missing(self, columns: Columns, items: list[Any]) -> None:
         """A mistyped path looks like a fact that no object has: say that it was not found."""

@@ -22,7 +22,7 @@ from kubectl_plugin.commands.node_changes import NodeChange
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import Outcome, StepKind
-from podrules.cluster.errors import Forbidden, Unreachable, UsageError
+from podrules.cluster.errors import Forbidden, Unreachable
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
@@ -132,7 +132,7 @@ class _Fence(NodeChange):
         if options.powered_off:
             self.tell(StepKind.VOUCHED, self.named)
             return True
-        command = [*_words(options.fence_command), self.looked.node.metadata.name]
+        command = [*shlex.split(options.fence_command), self.looked.node.metadata.name]
         shown = shlex.join(command)
         if options.dry_run:
             if options.fence_command:
@@ -198,13 +198,6 @@ class _Fence(NodeChange):
             if volume not in left.attachments:
                 self.tell(StepKind.DETACHED, volume)
         return left
-
-
-def _words(command: str) -> Sequence[str]:
-    try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"the fence command {command!r} cannot be read: {error}") from error
 
 
 def _adding_taint(node: Node) -> Sequence[Mapping[str, Any]]:

@@ -53,7 +53,7 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
             case "label":
                 label, equals, content = value.partition("=")
                 if not equals:
-                    raise UsageError(f"--add-node {text}: label={value}: write label=KEY=VALUE")
+                    raise UsageError(f"--add-node {text}: label={value}: no label", advice="Write label=KEY=VALUE")
                 labels[label] = content
             case "taint":
                 taints.append(_taint(text, value))
@@ -62,7 +62,10 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
     if not like:
         missing = [key for key in ("cpu", "memory") if key not in resources]
         if missing:
-            raise UsageError(f"--add-node {text}: without like=NODE it needs {' and '.join(missing)}")
+            raise UsageError(
+                f"--add-node {text}: without like=NODE it needs {' and '.join(missing)}",
+                advice="Write e.g. cpu=8,memory=32Gi, or like=NODE for the room of a node that is there",
+            )
         resources.setdefault("pods", Quantity.parse("110"))
     name = name or (f"{like}-copy" if like else "added-node")
     names = [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
@@ -74,21 +77,27 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value:
             raise UsageError(
-                f"--add-node {text}: {part!r}: write KEY=VALUE, e.g. like=node-1,count=2 or cpu=8,memory=32Gi"
+                f'--add-node {text}: "{part}": no KEY=VALUE',
+                advice="Write e.g. like=node-1,count=2 or cpu=8,memory=32Gi",
             )
         yield key.strip(), value
 
 
 def _count(text: str, value: str) -> int:
     if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= _MOST:
-        raise UsageError(f"--add-node {text}: count={value}: write a number from 1 to {_MOST}")
+        raise UsageError(
+            f"--add-node {text}: count={value}: no number of nodes", advice=f"Write a number from 1 to {_MOST}"
+        )
     return int(value)
 
 
 def _taint(text: str, value: str) -> Taint:
     pair, colon, effect = value.rpartition(":")
     if not colon or effect not in _EFFECTS:
-        raise UsageError(f"--add-node {text}: taint={value}: write KEY=VALUE:EFFECT with {', '.join(_EFFECTS)}")
+        raise UsageError(
+            f"--add-node {text}: taint={value}: no taint",
+            advice=f"Write taint=KEY=VALUE:EFFECT with {', '.join(_EFFECTS)}",
+        )
     key, _, content = pair.partition("=")
     return Taint(key=key, value=content, effect=effect)
 
@@ -102,7 +111,9 @@ def _amount(text: str, key: str, value: str) -> Quantity:
     try:
         amount = Quantity.parse(value)
     except ValueError as error:
-        raise UsageError(f"--add-node {text}: {key}={value}: {error}") from error
+        problem, _, remedy = str(error).partition("; ")
+        advice = remedy[:1].upper() + remedy[1:] or "Write e.g. 250m, 1.5, 128Mi or 2Gi"
+        raise UsageError(f"--add-node {text}: {key}={value}: {problem}", advice=advice) from error
     if amount.sign < 0:
-        raise UsageError(f"--add-node {text}: {key}={value}: a node has no less than 0")
+        raise UsageError(f"--add-node {text}: {key}={value}: below 0", advice="Write an amount of 0 or more")
     return amount

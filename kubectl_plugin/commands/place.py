@@ -220,7 +220,8 @@ class _Planner:
         try:
             return self._changed(lambda: adding_nodes(snapshot, nodes), NODES)
         except ValueError as error:
-            raise UsageError(f"--add-node: node {error.args[0]} is there already: give another name=") from error
+            problem = f"--add-node: node {error.args[0]} is there already"
+            raise UsageError(problem, advice="Give the new one another name: name=NAME") from error
 
     def _gone(self) -> Iterator[PodReference]:
         for text in self._options.without:

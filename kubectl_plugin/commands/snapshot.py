@@ -37,7 +37,9 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
 
     to_stdout = options.path == STANDARD_OUTPUT
     if to_stdout and streams.out.isatty():
-        raise UsageError("-o -: a snapshot is no text for a terminal; pipe it on, or name a file (-o cluster.qos)")
+        raise UsageError(
+            "-o -: a snapshot is no text for a terminal", advice="Pipe it on, or name a file: -o cluster.qos"
+        )
     report, parts = _capture(options, source)
     if to_stdout:
         _write_to_stdout(parts, streams)
@@ -67,8 +69,8 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
     now = source.now
     if now is None or source.is_plain_list:
         raise UsageError(
-            f"{source.description} does not tell when it was captured, nor what is missing in it; "
-            "capture the cluster, or a file that `kubectl qos snapshot` wrote"
+            f"{source.description} does not tell when it was captured, nor what is missing in it",
+            advice="Capture the cluster (leave --snapshot out), or name a file that `kubectl qos snapshot` wrote",
         )
     found = contents(source, options.scheduler_config)
     if all(entry.not_captured == _FORBIDDEN for entry in found if not entry.kind.namespaced or entry.kind is PODS):

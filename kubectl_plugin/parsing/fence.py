@@ -76,6 +76,7 @@ def options(args: argparse.Namespace) -> FenceOptions:
     if args.fence_command is not None and not args.fence_command.strip():
         args.command_parser.error("--fence-command is empty\nName a program, or leave the flag out")
     command = os.environ.get(_CONFIGURED, "") if args.fence_command is None else args.fence_command
+    _check_quotes(args.command_parser, command)
     if args.confirm and not command.strip() and not args.confirm_powered_off:
         args.command_parser.error(
             "--confirm goes with a fence command\n"
@@ -92,3 +93,18 @@ def options(args: argparse.Namespace) -> FenceOptions:
         colour=wants_colour(args),
         cluster=cluster_options(args),
     )
+
+
+def _check_quotes(parser: argparse.ArgumentParser, command: str) -> None:
+    """Refuse a fence command that is no list of words before anything is looked at."""
+    if "'" not in command and '"' not in command and "\\" not in command:
+        return
+    import shlex
+
+    try:
+        shlex.split(command)
+    except ValueError as error:
+        parser.error(
+            f"the fence command cannot be read: {command}: {error}\n"
+            'Close what is quoted, e.g. --fence-command="./power-off --wait"'
+        )

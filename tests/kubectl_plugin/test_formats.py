@@ -139,7 +139,7 @@ def test_K_a_template_file_has_a_limit(tmp_path: Path) -> None:
 def test_K_a_template_that_does_not_go_with_the_data() -> None:
     ran = run("explain", "--demo", "-n", "shop", "pod/db-1", "-o", "jsonpath={.name[0]}")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: -o jsonpath: [0] is for a list, and this is a text; -o json shows the data\n"
+    assert ran.err == "error: -o jsonpath: [0] is for a list, and this is a text\n-o json shows the data\n"
 
 
 def test_K_of_a_change_the_exit_code_stays() -> None:

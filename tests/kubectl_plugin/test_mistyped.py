@@ -170,6 +170,11 @@ MISSING = "/nonexistent/x"
         ("lint -f x --disable=", '--disable "": a rule\'s name is missing', "Rules: "),
         ("fence node-a1 --demo --fence-command=", "--fence-command is empty", "Name a program, or leave the flag out"),
         (
+            "fence node-a1 --demo --fence-command=x'",
+            "the fence command cannot be read: x': No closing quotation",
+            "Close what is quoted",
+        ),
+        (
             f"explain pod/db-0 --demo -o custom-columns-file={MISSING}",
             f"-o custom-columns-file={MISSING}: No such file or directory",
             "Name a file with a template",
