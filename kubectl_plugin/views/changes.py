@@ -163,8 +163,8 @@ def _freed_words(change: Change, resource: str) -> str:
     amount, promised = change.amounts[resource], change.promised.get(resource)
     if promised is None:
         return resource_amount(resource, amount, enough=True)
-    freed, of = (resource_amount(resource, size, named=False, enough=True) for size in (amount, promised))
-    return f"{freed} of the {of} promised {resource}"
+    freed = resource_amount(resource, amount, named=False, enough=True)
+    return f"{freed} of the {resource_amount(resource, promised, named=False)} promised {resource}"
 
 
 def _spread_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:

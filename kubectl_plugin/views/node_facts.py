@@ -74,10 +74,10 @@ def _resource(fact: InsufficientResource) -> str:
         return f"{pods}, {fact.nominated} of them {nominated}" if nominated else pods
     whole = resource_amount(fact.resource, fact.allocatable, named=False)
     lacks, free, asks = amounts_apart(fact.resource, fact.allocatable - fact.used, fact.requested)
-    part = resource_amount(fact.resource, fact.nominated, named=False, enough=True)
+    part = resource_amount(fact.resource, fact.nominated, named=False)
     here = f"{free} of {whole} free{f' besides {part} for {nominated}' if nominated else ''}"
     if fact.used > fact.allocatable:
-        promised = resource_amount(fact.resource, fact.used, named=False, enough=True)
+        promised = resource_amount(fact.resource, fact.used, named=False)
         here = f"{promised} of {whole} promised already{f', {part} of it for {nominated}' if nominated else ''}"
     return f"lacks {lacks} {fact.resource}: {here}, asks {asks}"
 

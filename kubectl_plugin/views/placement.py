@@ -207,7 +207,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     for group in shown:
         rows.append((str(group.count), group.plugin, _reason(group)))
         if wide and group.remedy is not None:
-            rows.append(("", "", f"would fit: {remedy_words(group.remedy, placement.spread)}"))
+            rows.append(("", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
             rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
     if rest := placement.rejected[len(shown) :]:

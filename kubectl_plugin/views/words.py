@@ -98,7 +98,10 @@ def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
     if unit not in _UNITS:
         in_words = cpu if resource == "cpu" else str
         return lacks, in_words(max(free, 0)), in_words(asked)
-    return lacks, _in_unit(free, unit, up=False, tenths=tenths), _in_unit(asked, unit, up=True, tenths=tenths)
+    # In the unit of the node's own page what is free reads as it does there; in a finer one the numbers add up.
+    own = memory(max(free, 0))
+    there = own if own.endswith(unit) else _in_unit(free, unit, up=False, tenths=tenths)
+    return lacks, there, _in_unit(asked, unit, up=True, tenths=tenths)
 
 
 def _in_unit(size: int, unit: str, *, up: bool, tenths: bool) -> str:

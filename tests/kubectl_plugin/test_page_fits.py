@@ -109,7 +109,7 @@ def test_what_left_the_page_is_in_the_whole_one(monkeypatch: pytest.MonkeyPatch)
         "Guaranteed if ",
         "\nTopology spread",
         "0/12 nodes are available",
-        "would fit: ",
+        "way out: ",
         "1000 - ",
     ):
         assert part not in brief, part

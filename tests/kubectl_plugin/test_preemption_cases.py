@@ -30,7 +30,7 @@ def placement(manifest: str, snapshot: str, *more: str) -> Any:
 def test_P4_a_pod_that_is_to_go_is_named_with_its_own_node() -> None:
     said = explained("Panti.yaml", "s2h.json")
     assert "Way out: stop pod default/q on n3 (then n1). " in said
-    assert "would fit: stop pod default/q on n3 (then n1)" in said
+    assert "way out: stop pod default/q on n3 (then n1)" in said
     assert "without default/q on n3 it would fit n1;" in said
     assert "default/q on n1" not in said
     pods = [

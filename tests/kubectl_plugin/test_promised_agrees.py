@@ -1,0 +1,106 @@
+"""What a node has promised is one number, whoever tells it; what pods beyond it are to get is told apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from podrules.cluster.demo import demo_objects
+from podrules.model.quantity import Quantity
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod
+
+Json = dict[str, Any]
+Promised = dict[str, tuple[int, int]]
+"""By resource what is requested and what is allocatable; cpu in thousandths, memory in bytes."""
+
+NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
+PENDING: Final = sorted(
+    (entry["metadata"]["namespace"], entry["metadata"]["name"])
+    for entry in demo_objects()
+    if entry["kind"] == "Pod" and not entry["spec"].get("nodeName") and not entry["spec"].get("schedulingGates")
+)
+NOMINATED: Final = "fraud-score-w88lqz7hx-c8z2n"
+HUGE: Final = yaml.safe_dump(
+    raw_pod("huge", "shop", requests={"cpu": "500", "memory": "5Ti"}, tolerations=[{"operator": "Exists"}])
+)
+"""It fits on no node for want of both."""
+
+
+def told(*words: str, stdin: str = "") -> Json:
+    read: Json = json.loads(run(*words, "--demo", "-o", "json", stdin=stdin).out)
+    return read
+
+
+def of_resources(entries: list[Json]) -> Promised:
+    amounts = {entry["name"]: (entry["requested"], entry["allocatable"]) for entry in entries}
+    return {
+        "cpu": tuple(Quantity.parse(text).milli_value for text in amounts["cpu"]),  # type: ignore[dict-item]
+        "memory": tuple(Quantity.parse(text).value for text in amounts["memory"]),  # type: ignore[dict-item]
+    }
+
+
+@cache
+def of_report() -> dict[str, Promised]:
+    return {
+        node["name"]: {
+            resource: (sum(node[resource]["requested"].values()), node[resource]["allocatable"])
+            for resource in ("cpu", "memory")
+        }
+        for node in told("report", "--all")["nodes"]
+    }
+
+
+def shortages(placement: Json) -> Iterator[tuple[str, Json]]:
+    """What nodes have too little of, each with its node."""
+    for group in placement["rejected"]:
+        for node in group["nodes"]:
+            for fact in node["facts"]:
+                if fact["type"] == "InsufficientResource" and fact["resource"] in {"cpu", "memory"}:
+                    yield node["node"], fact
+
+
+def test_the_report_has_every_node() -> None:
+    assert sorted(of_report()) == NODES
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_pages_of_a_node_and_the_report_have_one_number(node: str) -> None:
+    explained = of_resources(told("explain", f"node/{node}")["resources"])
+    assert explained == of_resources(told("node", node)["promised"]["resources"]) == of_report()[node]
+
+
+def test_pages_of_pods_have_that_number_and_name_whose_the_difference_is() -> None:
+    placements = [told("explain", f"pod/{name}", "-n", space)["placement"] for space, name in PENDING]
+    placements.append(told("explain", "-f", "-", stdin=HUGE)["placement"])
+    placements += [spec["stopped"] for spec in told("place", "-f", "-", stdin=HUGE)["specs"]]
+    seen, apart = set(), set()
+    for placement in placements:
+        for node, fact in shortages(placement):
+            seen.add(node)
+            requested, allocatable = of_report()[node][fact["resource"]]
+            assert (fact["used"] - fact["nominated"], fact["allocatable"]) == (requested, allocatable), (node, fact)
+            assert bool(fact["nominated"]) == bool(fact["nominatedPods"])
+            apart |= {(node, pod["name"]) for pod in fact["nominatedPods"]}
+    assert seen == set(NODES)
+    assert apart == {("node-b3", NOMINATED)}
+
+
+def test_words_tell_the_same_numbers() -> None:
+    own = " ".join(run("explain", "node/node-b3", "--demo").out.split())
+    assert "memory 61.2Gi 48.6Gi 79% 12.6Gi" in own
+    page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo", "-o", "wide").out.split())
+    assert "node-b3: lacks 7.5Gi memory: 12.6Gi of 61.2Gi free, asks 20Gi" in page
+    page = " ".join(run("explain", "pod/trainer-v9c4m", "-n", "ml", "--demo", "-o", "wide").out.split())
+    assert (
+        "node-b3: lacks 63.5Gi memory: 68.6Gi of 61.2Gi promised already, "
+        f"20Gi of it for the nominated pod payments/{NOMINATED}, asks 56Gi"
+    ) in page
+    assert "Way out: free 63.5Gi of the 68.6Gi promised memory on node-a3. " in page
+    own = " ".join(run("explain", "node/node-a3", "--demo").out.split())
+    assert "memory 61.2Gi 68.6Gi 112%" in own
