@@ -63,8 +63,10 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
     owner = owner_risk(stakes.owner, name, idle=stakes.safety is ForceSafety.SAFE)
     then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
     match stakes.safety:
-        case ForceSafety.SAFE | ForceSafety.STOPS_NOTHING:
+        case ForceSafety.SAFE:
             return f"{lead}: {owner}."
+        case ForceSafety.STOPS_NOTHING:
+            return f"{lead}: the pod is static, and the API holds its mirror only."
         case ForceSafety.NOT_SAFE_YET:
             return f"{lead}: {reach_words(stakes.node, None, now)}, so its processes may still run{then}."
         case ForceSafety.UNKNOWN:

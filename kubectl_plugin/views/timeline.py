@@ -157,7 +157,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)
     if refusal:
-        return f"{refusal[:1].upper()}{refusal[1:]}.", f"Once it is taken: {sentence}"
+        return f"{refusal[:1].upper()}{refusal[1:]}.", f"Once it is allowed: {sentence}"
     return (f"{lead}: {sentence}",)
 
 
@@ -222,6 +222,8 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
         name = f"first {name}" if several else name
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
+    if event.rule is Rule.DELETED_BEFORE and told.began is None:
+        return "being deleted already"
     if event.rule is Rule.FINALIZERS:
         return f"{name} once {finalizer_words(event.subject.split(', '), 'is', 'are')} removed"
     if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:

@@ -260,3 +260,14 @@ def test_a_container_that_waits_without_a_reason_is_named(tmp_path: Path) -> Non
     told = said(tmp_path, node(), waits, ask="explain")
     assert 'Running, not ready: "app" waits. ' in told
     assert "ContainersNotReady" not in told
+
+
+def test_T5_a_pod_that_is_being_deleted_is_not_deleted_when_its_node_is_lost(tmp_path: Path) -> None:
+    drawn = said(tmp_path, node(), pod(metadata=LATELY), ask="explain --timeline=node-lost")
+    assert "When its node stops answering: being deleted already, " in drawn
+
+
+def test_F1_a_static_pod_is_told_once_that_nothing_stops(tmp_path: Path) -> None:
+    mirror = pod(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
+    told = said(tmp_path, node(), mirror, ask=FORCED)
+    assert "It stops nothing: the pod is static, and the API holds its mirror only. " in told
