@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from typing import TypeVar
 
 from msgspec import Struct
 
-__all__ = ["Severity", "Verdict", "VerdictCode", "VerdictReport", "joined_verdict", "most_urgent"]
+__all__ = ["Severity", "Verdict", "VerdictCode", "VerdictReport", "joined_verdict", "most_urgent", "trouble_until"]
+
+K = TypeVar("K", bound=Enum)
 
 
 class Severity(Enum):
@@ -26,6 +29,17 @@ class Severity(Enum):
 def most_urgent(severities: Iterable[Severity]) -> Severity:
     """The worst of some; fine of none."""
     return max(severities, key=lambda severity: severity.urgency, default=Severity.FINE)
+
+
+def trouble_until(last: K) -> dict[K, Severity]:
+    """How urgent each kind of an enum is that has the worst first: trouble as far as one, and a notice from then on.
+
+    Args:
+        last: The last that is trouble.
+    """
+    kinds = tuple(type(last))
+    end = kinds.index(last)
+    return {kind: Severity.TROUBLE if place <= end else Severity.NOTICE for place, kind in enumerate(kinds)}
 
 
 class VerdictCode(Enum):

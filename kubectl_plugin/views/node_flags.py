@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import NodeEntry, Promised
+from kubectl_plugin.reports.verdict import trouble_until
 from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, listed, memory
 from podrules.allocation import is_full
@@ -38,6 +39,7 @@ class NodeMark(Enum):
     PRESSURE = "Pressure"
     CLOSE_TO_EVICTION = "CloseToEviction"
     """So near that one process brings it about."""
+    # From here on: a notice, no trouble.
     NEAR_EVICTION = "NearEviction"
     CPU_BEYOND = "CPUBeyond"
     """More is requested than is allocatable."""
@@ -60,20 +62,10 @@ class NodeFlag(Struct, frozen=True):
     @property
     def severity(self) -> Severity:
         """How urgent it is."""
-        return Severity.TROUBLE if self.mark in _TROUBLE else Severity.NOTICE
+        return _SEVERITIES[self.mark]
 
 
-_TROUBLE: Final = frozenset(
-    {
-        NodeMark.SILENT,
-        NodeMark.NOT_READY,
-        NodeMark.FENCED,
-        NodeMark.EVICTING,
-        NodeMark.PRESSURE,
-        NodeMark.CLOSE_TO_EVICTION,
-    }
-)
-
+_SEVERITIES: Final = trouble_until(NodeMark.CLOSE_TO_EVICTION)
 _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeMark.NEAR_EVICTION}
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import trouble_until
 
 __all__ = ["RISK_MEANINGS", "RISK_SEVERITY", "RISK_WORDS", "urgency_words"]
 
@@ -66,20 +67,7 @@ RISK_MEANINGS: Final = {
     PodRisk.BEST_EFFORT: "Nothing is reserved.",
 }
 """What it means, in the summary; of a node that does not answer the summary tells by the node."""
-_TROUBLE: Final = frozenset(
-    {
-        PodRisk.NODE_DOWN,
-        PodRisk.UNSCHEDULABLE,
-        PodRisk.HELD_UP,
-        PodRisk.OOM_KILLED,
-        PodRisk.TERMINATING_LATE,
-        PodRisk.TAINTED,
-        PodRisk.NEVER_STARTED,
-        PodRisk.DISRUPTED,
-        PodRisk.FAILED,
-    }
-)
-RISK_SEVERITY: Final = {risk: Severity.TROUBLE if risk in _TROUBLE else Severity.NOTICE for risk in PodRisk}
+RISK_SEVERITY: Final = trouble_until(PodRisk.FAILED)
 """How urgent it is that this is wrong with a pod, as its explanation says."""
 
 

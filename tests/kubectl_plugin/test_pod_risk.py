@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import Any
 
 import pytest
 
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.verdict import Severity
+from kubectl_plugin.views.node_flags import NodeFlag, NodeMark
+from kubectl_plugin.views.risk_words import RISK_SEVERITY
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.objects import raw_container, raw_pod
@@ -56,3 +61,27 @@ def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
     assert pod_risk(going(60), at=at) is PodRisk.TERMINATING_LATE
     assert pod_risk(going(60), provider=True, at=at) is PodRisk.TERMINATING
     assert pod_risk(going(60), down=True, at=at) is PodRisk.NODE_DOWN
+
+
+@pytest.mark.parametrize(
+    ("severities", "trouble"),
+    [
+        pytest.param(
+            RISK_SEVERITY,
+            [
+                *("NodeDown", "Unschedulable", "HeldUp", "OOMKilled", "TerminatingLate", "Tainted", "NeverStarted"),
+                *("Disrupted", "Failed"),
+            ],
+            id="pods",
+        ),
+        pytest.param(
+            {mark: NodeFlag(mark, "").severity for mark in NodeMark},
+            ["Silent", "NotReady", "Fenced", "Evicting", "Pressure", "CloseToEviction"],
+            id="nodes",
+        ),
+    ],
+)
+def test_what_is_trouble_and_what_is_a_notice(severities: Mapping[Enum, Severity], trouble: list[str]) -> None:
+    told = [kind.value for kind, severity in severities.items() if severity is Severity.TROUBLE]
+    assert told == trouble
+    assert set(severities.values()) == {Severity.TROUBLE, Severity.NOTICE}
