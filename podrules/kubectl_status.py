@@ -42,6 +42,8 @@ def kubectl_status(pod: Pod) -> str:
 def kubectl_restarts(pod: Pod) -> int:
     """The number that kubectl prints under RESTARTS: of the init containers while they are not done, then without."""
     statuses = pod.status.init_container_statuses
+    if not statuses:
+        return sum(status.restart_count for status in pod.status.container_statuses)
     if _initializing(pod) and not _has_condition(pod, "Initialized"):
         return sum(status.restart_count for status in statuses)
     sidecars = {ref.container.name for ref in pod.containers() if ref.is_sidecar}
@@ -58,6 +60,8 @@ def _of_pod(pod: Pod) -> str:
 
 def _initializing(pod: Pod) -> str:
     """What the first init container does that is not done; empty: all are."""
+    if not pod.status.init_container_statuses:
+        return ""
     sidecars = {ref.container.name for ref in pod.containers() if ref.is_sidecar}
     for done, status in enumerate(pod.status.init_container_statuses):
         ended, waits = status.state.terminated, status.state.waiting

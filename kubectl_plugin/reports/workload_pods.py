@@ -12,7 +12,6 @@ from kubectl_plugin.reports.rollout import Said, said
 from podrules.ending import Ending, pod_ending
 from podrules.features import Features
 from podrules.health import Health, health
-from podrules.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.workload import CronJob, ReplicationController, Workload
@@ -130,9 +129,9 @@ def _in_short(
         qos_class=get_pod_qos(pod, features=features),
         priority=pod.spec.priority,
         terminating=deleted,
-        status=kubectl_status(pod),
+        status=own.kubectl_status,
         state=state,
-        restarts=kubectl_restarts(pod),
+        restarts=own.restarts,
         created=pod.metadata.creation_timestamp,
         reach=found if found is not None and found.reach.quiet else None,
         health=own if state in _TOLD_BY_KUBELET else None,
