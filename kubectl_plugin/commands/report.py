@@ -30,6 +30,7 @@ from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod import pod_page
 from kubectl_plugin.views.report_page import report_verdict, summary_page, written_page
+from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.node_usage import ReadUsage
@@ -92,14 +93,22 @@ def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
     """The same report with what changed.
 
     Raises:
-        UsageError: they tell of different pods.
+        UsageError: they are of different pods.
     """
     if earlier.scope != report.scope:
         before, now = (scope or "all namespaces" for scope in (earlier.scope, report.scope))
         raise UsageError(
-            f"--compare: the earlier report tells of {before}, this one of {now}", advice="Ask for the same pods"
+            f"--compare: the earlier report is of {before}, this one of {now}", advice=_same_pods(earlier.scope)
         )
     return replace(report, changes=cluster_changes(earlier, report))
+
+
+def _same_pods(scope: str) -> str:
+    """How to ask for the pods of an earlier report, whose words are untrusted."""
+    kind, _, namespace = scope.partition(" ")
+    if kind == "namespace" and is_plain_name(namespace):
+        return f"Ask for the same pods: -n {namespace}"
+    return "Ask for the same pods" if scope else "Ask for the same pods: -A"
 
 
 def _printed(options: ReportOptions, report: ClusterReport, read: Overview, streams: Streams) -> int:

@@ -47,12 +47,18 @@ def _cells(entry: WorkloadEntry) -> list[Child]:
     counts = entry.counts
     return [
         joined(element("span", f"{entry.namespace}/", class_="dim"), f"{entry.kind} ", element("strong", entry.name)),
-        "unknown" if counts.wanted is None else f"{counts.wanted:,}",
+        _wanted_words(entry),
         f"{counts.ready:,}",
         f"{entry.in_trouble:,}",
         f"{entry.restarts:,}",
         joined(severity_word(entry.severity), " ", _worst_words(entry)) if entry.severity is not Severity.FINE else "",
     ]
+
+
+def _wanted_words(entry: WorkloadEntry) -> str:
+    if entry.counts.wanted is not None:
+        return f"{entry.counts.wanted:,}"
+    return "by schedule" if entry.kind == "CronJob" else "unknown"
 
 
 def _worst_words(entry: WorkloadEntry) -> str:

@@ -334,12 +334,23 @@ def test_size_is_limited(now: Report, tmp_path: Path, monkeypatch: pytest.Monkey
     assert (ran.code, "larger than" in ran.err) == (6, True)
 
 
-def test_both_tell_of_the_same_pods(now: Report, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scope", "of", "flag"),
+    [
+        ("", "all namespaces", ": -A"),
+        ("namespace shop", "namespace shop", ": -n shop"),
+        ("namespace $(rm)", "namespace $(rm)", ""),
+        ("node/node-a1", "node/node-a1", ""),
+    ],
+)
+def test_both_are_of_the_same_pods(now: Report, tmp_path: Path, scope: str, of: str, flag: str) -> None:
     file = tmp_path / "old.json"
-    file.write_text(json.dumps(now), encoding="utf-8")
+    file.write_text(json.dumps({**now, "scope": scope}), encoding="utf-8")
     ran = run("report", "-n", "data", "--demo", "--compare", str(file))
     assert ran.code == 2
-    assert "all namespaces, this one of namespace data" in ran.err
+    assert ran.err == (
+        f"error: --compare: the earlier report is of {of}, this one of namespace data\nAsk for the same pods{flag}\n"
+    )
 
 
 def test_manifests_need_the_page() -> None:

@@ -43,6 +43,9 @@ def test_the_page_shows_the_worst_first(demo: Path) -> None:
     said = Read(demo.read_text(encoding="utf-8")).said
     assert "Workload Wanted Ready In trouble Restarts The worst" in said
     assert "workloads with all pods well" in said
+    assert "batch/ CronJob nightly-report by schedule 0 0 0" in said
+    assert "trouble trainer-v9c4m: Pending shop/" in said, "the state only where STATUS says another"
+    assert "trouble csi-block-node-52bfn: Running (Unreachable)" in said
 
 
 def test_chosen_pods_tell_of_no_workload() -> None:
