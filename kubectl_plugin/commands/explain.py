@@ -68,8 +68,11 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
         target=options.cluster.target(options.scheduler_config),
         source=source,
     )
+    targets = targets_of(options.targets, options.selection)
+    several = sum(bool(one.name) for one in targets) > 1
     lines = _Lines(printer, source.now) if _may_be_lines(options) else None
-    for answer in _answers(options, source, streams):
+    # A line says less than a page: what is read for one object alone is left out.
+    for answer in _answers(targets, options, source, streams, in_lines=lines is not None and several):
         if isinstance(answer, ClusterError):
             yield answer
             continue
@@ -80,9 +83,8 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
         if isinstance(answer.report, PodReport) and answer.report.refused:
             yield answer.report
     if lines is not None:
-        several = _names_several(options)
         lines.finish(always=several, by_trouble=not several and not options.files)
-    printer.finish(as_list=_asks_for_many(options))
+    printer.finish(as_list=_asks_for_many(targets, options))
 
 
 class _Lines:
@@ -135,27 +137,19 @@ def _may_be_lines(options: ExplainOptions) -> bool:
     return options.output.format in {"table", "markdown"} and options.timeline is None and options.on is None
 
 
-def _names_several(options: ExplainOptions) -> bool:
-    """Whether more than one object was named."""
-    asked = targets_of(options.targets, options.selection)
-    return sum(bool(one.name) for one in asked) > 1
-
-
-def _asks_for_many(options: ExplainOptions) -> bool:
+def _asks_for_many(asked: Sequence[Asked], options: ExplainOptions) -> bool:
     """Whether the answer is a List even when one object is found, as in kubectl: ``TYPE`` alone, or several names."""
-    asked = targets_of(options.targets, options.selection)
     if not asked:
         return len(options.files) > 1
     return len(asked) > 1 or not asked[0].name or bool(options.files)
 
 
-def _answers(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
-    targets = targets_of(options.targets, options.selection)
+def _answers(
+    targets: Sequence[Asked], options: ExplainOptions, source: Source, streams: Streams, *, in_lines: bool
+) -> Iterator[_Explained | ClusterError]:
     _check_for_pods(targets, options)
     label_selector(options.selection.labels)
     reporter = Reporter(source, options)
-    # A line says less than a page: what is read for one object alone is left out.
-    in_lines = _may_be_lines(options) and _names_several(options)
     yield from _files(options, source, streams)
     for asked in targets:
         try:

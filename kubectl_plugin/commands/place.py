@@ -21,7 +21,7 @@ from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
-from podrules.cluster.errors import ClusterError, Forbidden, NotFound, UsageError
+from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     NODES,
@@ -99,7 +99,7 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     """
     files = [ManifestFile(path, source.namespace, streams.stdin) for path in options.files]
     manifests = tuple(manifest for file in files for manifest in file.manifests)
-    errors = [error for file in files for error in (*file.errors, *filter(None, [file.nothing("place")]))]
+    errors = [error for file in files for error in _wrong(file, beside=bool(options.targets))]
     for file in files:
         warn(file.warnings, streams.err)
     for error in errors:
@@ -109,6 +109,14 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     if errors and not manifests:
         raise errors[-1]
     return _Files(manifests, joined([file.brought for file in files]), bool(errors))
+
+
+def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
+    """What of a file cannot be read, or that it has nothing to place and nothing for what is named beside it."""
+    yield from file.errors
+    nothing = file.nothing("place")
+    if nothing is not None and not (beside and file.read_with):
+        yield nothing
 
 
 class _Planner:
@@ -124,7 +132,7 @@ class _Planner:
     def report(self, files: _Files, more: Sequence[More]) -> PlanReport:
         """Everything, as data."""
         asked = [self._asked.of_manifest(manifest, files.brought.classes) for manifest in files.manifests]
-        asked += map(self._asked.more, more)
+        asked += (self._asked.more(entry, files.brought.classes) for entry in more)
         wanted = [entry for entry in asked if isinstance(entry, Wanted)]
         snapshot, drained = self._cluster(wanted, files)
         waiting = waiting_pods(wanted, snapshot)

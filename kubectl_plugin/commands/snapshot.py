@@ -14,7 +14,7 @@ from kubectl_plugin.reports.snapshot import SnapshotKind, SnapshotReport
 from podrules import __version__
 from podrules.cluster.capture.contents import contents
 from podrules.cluster.capture.file import Captured, Header, snapshot_parts
-from podrules.cluster.errors import Forbidden, UsageError
+from podrules.cluster.errors import Forbidden, ManifestError, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.source import Source
 from podrules.cluster.whole_file import write_whole
@@ -68,7 +68,7 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
     """What is in it, and the file's content."""
     now = source.now
     if now is None or source.is_plain_list:
-        raise UsageError(
+        raise ManifestError(
             f"{source.description} does not tell when it was captured, nor what is missing in it",
             advice="Capture the cluster (leave --snapshot out), or name a file that `kubectl qos snapshot` wrote",
         )

@@ -109,10 +109,10 @@ class Asking:
             origin="more" if more else "manifest",
         )
 
-    def more(self, more: More) -> Wanted | Refused:
-        """More pods of what the cluster has."""
+    def more(self, more: More, classes: dict[str, PriorityClass]) -> Wanted | Refused:
+        """More pods of what the cluster has; PriorityClasses that come in files count for them too."""
         if isinstance(more, Manifest):
-            return self.of_manifest(more, {})
+            return self.of_manifest(more, classes)
         made = self.again(more, "more")
         if isinstance(made, Refused):
             return made
@@ -147,6 +147,6 @@ class Asking:
 
 
 def waiting_pods(wanted: Sequence[Wanted], snapshot: ClusterSnapshot) -> Sequence[Pod]:
-    """Pods of what there are to be more of that wait already: the scheduler takes them first."""
-    found = (pod for entry in wanted if entry.origin == "more" for pod in entry.there(snapshot.pods))
+    """Pods of what there are to be more of, named or in a file, that wait already: the scheduler takes them first."""
+    found = (pod for entry in wanted for pod in entry.there(snapshot.pods))
     return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

@@ -14,6 +14,7 @@ from kubectl_plugin.views.plan_more import (
     more_words,
     nodes_words,
     paid_words,
+    pending_words,
     row_name,
     suspended_words,
     victim_words,
@@ -88,6 +89,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     yield from more_words(report)
     yield from _drain_words(report)
     yield from _asked_words([spec for spec in report.specs if spec.origin in {"manifest", "drain"}], report)
+    yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
     yield from _silent_words(report)
     if any(spec.victims for spec in report.specs):
         yield "Pods that controllers make in place of preempted ones are not placed here."

@@ -10,7 +10,16 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
 from podrules.placement.planned import PlannedSpec
 
-__all__ = ["fit_words", "more_words", "nodes_words", "paid_words", "row_name", "suspended_words", "victim_words"]
+__all__ = [
+    "fit_words",
+    "more_words",
+    "nodes_words",
+    "paid_words",
+    "pending_words",
+    "row_name",
+    "suspended_words",
+    "victim_words",
+]
 
 _SHOWN_NODES = 4
 _SHOWN_VICTIMS = 2
@@ -25,7 +34,6 @@ def more_words(report: PlanReport) -> Iterator[str]:
             if spec.stopped is not None:
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained)
             yield from suspended_words(spec)
-    yield from _pending_words([spec for spec in report.specs if spec.origin == "pending"])
 
 
 def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
@@ -119,8 +127,8 @@ def _of(spec: PlannedSpec) -> str:
     return f"like {name}" if word == "pod" else f"of {kind.kind if kind is not None else word} {name}"
 
 
-def _pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """What goes before them, and who is preempted for that."""
+def pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """What waits already and goes before what is asked for, and who is preempted for that."""
     names = _victim_names(specs)
     who = f"{listed(names, most=_SHOWN_VICTIMS)} {'is' if len(names) == 1 else 'are'} preempted for" if names else ""
     if len(specs) == 1:

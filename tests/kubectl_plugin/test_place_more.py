@@ -239,3 +239,53 @@ def test_a_pod_whose_node_is_named_by_its_controller_cannot_have_more() -> None:
     ran = run("place", "--demo", "-n", "monitoring", f"pod/{name}")
     assert ran.code == 2
     assert f"pod/{name}: it belongs to DaemonSet log-agent, which chooses no node" in ran.err
+
+
+def _written(name: str, **changed: Any) -> str:
+    """A Deployment of the demo cluster as its author would write it."""
+    found = (one for one in demo_objects() if (one["kind"], one["metadata"]["name"]) == ("Deployment", name))
+    entry = copy.deepcopy(next(found))
+    meta = {key: entry["metadata"][key] for key in ("name", "namespace")}
+    return yaml.safe_dump(
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {**entry["spec"], **changed}}
+    )
+
+
+def test_pending_pods_of_a_workload_in_a_file_go_first() -> None:
+    manifest = _written("checkout", replicas=1)
+    found = specs("-f", "-", *ROOM, stdin=manifest)
+    assert [(spec["name"], spec["origin"], spec["placed"]) for spec in found] == [
+        (f"pod/{PENDING}", "pending", 1),
+        ("deployment/checkout", "manifest", 1),
+    ]
+    out = " ".join(run("place", "--demo", "-f", "-", stdin=manifest).out.split())
+    assert f"{PENDING} is pending already and goes first, and does not fit either." in out
+    assert out.index("deployment/checkout stays pending.") < out.index(f"{PENDING} is pending already")
+
+
+def test_P1_a_class_of_a_file_counts_for_what_is_named_beside_it() -> None:
+    """Loyalty's own class was deleted."""
+    named = ("place", "--demo", "deployment/loyalty", "-n", "shop")
+    alone = run(*named)
+    assert (alone.code, "no PriorityClass with name legacy-vip was found" in " ".join(alone.out.split())) == (7, True)
+    brought = yaml.safe_dump(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "legacy-vip"},
+            "value": 5000,
+        }
+    )
+    ran = run(*named, "-f", "-", "-o", "json", stdin=brought)
+    report = json.loads(ran.out)
+    assert (ran.code, ran.err, report["refused"]) == (0, "", [])
+    assert [(spec["name"], spec["placed"]) for spec in report["specs"]] == [("deployment/loyalty", 1)]
+
+
+def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
+    ran = run(
+        *("place", "--demo", "deployment/web", "-n", "shop", "-f", "-"),
+        stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    )
+    assert ran.code == 6
+    assert "only ConfigMap a; there is nothing to place" in ran.err
