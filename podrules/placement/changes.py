@@ -41,6 +41,7 @@ from podrules.placement.outcome import (
     PodAffinityConflict,
     TaintEffect,
 )
+from podrules.placement.replicas import is_planned
 from podrules.platform import OS_LABELS
 from podrules.resources import CPU
 from podrules.safety import OF_ONE_NODE, owner_guarantee
@@ -174,13 +175,16 @@ def _free(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applie
     roomier = situation.with_node(name, lambda node: _with_room(node, amounts))
     # Nobody frees more than what those request that can go from there.
     context = filtered.judged(row).context
-    leaving = [pod for pod in situation.table.pods.on(row) if owner_guarantee(pod).guarantee not in OF_ONE_NODE]
-    movable = requested_there(context, row, leaving)
+    movable = requested_there(context, row, [pod for pod in situation.table.pods.on(row) if _can_go(pod)])
     if any(fact.too_large or fact.short > movable[fact.resource] for fact in short):
         yield Applied(Change(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
         return
     promised = {fact.resource: fact.used for fact in short if fact.used > fact.allocatable}
     yield Applied(Change(ChangeKind.FREE, node=name, amounts=amounts, promised=promised), roomier)
+
+
+def _can_go(pod: Pod) -> bool:
+    return owner_guarantee(pod).guarantee not in OF_ONE_NODE and not is_planned(pod)
 
 
 def _with_room(node: Node, amounts: Mapping[str, int]) -> Node:
@@ -251,9 +255,9 @@ def _stop_disk_holders(situation: Situation, filtered: Filtered, row: int) -> It
 
 
 def _removed(situation: Situation, row: int, pods: Iterable[Pod]) -> Iterator[Applied]:
-    """Some pods gone, unless they are many or none."""
+    """Some pods gone, unless they are many or none, or one of them is none yet."""
     chosen = list(pods)
-    if 0 < len(chosen) <= _FEW and all(pod.metadata.uid for pod in chosen):
+    if 0 < len(chosen) <= _FEW and all(pod.metadata.uid and not is_planned(pod) for pod in chosen):
         change = Change(ChangeKind.REMOVE_PODS, node=situation.table.names[row], pods=tuple(map(on_its_node, chosen)))
         yield Applied(change, situation.without_pods(chosen), len(chosen))
 

@@ -39,7 +39,7 @@ from podrules.placement.facts import reference
 from podrules.placement.likely import likely_placement, named_placement
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import AchievedSpread, Origin, PlannedSpec, PlannedVictim
-from podrules.placement.replicas import new_numbers, replica
+from podrules.placement.replicas import new_numbers, planned_uid, replica
 from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
 from podrules.reachability import NodeReach
 from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
@@ -143,7 +143,7 @@ class _Replicas(Struct, frozen=True):
     def before(self, number: int, situation: Situation) -> Situation:
         """One of them with its claims before a cluster."""
         demand = self.demand
-        made = replica(demand.situation.pod, self.kind, number, uid=f"planned/{self.place}/{number}")
+        made = replica(demand.situation.pod, self.kind, number, uid=planned_uid(self.place, number))
         named, claims = with_claims_of(made, demand.claim_templates)
         pod, snapshot = with_device_claims(named, with_claims(situation.snapshot, claims))
         return replace(situation, pod=pod, snapshot=snapshot)

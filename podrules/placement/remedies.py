@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podrules.placement.changes import Applied, Situation, candidates, has_candidates
 from podrules.placement.facts import facts
-from podrules.placement.outcome import Change, Fact, InsufficientResource, Remedy, TopologySkew
+from podrules.placement.outcome import Change, ChangeKind, Fact, InsufficientResource, Remedy, TopologySkew
 from podrules.scheduler.cycle import Filtered, score_nodes
 
 __all__ = ["by_nearness", "cheapest_remedy"]
@@ -21,7 +21,8 @@ __all__ = ["by_nearness", "cheapest_remedy"]
 _MOST_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
-_MEASURED: Final = frozenset({"NodeResourcesFit", "PodTopologySpread"})
+_ROOM: Final = "NodeResourcesFit"
+_MEASURED: Final = frozenset({_ROOM, "PodTopologySpread"})
 _FAR: Final = 1000.0
 """What no small change mends."""
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
@@ -32,6 +33,10 @@ class _Chain(Struct, frozen=True):
     cost: int
     row: int
     filtered: Filtered
+
+    @property
+    def replaces_node(self) -> bool:
+        return any(change.kind is ChangeKind.ENLARGE for change in self.changes)
 
 
 def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[int]:
@@ -56,16 +61,30 @@ def cheapest_remedy(
         plugin: The one that rejects the rows.
         nearest: Rows of one group, from `by_nearness`.
     """
+    chains: list[_Chain] = []
+    for row in _to_try(filtered, plugin, nearest):
+        chain = _chain(situation, filtered, row)
+        if chain is not None:
+            chains.append(chain)
+            # Of nodes that lack room the nearest is taken on which it can be made.
+            if plugin == _ROOM and not chain.replaces_node:
+                break
+    if not chains:
+        return None
+    cheapest = min(chains, key=lambda chain: chain.cost)
+    return cheapest.row, _remedy(cheapest)
+
+
+def _to_try(filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
+    """A few rows of a group: the nearest one, or several where one may be opened and another not."""
+    if plugin == _ROOM:
+        return nearest[:_TRIED_NODES]
     tried: dict[object, int] = {}
     for row in nearest:
         tried.setdefault(facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None, row)
         if len(tried) == _TRIED_NODES:
             break
-    chains = [chain for row in tried.values() if (chain := _chain(situation, filtered, row)) is not None]
-    if not chains:
-        return None
-    cheapest = min(chains, key=lambda chain: chain.cost)
-    return cheapest.row, _remedy(cheapest)
+    return tuple(tried.values())
 
 
 def _distance(fact: Fact) -> float:

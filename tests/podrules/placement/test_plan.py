@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podrules.placement.outcome import Outcome, PodReference
+from podrules.placement.outcome import ChangeKind, Outcome, Placement, PodReference
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
 from podrules.scheduler.profile import read_profiles
@@ -58,6 +58,33 @@ def test_as_many_as_fit() -> None:
     (found,) = placed((make_pod(cpu="1"), None), nodes=[make_node("a", cpu="5"), make_node("b", cpu="2")])
     assert (found.wanted, found.placed, found.limit) == (None, 7, None)
     assert found.stopped is not None
+
+
+def kinds_of_remedies(stopped: Placement | None) -> list[ChangeKind]:
+    assert stopped is not None
+    remedies = [group.remedy for group in stopped.rejected if group.remedy is not None]
+    return [change.kind for remedy in remedies for change in remedy.changes]
+
+
+def test_no_way_out_stops_a_pod_that_is_placed_here() -> None:
+    """It is none yet, and the next would only take its place."""
+    alone = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
+    apart = make_pod(labels={"app": "web"}, affinity=affinity)
+    node = make_node("a", labels={"kubernetes.io/hostname": "a"})
+    (found,) = placed((apart, None), nodes=[node])
+    assert (found.placed, kinds_of_remedies(found.stopped)) == (1, [])
+    other = make_pod("other", on="a", labels={"app": "web"})
+    (found,) = placed((apart, None), nodes=[node], pods=[other])
+    assert (found.placed, kinds_of_remedies(found.stopped)) == (0, [ChangeKind.REMOVE_PODS])
+
+
+def test_no_way_out_frees_what_is_placed_here() -> None:
+    pod = make_pod(memory="5Gi")
+    (found,) = placed((pod, None), nodes=[make_node("a")])
+    assert (found.placed, kinds_of_remedies(found.stopped)) == (1, [ChangeKind.ENLARGE])
+    (found,) = placed((pod, None), nodes=[make_node("a")], pods=[make_pod("other", on="a", memory="5Gi")])
+    assert (found.placed, kinds_of_remedies(found.stopped)) == (0, [ChangeKind.FREE])
 
 
 def test_hard_spread_keeps_zones_level() -> None:

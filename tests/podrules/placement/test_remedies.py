@@ -128,6 +128,17 @@ def test_what_a_nominated_pod_waits_for_is_told_apart_and_nobody_frees_it() -> N
     assert tight.kind is ChangeKind.ENLARGE
 
 
+def test_a_node_on_which_room_can_be_made_comes_before_a_nearer_one_that_has_to_be_larger() -> None:
+    daemon: Any = make_pod("d", on="a", memory="6Gi")
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+    daemon["metadata"]["ownerReferences"] = [owner]
+    pods = [daemon, make_pod("x", on="b", memory="7Gi")]
+    group = group_of(place(make_pod(memory="4Gi"), [make_node("a"), make_node("b")], pods), "NodeResourcesFit")
+    assert group.remedy is not None
+    assert [(change.kind, change.node) for change in group.remedy.changes] == [(ChangeKind.FREE, "b")]
+    assert group.nodes[0].node == "b"
+
+
 def test_a_full_node_needs_one_pod_less() -> None:
     node: Any = make_node("a")
     node["status"]["allocatable"]["pods"] = "1"
