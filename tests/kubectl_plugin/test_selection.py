@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,32 @@ def test_the_api_server_chooses(typed: list[str], path: str, query: dict[str, li
     command(parsed.options, source, streams)
     asked = [given for where, given in server.lists if where == path and given.keys() & query.keys()]
     assert [{name: given[name] for name in query} for given in asked][:1] == [query]
+
+
+@pytest.mark.parametrize(
+    ("typed", "pods"),
+    [
+        pytest.param(["node"], [{}], id="all"),
+        pytest.param(
+            ["node", "-l", "zone=a"],
+            [{"fieldSelector": [f"spec.nodeName=node-{number}"]} for number in range(3)],
+            id="some",
+        ),
+    ],
+)
+def test_many_nodes_take_few_requests(typed: list[str], pods: list[dict[str, list[str]]]) -> None:
+    """Each node is in the list already; its kubelet alone takes requests of its own."""
+    server = _Asked(raw_pod("web-0", nodeName="node-1"), *(raw_node(f"node-{number}") for number in range(3)))
+    streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    options: Any = parse(typed).options
+    assert node(options, LiveSource(server, namespace="shop"), streams) == 0
+    of_pods = [
+        {name: value for name, value in query.items() if name == "fieldSelector"}
+        for path, query in server.lists
+        if path == "/api/v1/pods"
+    ]
+    assert of_pods == pods
+    paths = [path for path, _ in server.lists]
+    assert paths.count("/api/v1/nodes") == 1
+    assert not [path for path in paths if re.fullmatch(r"/api/v1/nodes/[^/]+", path)]
+    assert len(paths) == len(set(paths)) + len(pods) - 1
