@@ -162,7 +162,7 @@ def _listing(anchor: str, title: str, hint: str, static: Child) -> Markup:
             class_="needs-script",
         ),
         static,
-        element("noscript", element("p", "Search, sorting and every pod need the page's script.", class_="note")),
+        element("noscript", element("div", "Search, sorting and every pod need the page's script.", class_="note")),
         id=anchor,
     )
 

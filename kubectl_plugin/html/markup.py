@@ -15,8 +15,9 @@ from kubectl_plugin.render.escape import escape
 __all__ = ["Child", "Markup", "element", "joined"]
 
 _VOID: Final = frozenset({"meta", "link", "input"})
-_ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"caption", "td", "th", "tr", "thead", "tbody", "li"})
-"""Their end tags may be left out where nothing but their like, or the parent's end, follows (HTML, 13.1.2.4)."""
+_ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"caption", "p", "td", "th", "tr", "thead", "tbody", "li"})
+"""Their end tags may be left out where nothing but their like, another block or the parent's end follows (HTML,
+13.1.2.4); a ``p`` not right within ``noscript``."""
 
 
 class Markup(str):
