@@ -82,11 +82,11 @@ def _oom(report: PodReport) -> Iterator[str]:
 
 
 def _first(standing: OOMStandingReport, values: set[int]) -> str:
-    """``999 (exporter; lowest 873)``: the container that goes first, without its name where all have the same."""
+    """``873-999 (exporter)``: from the lowest to that of the container that goes first, by name where they differ."""
     place, least = standing.place, min(values, default=0)
     if values == {place.oom_score_adj}:
         return str(place.oom_score_adj)
-    return f"{place.oom_score_adj} ({place.container}{f'; lowest {least}' if least < place.oom_score_adj else ''})"
+    return f"{f'{least}-' if least < place.oom_score_adj else ''}{place.oom_score_adj} ({place.container})"
 
 
 def _rank(entry: PodPressureReport, standing: OOMStandingReport) -> str:
