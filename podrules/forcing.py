@@ -21,7 +21,7 @@ from podrules.safety import ForceSafety, Guarantee, force_safety
 from podrules.termination import GraceSource
 from podrules.volumes import WriterGuard, WriterLock
 
-__all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "lets_second_writer", "pod_force_safety"]
+__all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "has_another", "lets_second_writer", "pod_force_safety"]
 
 NO_PROCESS: Final = frozenset({GraceSource.NOT_SCHEDULED, GraceSource.FINISHED})
 """Of such a pod nothing runs, whatever its node tells."""
@@ -55,6 +55,21 @@ def _safety(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, *, unp
     known = reach.quiet or not (node is None or node.provider or reach is Reach.UNKNOWN)
     idle = not plan.static and not plan.containers
     return force_safety(guarantee, answers=not reach.quiet if known else None, idle=idle, unprotected=unprotected)
+
+
+def has_another(guarantee: Guarantee, reach: Reach, *, deleted: bool) -> bool:
+    """Whether the owner has another of a pod already: it counts none that was told to end.
+
+    Where the node answers, a rollout or a smaller number of replicas may have told it to end: then nothing replaces it.
+
+    Args:
+        guarantee: Of the pod's owner.
+        reach: Whether the pod's node answers.
+        deleted: Whether it was told to end.
+
+    Source: pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3.
+    """
+    return deleted and reach.quiet and guarantee is Guarantee.AVAILABILITY_FIRST
 
 
 def _reach(node: NodeReach | None) -> Reach:

@@ -48,7 +48,7 @@ POLL_SECONDS: Final = 0.5
 _CODES: Final = {
     Outcome.NOT_CONFIRMED: NOT_CONFIRMED,
     Outcome.NOT_POSSIBLE: NOT_POSSIBLE,
-    Outcome.NOTHING_AT_STAKE: 0,
+    Outcome.NOTHING_AT_STAKE: NOT_CONFIRMED,
     Outcome.DRY_RUN: 0,
     Outcome.DONE: 0,
     Outcome.UNDER_WAY: NOT_OVER,

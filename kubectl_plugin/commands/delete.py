@@ -61,11 +61,11 @@ class _Deletion(Change):
     def act(self) -> Outcome:
         """See `Change.act`."""
         options, pod = self._options, self._pod
-        needs_confirmation = self._stakes is not None and not options.confirm and not options.dry_run
-        if needs_confirmation:
+        only_looks = not (options.confirm or options.dry_run)
+        if only_looks and self._stakes is not None:
             self._show_stakes(Outcome.NOT_CONFIRMED)
             return Outcome.NOT_CONFIRMED
-        if self._stakes is None and options.grace_period == 0 and _only_looks(options):
+        if only_looks and options.grace_period == 0:
             self._show_nothing_at_stake()
             return Outcome.NOTHING_AT_STAKE
         must_be_live(options.cluster, "--grace-period=0 alone shows what a force deletion puts at stake")
@@ -207,11 +207,6 @@ class _Deletion(Change):
             return None
         replicas = stateful_set.spec.replicas
         return members(self._pod, 1 if replicas is None else replicas, siblings)
-
-
-def _only_looks(options: DeletionOptions) -> bool:
-    """Whether nothing is to be changed: what is asked is what a deletion would risk."""
-    return not (options.cluster.live or options.confirm or options.dry_run)
 
 
 def _annotating(pod: Pod) -> Sequence[dict[str, Any]]:

@@ -21,7 +21,7 @@ class Outcome(Enum):
     REFUSED = "Refused"
     """Nothing was changed: somebody does not let it be, and the refusal says who."""
     NOTHING_AT_STAKE = "NothingAtStake"
-    """Nothing was changed: it was looked at only, and a deletion without grace would risk nothing."""
+    """Nothing was changed: a confirmation is missing, though a deletion without grace would risk nothing."""
     DRY_RUN = "DryRun"
     DONE = "Done"
     UNDER_WAY = "UnderWay"

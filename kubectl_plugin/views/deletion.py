@@ -29,6 +29,7 @@ from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unans
 from kubectl_plugin.views.words import clock, is_plain_name, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
+from podrules.forcing import has_another
 from podrules.model.base import ObjectMeta
 from podrules.reachability import Reach
 from podrules.safety import ForceSafety
@@ -45,6 +46,7 @@ _OUTCOMES: Final = {
     Outcome.FAILED: "The deletion failed: the steps tell how far it came.",
     Outcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
 }
+_ADD_CONFIRM: Final = "Not deleted: to delete it without grace, add --confirm"
 _NO_TIME = "nobody knows when its processes end: only the kubelet of its node stops them, and that does not answer"
 
 
@@ -54,7 +56,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
     sections = (
-        Section("Owner", (owner_risk(stakes.owner, report.name, idle=stakes.safety is ForceSafety.SAFE),)),
+        Section("Owner", (_owner_line(report, stakes),)),
         Section("Members", _member_lines(stakes.members)),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
@@ -79,15 +81,18 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     field = report.plan.grace.source.value
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}",
-        verdict=(_nothing_at_stake(report),),
+        verdict=_nothing_at_stake(report),
         severity=Severity.FINE,
         parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)),),
-        next_commands=tuple(_explain_command(report)),
+        next_commands=tuple(_commands_where_safe(report)),
     )
 
 
-def _nothing_at_stake(report: DeletionReport) -> str:
-    return f"{FORCE_LEADS[ForceSafety.SAFE]}: {no_process_words(report.plan)}."
+def _nothing_at_stake(report: DeletionReport) -> tuple[str, str]:
+    held = len(report.finalizers)
+    keeps = "its finalizer keeps" if held == 1 else "its finalizers keep"
+    kept = f"; {keeps} the object even then" if held else ""
+    return (f"{FORCE_LEADS[ForceSafety.SAFE]}: {no_process_words(report.plan)}.", f"{_ADD_CONFIRM}{kept}.")
 
 
 def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
@@ -100,13 +105,19 @@ def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
         return outcome_verdict(outcome, refused_sentences("Not deleted", report.refusal))
     if outcome is Outcome.FAILED and not report.steps:
         return outcome_verdict(outcome, (unanswered("Not deleted"),))
-    sentences = (_nothing_at_stake(report),) if outcome is Outcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
+    sentences = _nothing_at_stake(report) if outcome is Outcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
     return outcome_verdict(outcome, sentences)
 
 
-def _explain_command(report: DeletionReport) -> Iterator[Command]:
+def _commands_where_safe(report: DeletionReport) -> Iterator[Command]:
     if all(map(is_plain_name, (report.name, report.namespace))):
         yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
+        yield _confirmed(report)
+
+
+def _confirmed(report: DeletionReport) -> Command:
+    options = ("--grace-period=0", "--confirm")
+    return qos("delete", f"pod/{report.name}", namespace=report.namespace, options=options, changes=True)
 
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
@@ -120,10 +131,16 @@ def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> 
 def _verdict(report: DeletionReport) -> str:
     match report.outcome:
         case Outcome.NOT_CONFIRMED:
-            return "Not deleted: to delete it without grace, add --confirm."
+            return f"{_ADD_CONFIRM}."
         case Outcome.DRY_RUN:
             return "Dry run of a deletion without grace: nothing is stored."
     return "Deleting it without grace, as you confirmed."
+
+
+def _owner_line(report: DeletionReport, stakes: Stakes) -> str:
+    idle = stakes.safety is ForceSafety.SAFE
+    replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
+    return owner_risk(stakes.owner, report.name, idle=idle, replaced=replaced)
 
 
 def _member_lines(members: Members | None) -> tuple[str, ...]:
@@ -191,7 +208,7 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
         grace = () if report.grace_of_its_own else (f"--grace-period={_USUAL_GRACE}",)
         yield qos("delete", pod, namespace=place, options=grace, changes=True, comment="safer: with grace")
     yield qos("explain", pod, namespace=place)
-    yield qos("delete", pod, namespace=place, options=("--grace-period=0", "--confirm"), changes=True)
+    yield _confirmed(report)
 
 
 def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str | Prose]:

@@ -9,10 +9,10 @@ from typing import Final
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.deletion import Stakes
 from kubectl_plugin.views.platform_words import PROVIDER
-from kubectl_plugin.views.safety_words import guarded, owner_risk, reach_words, unfenced_from
+from kubectl_plugin.views.safety_words import guarded, owner_risk, reach_words, replaced_words, unfenced_from
 from kubectl_plugin.views.words import listed
 from podrules.ending import StopPlan
-from podrules.forcing import lets_second_writer
+from podrules.forcing import has_another, lets_second_writer
 from podrules.reachability import Reach
 from podrules.safety import ForceSafety, Guarantee
 from podrules.termination import GraceSource
@@ -97,6 +97,8 @@ def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
 
 
 def _second_copy(name: str, stakes: Stakes) -> str:
+    if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
+        return f", and {replaced_words(stakes.owner.kind, stakes.owner.name)}"
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
     words = _SECOND.get(stakes.owner.guarantee, "")
     return f", and {words.format(owner=owner, name=name)}" if words else ""

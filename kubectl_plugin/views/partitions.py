@@ -12,7 +12,7 @@ from kubectl_plugin.reports.node_standing import NOT_READY, node_standing
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.pod import unread_section
-from kubectl_plugin.views.safety_words import guarded, unfenced_from
+from kubectl_plugin.views.safety_words import guarded, replaced_words, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
@@ -314,7 +314,7 @@ def _hangs(pod: PodDown, reach: Reach) -> str:
         case Risk.NODES_OWN:
             return "of the node alone"
         case _ if pod.deleted is not None:
-            return f"{pod.owner.kind} {pod.owner.name} has another instead; this one may still run"
+            return f"{replaced_words(pod.owner.kind, pod.owner.name)}; this one may still run"
     return f"{pod.owner.kind} {pod.owner.name} makes another once it is told to end"
 
 

@@ -19,7 +19,7 @@ from kubectl_plugin.views.safety_words import (
     until_words,
 )
 from kubectl_plugin.views.words import amount, listed, quoted
-from podrules.forcing import NO_PROCESS
+from podrules.forcing import NO_PROCESS, has_another
 from podrules.placement.outcome import Outcome
 from podrules.platform import Platform
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
@@ -129,7 +129,9 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
 def _owner_risk(report: PodReport, *, idle: bool, wide: bool) -> str:
     owner = report.owner
     if wide or idle:
-        return owner_risk(owner, report.name, idle=idle)
+        deleted = report.ending.deleted_at is not None
+        replaced = has_another(owner.guarantee, _reach(report).reach, deleted=deleted)
+        return owner_risk(owner, report.name, idle=idle, replaced=replaced)
     top = f"{report.owners[-1].kind} {report.owners[-1].name}" if report.owners else f"{owner.kind} {owner.name}"
     return owner_risk_briefly(owner.guarantee, top)
 

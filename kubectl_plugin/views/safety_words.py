@@ -23,6 +23,7 @@ __all__ = [
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
+    "replaced_words",
     "unfenced_from",
     "until_words",
 ]
@@ -110,14 +111,27 @@ def until_words(ends_by: datetime | None, now: datetime | None) -> str:
     return f"may live until {by}"
 
 
-def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False) -> str:
+def replaced_words(kind: str, name: str) -> str:
+    """What the owner has done that counts pods which were told to end no more: it made another.
+
+    Args:
+        kind: The owner's.
+        name: The owner's.
+    """
+    return f"{kind} {name} has another instead"
+
+
+def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False, replaced: bool = False) -> str:
     """What the owner does when the object is gone while processes run.
 
     Args:
         owner: The pod's.
         name: The pod's.
         idle: Whether its kubelet tells that no container of it runs.
+        replaced: Whether its owner has another of it already.
     """
+    if replaced:
+        return f"{replaced_words(owner.kind, owner.name)}: two copies for as long as this one runs"
     if idle:
         named = f"{owner.kind} {owner.name}".strip()
         return f"no container of it runs now; {f'{named} may make another' if named else 'nobody replaces it'}"

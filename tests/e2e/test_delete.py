@@ -137,9 +137,15 @@ def test_F2_own_grace_of_0_is_a_force_deletion(
     assert uid_of(control_plane, namespace, "web")
 
 
-def test_F2_what_runs_nowhere_needs_no_confirmation(control_plane: ControlPlane, delete: Qos, namespace: str) -> None:
+def test_F2_what_runs_nowhere_is_safe_and_waits_for_the_confirmation(
+    control_plane: ControlPlane, delete: Qos, namespace: str
+) -> None:
     control_plane.api.create(make_pod(namespace))
-    ran = delete("pod/web", "-n", namespace, "--grace-period=0")
+    looked = delete("pod/web", "-n", namespace, "--grace-period=0")
+    assert (looked.code, looked.out.splitlines()[1]) == (3, "Safe: it is on no node yet."), looked
+    assert "Not deleted: to delete it without grace, add --confirm." in looked.out
+    assert uid_of(control_plane, namespace, "web")
+    ran = delete("pod/web", "-n", namespace, "--grace-period=0", "--confirm")
     assert ran.code == 0, ran
     assert not uid_of(control_plane, namespace, "web")
 

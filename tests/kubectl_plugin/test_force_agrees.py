@@ -70,6 +70,56 @@ def test_F1_they_say_it_in_the_same_words(*, wide: bool) -> None:
     assert said == always | ({"it stops nothing"} if wide else set())
 
 
+def test_F2_no_look_at_a_force_deletion_deletes_and_each_says_so_at_once() -> None:
+    wrong = {}
+    for namespace, name in PODS:
+        ran = run("delete", f"pod/{name}", "-n", namespace, "--grace-period=0", "--demo")
+        verdict = ran.out.partition("\n\n")[0]
+        if ran.code != 3 or "\nNot deleted: to delete it without grace, add --confirm" not in verdict:
+            wrong[name] = (ran.code, verdict)
+    assert not wrong
+
+
+def test_F2_that_a_finalizer_keeps_the_object_is_said_at_once() -> None:
+    ran = run("delete", "pod/nightly-index-w5k9d", "-n", "batch", "--grace-period=0", "--demo")
+    assert ran.out.splitlines()[1:4] == [
+        "Safe: its processes have ended.",
+        "Not deleted: to delete it without grace, add --confirm; its finalizer keeps the",
+        "object even then.",
+    ]
+
+
+def test_F1_delete_explain_and_partitions_agree_on_a_pod_that_is_replaced() -> None:
+    lost = {pod["name"]: pod for pod in _partitions() if pod["owner"]["kind"] == "ReplicaSet"}
+    assert len(lost) == 3
+    listed = " ".join(run("partitions", "--demo").out.split())
+    for name, pod in lost.items():
+        another = f"ReplicaSet {pod['owner']['name']} has another instead"
+        assert f"{another}; this one may still run" in listed
+        words = f"pod/{name}", "-n", pod["namespace"], "--demo"
+        deletion = " ".join(run("delete", *words, "--grace-period=0").out.split())
+        assert f"so its processes may still run, and {another}." in deletion
+        assert f"Owner {another}: two copies for as long as this one runs" in deletion
+        assert f"{another}: two copies" in " ".join(_explained(pod["namespace"], name, "--demo", "-o", "wide").split())
+
+
+def test_F1_whether_a_pod_is_replaced_that_a_node_ends_that_answers_is_left_open(tmp_path: Path) -> None:
+    """A rollout may have told it to end, or a smaller number of replicas."""
+
+    def told_to_end(entry: dict[str, Any]) -> None:
+        if entry["kind"] == "Pod" and entry["metadata"]["name"] == "checkout-mv9cgvs6p-m2n4z":
+            entry["metadata"] |= {"deletionTimestamp": "2026-10-17T03:11:20Z", "deletionGracePeriodSeconds": 30}
+
+    source = _on(tmp_path, told_to_end)
+    told = run("delete", "pod/checkout-mv9cgvs6p-m2n4z", "-n", "shop", "--grace-period=0", *source).out
+    assert "ReplicaSet checkout-mv9cgvs6p may start a replacement" in " ".join(told.split())
+
+
+def _partitions() -> list[dict[str, Any]]:
+    pods: list[dict[str, Any]] = json.loads(run("partitions", "--demo", "-o", "json").out)["nodes"][0]["pods"]
+    return pods
+
+
 def _on(folder: Path, change: Any) -> tuple[str, str]:
     objects = demo_objects()
     for entry in objects:

@@ -45,14 +45,14 @@ _KILLS: Final = frozenset({"SIGTERM", "SIGKILL", "ProcessesEnded"})
 
 
 def comes_to_an_end(told: PodTold, truth: Truth) -> Iterator[str]:
-    """Exit codes: 0 explained, or nothing at stake; 3 when something is, and was not confirmed; 2 wrongly asked."""
+    """Exit codes: 0 explained; 3 when a deletion without grace was not confirmed; 2 wrongly asked."""
     for name, said in (("explain", told.explain), ("timeline", told.timeline)):
         if said.code:
             yield f"{name} ends with {said.code}: {said.err[-300:]}"
     # A name that no pod can have is refused before anything is looked at.
     refused = HOSTILE in truth.meta["name"]
     asked = truth.has_processes and not refused
-    expected = 2 if refused else 3 if asked else 0
+    expected = 2 if refused else 3
     if told.delete.code != expected:
         yield f"delete ends with {told.delete.code}, not {expected}: {told.delete.err[-300:]}"
     if bool(told.deletion) is not asked or bool(told.webhook) is not truth.has_processes:
