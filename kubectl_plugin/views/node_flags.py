@@ -12,6 +12,7 @@ from msgspec import Struct
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import NodeEntry, Promised
 from kubectl_plugin.reports.verdict import trouble_until
+from kubectl_plugin.views.node_findings import full_words
 from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, listed, memory
 from podrules.allocation import is_full
@@ -21,8 +22,6 @@ from podrules.reachability import OUT_OF_SERVICE
 
 __all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 
-_FULL_PERCENT: Final = 95
-"""Of what is allocatable of a resource: from there on requests leave hardly any of it."""
 _MOST_NAMED: Final = 3
 _OUT_OF_SERVICE: Final = re.compile(rf"{re.escape(OUT_OF_SERVICE)}[=:]")
 """A taint of that key, with a value or without."""
@@ -102,7 +101,7 @@ def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
     ):
         if promised.allocatable and promised.total > promised.allocatable:
             yield NodeFlag(beyond, f"{name} requests {_percent(promised)}%")
-        elif promised.allocatable and 100 * promised.total >= _FULL_PERCENT * promised.allocatable:
+        elif promised.allocatable and is_full(promised.allocatable, promised.total):
             yield NodeFlag(full, f"{name} requests {_percent(promised)}%")
     if is_full(node.max_pods, node.pods):
         yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
@@ -154,11 +153,8 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             )
         case NodeMark.CPU_FULL | NodeMark.MEMORY_FULL:
             resource = "cpu" if mark is NodeMark.CPU_FULL else "memory"
-            meaning = (
-                f"At least {_FULL_PERCENT}% of allocatable {resource} is requested: a pod that requests more "
-                f"{resource} than is left does not fit, one that requests none may."
-            )
-            return f"{name}: hardly any {resource} left to request.", meaning
+            meaning = f"All allocatable {resource} is requested: {full_words([resource])}."
+            return f"{name}: no {resource} left to request.", meaning
         case NodeMark.PODS_FULL:
             return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:

@@ -11,11 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.render.page import Section
+from kubectl_plugin.reports.cluster import NodeEntry
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.node_pressure import NodePressureReport
 from kubectl_plugin.reports.steps import Outcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node import node_verdict
+from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.steps import outcome_verdict
 from kubectl_plugin.views.targets import TargetTable
@@ -203,3 +205,11 @@ def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
     table.add(replace(_promised(), usage=None), "node/node-b1")
     [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
     assert "usage was not looked at: kubectl qos node does" in total.lines
+
+
+def test_the_report_is_as_urgent_about_a_node_as_its_page() -> None:
+    data = json.loads(run("report", "-A", "--demo", "-o", "json").out)
+    nodes = msgspec.convert(data["nodes"], tuple[NodeEntry, ...])
+    reported = {node.name: node_state(node)[0].value for node in nodes}
+    listed = json.loads(run("node", "--demo", "-o", "json").out)["items"]
+    assert reported == {item["name"]: item["verdict"]["severity"] for item in listed}

@@ -87,8 +87,8 @@ def test_a_node_is_flagged_in_its_row_as_in_the_summary(reports: list[ClusterRep
 
 _TOLD_OF_NODES = {
     NodeMark.NOT_READY: "not Ready.",
-    NodeMark.CPU_FULL: "hardly any cpu left to request.",
-    NodeMark.MEMORY_FULL: "hardly any memory left to request.",
+    NodeMark.CPU_FULL: "no cpu left to request.",
+    NodeMark.MEMORY_FULL: "no memory left to request.",
     NodeMark.CPU_BEYOND: "more cpu is requested than is allocatable.",
     NodeMark.MEMORY_BEYOND: "more memory is requested than is allocatable.",
     NodeMark.NEAR_LIMIT: "near the limit.",
