@@ -182,6 +182,7 @@ def _full_pod() -> Object:
         "overhead": {"cpu": "10m", "memory": "20Mi"},
         "priorityClassName": "rich",
         "terminationGracePeriodSeconds": 45,
+        "readinessGates": [{"conditionType": "example.com/in-balancer"}],
         "volumes": [{"name": name.lower(), name: source} for name, source in _VOLUMES.items()],
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "schedulerName": "mine",
