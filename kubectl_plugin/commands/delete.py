@@ -68,7 +68,7 @@ class _Deletion(Change):
         if only_looks and options.grace_period == 0:
             self._show_nothing_at_stake()
             return Outcome.NOTHING_AT_STAKE
-        must_be_live(options.cluster, "--grace-period=0 alone shows what a force deletion puts at stake")
+        must_be_live(options.cluster, _how_to_look(options))
         if self._stakes is not None:
             self._show_stakes(Outcome.DRY_RUN if options.dry_run else Outcome.UNDER_WAY)
         path = PODS.path(pod.metadata.namespace, pod.metadata.name)
@@ -207,6 +207,13 @@ class _Deletion(Change):
             return None
         replicas = stateful_set.spec.replicas
         return members(self._pod, 1 if replicas is None else replicas, siblings)
+
+
+def _how_to_look(options: DeletionOptions) -> str:
+    """What shows the stakes and changes nothing."""
+    typed = [flag for flag, given in (("--confirm", options.confirm), ("--dry-run", options.dry_run)) if given]
+    out = f"leave {' and '.join(typed)} out: " if typed else ""
+    return f"{out}--grace-period=0 alone shows what a force deletion puts at stake"
 
 
 def _annotating(pod: Pod) -> Sequence[dict[str, Any]]:

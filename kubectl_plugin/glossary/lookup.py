@@ -27,6 +27,10 @@ _BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
 """Says whose the next sentence is."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _SUGGESTED: Final = 5
+_CLOSE: Final = 0.6
+_CLOSE_WHERE_SHORT: Final = 0.7
+"""As difflib counts it: of three letters two are alike by chance."""
+_SHORT: Final = 3
 _MOST_WORDS: Final = 12
 """Of a text that may be terms in a row."""
 _EVENT: Final = re.compile(
@@ -92,7 +96,8 @@ def _terms_in_a_row(text: str) -> tuple[Found, ...]:
 def similar(text: str) -> tuple[str, ...]:
     """Terms that look like a text or hold it, best first: of each entry the spelling that is meant."""
     wanted = _folded(text[:MAX_TEXT])
-    near = difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED)
+    closeness = _CLOSE if len(wanted) > _SHORT else _CLOSE_WHERE_SHORT
+    near = difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED, cutoff=closeness)
     spellings = dict.fromkeys([*near, *_holding(wanted), *_sharing_words(wanted)])
     first = {_BY_NAME[spelling].name: spelling for spelling in reversed(spellings)}
     return tuple(_SPELLINGS[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[

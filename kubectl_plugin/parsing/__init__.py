@@ -123,7 +123,7 @@ def parse(words: Sequence[str]) -> Parsed:
     if command not in COMMANDS:
         from kubectl_plugin.parsing.mistakes import unknown_command
 
-        raise unknown_command(command, flags)
+        raise unknown_command(command, flags, own[1:])
     return _of_command(command, Typed(flags, own[1:]))
 
 
@@ -205,11 +205,11 @@ def _of_command(command: str, typed: Typed) -> Parsed:
     except (argparse.ArgumentError, UsageError) as error:
         from kubectl_plugin.parsing.mistakes import wrong_flag
 
-        raise wrong_flag(command, typed.flags, error) from None
+        raise wrong_flag(command, typed.flags, typed.own, error) from None
     if left:
         from kubectl_plugin.parsing.mistakes import left_over
 
-        raise left_over(command, typed.flags, left)
+        raise left_over(command, typed.flags, typed.own, left)
     return Parsed(command, words.options(args))
 
 

@@ -9,25 +9,19 @@ from typing import Final
 
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.parsing.flags import Flag, groups_of
+from kubectl_plugin.parsing.habits import (
+    KUBECTL_COMMANDS,
+    habit_of,
+    instead_of_dry_run,
+    instead_of_force,
+    instead_of_now,
+)
 from podrules.cluster.errors import UsageError
 
 __all__ = ["left_over", "nearest", "no_command", "not_one_of", "unknown_command", "wrong_flag"]
 
 _REQUIRED: Final = "the following arguments are required: "
-_FORCE: Final = {
-    "delete": "Use --grace-period=0: it shows what is at stake; with --confirm as well it deletes without grace",
-    "fence": "Use --confirm-powered-off once the machine is off for certain, or --fence-command with --confirm",
-    "unfence": "Use --confirm: it removes the taint",
-    "snapshot": "Leave it out: -o replaces a file that is there",
-    "report": "Leave it out: -o replaces a file that is there",
-}
-"""What does what people mean by ``--force``."""
-_FORCE_ELSEWHERE: Final = (
-    "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
-)
 _IN_KUBECONFIG: Final = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
-_INSTEAD: Final = {"describe": "explain", "get": "explain", "drain": "place --drain NODE", "top": "node"}
-"""Commands of kubectl, and ours about the same."""
 _LEAVE_OUT: Final = "Leave it out"
 _OF_KUBECTL: Final = {
     "--as-uid": "Leave it out, or use --as and --as-group",
@@ -61,15 +55,25 @@ def not_one_of(value: str, choices: Sequence[str]) -> str:
     return f'"{value}": not one of {", ".join(choices)}\n{advice}'
 
 
-def unknown_command(word: str, flags: Sequence[str]) -> UsageError:
-    """The first word is no command; or a flag before it that nobody knows has a value."""
-    near = nearest(word, tuple(COMMANDS))
-    strange = "" if near else _strange(flags, [flag for command in COMMANDS for flag in _flags(command)])
+def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> UsageError:
+    """The first word is no command; or a flag before it that nobody knows has a value.
+
+    Args:
+        word: The first.
+        flags: As they were typed, with their values.
+        words: What was typed behind it.
+    """
+    known = habit_of(word, words)
+    near = "" if known else nearest(word, tuple(COMMANDS))
+    strange = "" if near or known else _strange(flags, [flag for command in COMMANDS for flag in _flags(command)])
     if strange:
         return _unknown_flag(strange, "")
-    if not near and "/" in word:
+    if not near and not known and "/" in word:
         return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {word}")
-    near = near or _INSTEAD.get(nearest(word, tuple(_INSTEAD)), "")
+    known = known or (None if near else habit_of(nearest(word, KUBECTL_COMMANDS), words))
+    if known:
+        taken = () if _strange(flags, list(_flags(known.command))) else flags
+        return UsageError(f'unknown command "{word}"', advice=known.advice((*words, *taken)))
     question = f'Did you mean "{near}"? ' if near else ""
     return UsageError(f'unknown command "{word}"', advice=f"{question}Commands: kubectl qos --help")
 
@@ -82,23 +86,28 @@ def no_command(left: Sequence[str]) -> UsageError:
     return UsageError("no command", advice="Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help")
 
 
-def wrong_flag(command: str, flags: Sequence[str], error: argparse.ArgumentError | UsageError) -> UsageError:
+def wrong_flag(
+    command: str, flags: Sequence[str], words: Sequence[str], error: argparse.ArgumentError | UsageError
+) -> UsageError:
     """A value that cannot be meant, none where one has to be, or a flag that nobody knows.
 
     Args:
         command: Of which.
         flags: As they were typed, with their values.
+        words: What was typed besides.
         error: What the parser says.
     """
     strange = _strange(flags, list(_flags(command)))
     if strange:
-        return _unknown_flag(strange, command)
+        return _unknown_flag(strange, command, flags, words)
     if isinstance(error, UsageError):
         return _missing(command, error)
     message, _, advice = error.message.partition("\n")
     names = (error.argument_name or "").split("/")
     flag = next((flag for flag in _flags(command) if flag.names == tuple(names)), None)
     typed = _as_typed(names, flags)
+    if typed == "--dry-run" and not message.startswith("expected"):
+        advice = instead_of_dry_run(command, flags)
     if message.startswith("expected"):
         return UsageError(f"{typed} needs a value", advice=f"Write {typed} {_value(flag)}")
     if message.startswith("ignored explicit argument"):
@@ -109,11 +118,18 @@ def wrong_flag(command: str, flags: Sequence[str], error: argparse.ArgumentError
     return UsageError(f"{typed} {message}", advice=advice or f"See kubectl qos {command} --help")
 
 
-def left_over(command: str, flags: Sequence[str], left: Sequence[str]) -> UsageError:
-    """Words that no parser took: flags that nobody knows, or words where a command takes none."""
+def left_over(command: str, flags: Sequence[str], words: Sequence[str], left: Sequence[str]) -> UsageError:
+    """Words that no parser took: flags that nobody knows, or words where a command takes none.
+
+    Args:
+        command: Which was typed.
+        flags: As they were typed, with their values.
+        words: What was typed besides.
+        left: What no parser took.
+    """
     strange = _strange(flags, list(_flags(command)))
     if strange:
-        return _unknown_flag(strange, command)
+        return _unknown_flag(strange, command, flags, words)
     word = next((word for word in left if word != "--"), "")
     return UsageError(
         f'"{word}": kubectl qos {command} takes flags only', advice=f"Flags and examples: kubectl qos {command} --help"
@@ -131,10 +147,12 @@ def _missing(command: str, error: UsageError) -> UsageError:
     )
 
 
-def _unknown_flag(flag: str, command: str) -> UsageError:
+def _unknown_flag(flag: str, command: str, flags: Sequence[str] = (), words: Sequence[str] = ()) -> UsageError:
     """A flag that this command does not have; without a command, that none has."""
     if flag == "--force" and command:
-        return UsageError(f'"kubectl qos {command}" has no --force', advice=_FORCE.get(command, _FORCE_ELSEWHERE))
+        return UsageError(f'"kubectl qos {command}" has no --force', advice=instead_of_force(command, flags, words))
+    if (flag, command) == ("--now", "delete"):
+        return UsageError(f'"kubectl qos {command}" has no --now', advice=instead_of_now(flags, words))
     if flag in _OF_KUBECTL:
         return UsageError(f"{flag} is kubectl's, and kubectl qos does not pass it on", advice=_OF_KUBECTL[flag])
     place = f"kubectl qos {command}".rstrip()

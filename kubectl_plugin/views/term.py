@@ -15,6 +15,9 @@ from kubectl_plugin.views.words import counted, listed, quoted
 
 __all__ = ["glossary_page", "term_pages", "unknown_text"]
 
+_EXAMPLES: Final = 5
+_SHORT_NAME: Final = 20
+"""Characters of a name that stands for its topic."""
 _SHOWN: Final = 120
 """Characters of a text that is told again."""
 
@@ -49,9 +52,11 @@ def glossary_page() -> Page:
 def unknown_text(asked: str, near: Sequence[str]) -> str:
     """For standard error, when nothing is known."""
     said = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}..."
-    nearest = f"nearest terms: {listed(near)}\n" if near else ""
+    names = (entries[0].name for entries in CATALOGUE.values())
+    some = [name for name in names if len(name) <= _SHORT_NAME]
+    nearest = f"nearest terms: {listed(near)}" if near else f"terms are, for example, {listed(some[:_EXAMPLES])}"
     return (
-        f"error: this text is not known: {escape(quoted(said))}\n{nearest}"
+        f"error: this text is not known: {escape(quoted(said))}\n{nearest}\n"
         "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME\n"
     )
 

@@ -19,6 +19,7 @@ FORMATS = (
 WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, node-lost"
 IN_KUBECONFIG = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
 CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
+AT_ONCE = "--grace-period=0"
 TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller"
 
 
@@ -28,8 +29,57 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
         ("explan pod/x", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
         ("explan node node-a1", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
         ("plce --force", 'unknown command "plce"', 'Did you mean "place"? Commands: kubectl qos --help'),
-        ("drian node-a1", 'unknown command "drian"', 'Did you mean "place --drain NODE"? Commands: kubectl qos --help'),
-        ("describe pod/x", 'unknown command "describe"', 'Did you mean "explain"? Commands: kubectl qos --help'),
+        ("drian node-a1", 'unknown command "drian"', "Write kubectl qos place --drain node-a1"),
+        ("describe pod/x -n a", 'unknown command "describe"', "Write kubectl qos explain pod/x -n a"),
+        ("get pods -A --watch-only", 'unknown command "get"', "Write kubectl qos explain pods"),
+        ("timeline pod/x --demo", 'unknown command "timeline"', "Write kubectl qos explain pod/x --demo --timeline"),
+        ("timeline", 'unknown command "timeline"', "Write kubectl qos explain pod/NAME --timeline"),
+        ("pods -A", 'unknown command "pods"', "Write kubectl qos explain pods -A"),
+        ("deploy checkout", 'unknown command "deploy"', "Write kubectl qos explain deploy checkout"),
+        ("top node", 'unknown command "top"', "Write kubectl qos explain node"),
+        ("top pods", 'unknown command "top"', "Write kubectl qos explain pods"),
+        ("status", 'unknown command "status"', "Write kubectl qos report -A"),
+        ("status pod/x", 'unknown command "status"', "Write kubectl qos explain pod/x"),
+        (
+            "cordon node-a1",
+            'unknown command "cordon"',
+            "Use kubectl cordon; what a drain would move: kubectl qos place --drain node-a1",
+        ),
+        (
+            "logs db-0 -n shop",
+            'unknown command "logs"',
+            "Use kubectl logs; how a container ended: kubectl qos explain db-0 -n shop",
+        ),
+        (
+            "evict pod/x",
+            'unknown command "evict"',
+            "What an eviction does: kubectl qos explain pod/x --timeline=drain",
+        ),
+        (
+            "delete pod/x --dry-run=client --grace-period 0",
+            '--dry-run "client": not one of server',
+            "Use --dry-run=server, or leave it out: without a confirmation nothing is changed",
+        ),
+        (
+            "delete pod/x --dry-run=client",
+            '--dry-run "client": not one of server',
+            "Use --dry-run=server: the API server does everything but store it",
+        ),
+        (
+            "fence node/x --dry-run client",
+            '--dry-run "client": not one of server',
+            "Use --dry-run=server, or leave it out: without a confirmation nothing is changed",
+        ),
+        (
+            "delete pod/x --now -n shop",
+            '"kubectl qos delete" has no --now',
+            "Write kubectl qos delete pod/x --grace-period=1 -n shop",
+        ),
+        (
+            "delete pod/x --force --confirm",
+            '"kubectl qos delete" has no --force',
+            "Leave it out: kubectl qos delete pod/x --grace-period=0 --confirm",
+        ),
         ("xyzzy", 'unknown command "xyzzy"', "Commands: kubectl qos --help"),
         ("pod/web-0", '"pod/web-0" is no command', "Write kubectl qos explain pod/web-0"),
         ("--demo", "no command", "Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help"),
@@ -102,7 +152,7 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
         (
             "delete pod/x --force --grace-period=0",
             '"kubectl qos delete" has no --force',
-            "Use --grace-period=0: it shows what is at stake; with --confirm as well it deletes without grace",
+            f"Leave it out: kubectl qos delete pod/x {AT_ONCE} shows what is at stake; with --confirm as well it deletes",
         ),
         ("explain --token=a pod/x", "--token is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
         ("explain -s https://a pod/x", "-s is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),

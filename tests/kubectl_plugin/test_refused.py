@@ -128,7 +128,9 @@ def test_F2_a_right_that_is_missing_is_found_before_anything_is_sent() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(FORCE, "--grace-period=0 alone shows what a force deletion puts at stake", id="delete"),
+        pytest.param(
+            FORCE, "leave --confirm out: --grace-period=0 alone shows what a force deletion puts at stake", id="delete"
+        ),
         pytest.param(FENCE, "without a confirmation and --dry-run it shows what would go", id="fence"),
     ],
 )

@@ -94,9 +94,16 @@ def test_F5_everything_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "instead"),
     [
-        (("delete", "-n", "shop", "pod/db-1", *FORCE, "--confirm"), "--grace-period=0 alone shows"),
+        (
+            ("delete", "-n", "shop", "pod/db-1", *FORCE, "--confirm"),
+            "leave --confirm out: --grace-period=0 alone shows",
+        ),
+        (
+            ("delete", "-n", "shop", "pod/db-1", *FORCE, "--confirm", "--dry-run=server"),
+            "leave --confirm and --dry-run out: --grace-period=0 alone shows",
+        ),
         (("delete", "-n", "shop", "pod/db-0"), "--grace-period=0 alone shows"),
-        (("delete", "-n", "shop", "pod/db-0", "--dry-run=server"), "--grace-period=0 alone shows"),
+        (("delete", "-n", "shop", "pod/db-0", "--dry-run=server"), "leave --dry-run out: --grace-period=0 alone shows"),
         (("fence", "node/node-c3", "--confirm-powered-off"), "without a confirmation and --dry-run"),
         (("fence", "node/node-c3", "--fence-command=true", "--confirm"), "without a confirmation and --dry-run"),
         (("fence", "node/node-c3", "--dry-run=server"), "without a confirmation and --dry-run"),

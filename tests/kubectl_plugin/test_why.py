@@ -294,6 +294,16 @@ def test_json_names_each_part() -> None:
     assert {part["text"]: part["nodes"] for part in report["explained"]}["Insufficient memory"] == 2
 
 
+@pytest.mark.parametrize("typed", ["foo", "xyzzy"])
+def test_a_term_that_is_near_to_none_is_told_what_terms_are_like(typed: str) -> None:
+    ran = run("why", typed)
+    error, examples, _ = ran.err.splitlines()
+    assert (ran.code, ran.out, error) == (3, "", f'error: this text is not known: "{typed}"')
+    named = re.split(", | and ", examples.removeprefix("terms are, for example, "))
+    assert len(named) == 5
+    assert [name for name in named if not find(name)] == []
+
+
 def test_an_unknown_term_tells_what_is_similar() -> None:
     ran = run("why", "maxskw")
     assert (ran.code, ran.out) == (3, "")

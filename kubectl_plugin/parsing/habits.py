@@ -1,0 +1,137 @@
+"""What people type who know kubectl, and how the same is said here. Loaded when something is wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from podrules.cluster.kinds import NODES, find_kind
+
+__all__ = ["KUBECTL_COMMANDS", "Habit", "habit_of", "instead_of_dry_run", "instead_of_force", "instead_of_now"]
+
+_FORCE: Final = {
+    "fence": "Use --confirm-powered-off once the machine is off for certain, or --fence-command with --confirm",
+    "unfence": "Use --confirm: it removes the taint",
+    "snapshot": "Leave it out: -o replaces a file that is there",
+    "report": "Leave it out: -o replaces a file that is there",
+}
+"""What does what people mean by ``--force``."""
+_FORCE_ELSEWHERE: Final = (
+    "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
+)
+_GRACE: Final = "--grace-period"
+_AT_ONCE: Final = f"{_GRACE}=0"
+_NOW: Final = f"{_GRACE}=1"
+"""What kubectl's ``--now`` stands for (k8s.io/kubectl/pkg/cmd/delete at v1.36.3)."""
+
+
+class Habit(NamedTuple):
+    """A command of kubectl's, or one that is asked for by its name, as ours."""
+
+    command: str
+    before: tuple[str, ...] = ()
+    """Words that come before those that were typed."""
+    after: tuple[str, ...] = ()
+    example: str = "pod/NAME"
+    """In place of words, where none were typed."""
+    first: str = ""
+    """What else helps, said first."""
+
+    def advice(self, words: Sequence[str]) -> str:
+        """``Write kubectl qos explain pod/web-0 --timeline``.
+
+        Args:
+            words: What was typed behind the command.
+        """
+        named = shlex.join(words) if words else self.example
+        told = ("kubectl", "qos", self.command, *self.before, *filter(None, (named,)), *self.after)
+        return f"{self.first or 'Write '}{' '.join(told)}"
+
+
+_DRAINED: Final = "what a drain would move: "
+_EXPLAINED: Final = Habit("explain")
+_HABITS: Final = {
+    "timeline": Habit("explain", after=("--timeline",)),
+    "describe": _EXPLAINED,
+    "get": _EXPLAINED,
+    "top": Habit("explain", example="nodes"),
+    "drain": Habit("place", before=("--drain",), example="NODE"),
+    "cordon": Habit("place", before=("--drain",), example="NODE", first=f"Use kubectl cordon; {_DRAINED}"),
+    "uncordon": Habit("node", example="NODE", first="Use kubectl uncordon; how the node stands: "),
+    "logs": Habit("explain", first="Use kubectl logs; how a container ended: "),
+    "evict": Habit("explain", after=("--timeline=drain",), first="What an eviction does: "),
+    "status": Habit("report", example="-A"),
+}
+KUBECTL_COMMANDS: Final = tuple(_HABITS)
+"""The words that are known."""
+
+
+def habit_of(word: str, words: Sequence[str]) -> Habit | None:
+    """How a command is said here; None: nobody knows such a one.
+
+    Args:
+        word: The command.
+        words: What was typed behind it.
+    """
+    kind = find_kind(word)
+    if kind is not None and kind is not NODES:
+        return Habit("explain", before=(word,), example="")
+    return _EXPLAINED if word == "status" and words else _HABITS.get(word)
+
+
+def instead_of_force(command: str, flags: Sequence[str], words: Sequence[str]) -> str:
+    """What does what people mean by ``--force``.
+
+    Args:
+        command: Which has none.
+        flags: As they were typed, with their values.
+        words: What was typed besides.
+    """
+    if command != "delete":
+        return _FORCE.get(command, _FORCE_ELSEWHERE)
+    left = [flag for flag in flags if flag.partition("=")[0] != "--force"]
+    if "--confirm" in left:
+        return f"Leave it out: {_deletion(_at_once(left), words)}"
+    return f"Leave it out: {_deletion(_at_once(left), words)} shows what is at stake; with --confirm as well it deletes"
+
+
+def instead_of_now(flags: Sequence[str], words: Sequence[str]) -> str:
+    """What does what kubectl's ``--now`` does.
+
+    Args:
+        flags: As they were typed, with their values.
+        words: What was typed besides.
+    """
+    left = [flag for flag in flags if flag.partition("=")[0] != "--now"]
+    return f"Write {_deletion(left if _has_grace(left) else [_NOW, *left], words)}"
+
+
+def instead_of_dry_run(command: str, flags: Sequence[str]) -> str:
+    """What helps where a dry run is none of the API server's.
+
+    Args:
+        command: Which changes something.
+        flags: As they were typed, with their values.
+    """
+    asks = command != "delete" or _is_at_once(flags)
+    if not asks:
+        return "Use --dry-run=server: the API server does everything but store it"
+    return "Use --dry-run=server, or leave it out: without a confirmation nothing is changed"
+
+
+def _at_once(flags: Sequence[str]) -> Sequence[str]:
+    return flags if _has_grace(flags) else [_AT_ONCE, *flags]
+
+
+def _has_grace(flags: Sequence[str]) -> bool:
+    return any(flag.partition("=")[0] == _GRACE for flag in flags)
+
+
+def _is_at_once(flags: Sequence[str]) -> bool:
+    return _AT_ONCE in flags or (_GRACE, "0") in pairwise(flags)
+
+
+def _deletion(flags: Sequence[str], words: Sequence[str]) -> str:
+    return f"kubectl qos delete {shlex.join((*(words or ('pod/NAME',)), *flags))}"
