@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
+from kubectl_plugin.commands.targets import is_namespace_of_pod, namespace_in_front
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
 from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.steps import Outcome, Refusal, RefusedBy, Step, StepKind
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, Refused, Unreachable, UsageError
-from podrules.cluster.kinds import Kind, find_kind
+from podrules.cluster.kinds import PODS, Kind, find_kind
 from podrules.cluster.source import Source
 from podrules.cluster.transport import Doors
 from podrules.cluster.writer import ACCESS_REVIEWS, Writer
@@ -226,6 +227,8 @@ def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
     elif not slash:
         typed, name = kind.singular, typed
     if find_kind(typed, (kind,)) is None:
+        if slash and kind is PODS and is_namespace_of_pod(typed):
+            raise namespace_in_front(words[0])
         raise UsageError(
             f'"{words[0]}": this command is for a {kind.singular}', advice=f"Write {kind.singular}/NAME, or NAME alone"
         )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import printed_name
 from kubectl_plugin.commands.reporter import Report, Reporter
-from kubectl_plugin.commands.targets import Asked, find, label_selector, targets_of
+from kubectl_plugin.commands.targets import Asked, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.exit_codes import REFUSED, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -161,6 +161,8 @@ def _answers(
                 one_place = asked.kind.namespaced and not options.selection.everywhere
                 place = f" in {source.namespace} namespace" if one_place else ""
                 streams.err.write(f"No resources found{escape(place)}.\n")
+                if place and (hint := namespace_hint(source)):
+                    streams.err.write(f"{escape(hint)}\n")
         except Unreachable:
             raise
         except ClusterError as error:

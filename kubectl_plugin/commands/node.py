@@ -127,7 +127,11 @@ def _named(options: NodeOptions) -> list[str]:
 
 
 def _name(word: str) -> str:
+    from kubectl_plugin.commands.targets import is_namespace_of_pod, namespace_in_front
+
     kind, slash, name = word.partition("/")
+    if slash and name and find_kind(kind) is None and is_namespace_of_pod(kind):
+        raise namespace_in_front(word, "explain")
     if slash and (find_kind(kind, [NODES]) is None or not name):
         raise UsageError(f'"{word}": no node', advice="Write a node's name, or node/NAME")
     return name if slash else word

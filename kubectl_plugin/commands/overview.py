@@ -61,7 +61,7 @@ def scope_of(targets: Sequence[str], *, everything: bool, selection: Selection =
         UsageError: something else was typed, or names together with a selection.
     """
     names: dict[Kind[Any], set[str]] = {PODS: set(), NODES: set()}
-    for asked in targets_of(targets, selection) if targets else ():
+    for asked in targets_of(targets, selection, verb="told of in a report") if targets else ():
         if asked.kind not in names or not asked.name:
             raise UsageError(f'"{targets[0]}": no pod and no node', advice="Write pod/NAME or node/NAME")
         names[asked.kind].add(asked.name)

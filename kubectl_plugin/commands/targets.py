@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
+from kubectl_plugin.views.words import listed
 from podrules.cluster.errors import ClusterError, NotFound, UsageError
 from podrules.cluster.field_selector import check_fields
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
@@ -15,9 +16,22 @@ from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["EXPLAINED", "Asked", "find", "label_selector", "namespace_hint", "source_pods", "targets_of"]
+__all__ = [
+    "EXPLAINED",
+    "Asked",
+    "find",
+    "is_namespace_of_pod",
+    "label_selector",
+    "namespace_hint",
+    "namespace_in_front",
+    "source_pods",
+    "targets_of",
+]
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
+_EXPLAIN: Final = ("kubectl", "qos", "explain")
+_COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report"}
+"""Of what is done to targets."""
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
 _OTHER_TYPES: Final = frozenset(
     {"all", "secret", "secrets", "ingress", "ingresses", "ing", "serviceaccount", "sa", "crd"}
@@ -83,6 +97,10 @@ def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> S
         return [source.get(asked.kind, asked.name, source.namespace)]
     except NotFound as error:
         error.advice = _meant(asked, error, source)
+        if live:
+            _look_everywhere(asked, error)
+        else:
+            _name_its_place(asked, error, source)
         raise
 
 
@@ -160,8 +178,30 @@ def _one(word: str, verb: str) -> Asked:
         raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
     kind = find_kind(typed, EXPLAINED)
     if kind is None:
+        if is_namespace_of_pod(typed):
+            raise namespace_in_front(word, _COMMANDS[verb])
         raise _not_explained(typed, verb)
     return Asked(kind, name)
+
+
+def is_namespace_of_pod(typed: str) -> bool:
+    """Whether what stands before the slash can be meant as a namespace: it is no type, nor nearly one."""
+    known = typed.lower() in _OTHER_TYPES or find_kind(typed, _ELSEWHERE) is not None
+    return bool(typed) and not known and not _near_type(typed)
+
+
+def namespace_in_front(word: str, command: str = "") -> UsageError:
+    """``shop/db-1``, as lists of all namespaces print a pod.
+
+    Args:
+        word: As it was typed.
+        command: Ours that is right for it as it is; empty: what it does hangs on more flags.
+    """
+    namespace, _, name = word.partition("/")
+    wrong = f'"{word}": {namespace} is no type, and a namespace stands behind -n'
+    if not command:
+        return UsageError(wrong, advice=f"Write pod/{name} -n {namespace} in place of {word}")
+    return UsageError(wrong, remedy=("kubectl", "qos", command, f"pod/{name}", "-n", namespace))
 
 
 def _with_comma(word: str) -> UsageError:
@@ -188,6 +228,28 @@ def _meant(asked: Asked, error: NotFound, source: Source) -> str:
     # The name of a workload begins those of its pods.
     own = [name for name in error.near if not name.startswith(f"{asked.name}-")]
     return error.advice if own or not asked.bare else _of_what_else(asked.name)
+
+
+def _look_everywhere(asked: Asked, error: NotFound) -> None:
+    """Name in the error what looks for a name that stood alone: a cluster is not asked for all its pods unbidden."""
+    if error.advice == _of_what_else(asked.name):
+        error.advice = f"{error.advice}."
+        error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
+
+
+def _name_its_place(asked: Asked, error: NotFound, source: Source) -> None:
+    """Name in the error the namespace that has an object of the name, where nothing else is wrong."""
+    if not asked.kind.namespaced or error.advice not in {"", error.meant, _of_what_else(asked.name)}:
+        return
+    try:
+        places = sorted(
+            entry.metadata.namespace for entry in source.list(asked.kind) if entry.metadata.name == asked.name
+        )
+    except ClusterError:
+        return
+    if places:
+        error.advice = f"It is in {'namespace' if len(places) == 1 else 'namespaces'} {listed(places, most=3)}."
+        error.remedy = (*_EXPLAIN, f"{asked.kind.singular}/{asked.name}", "-n", places[0])
 
 
 def namespace_hint(source: Source) -> str:

@@ -19,7 +19,7 @@ FORMATS = (
 WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, node-lost"
 IN_KUBECONFIG = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
 CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
-AT_ONCE = "--grace-period=0"
+FORCED = "kubectl qos delete pod/x --grace-period=0"
 TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller"
 
 
@@ -152,7 +152,7 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
         (
             "delete pod/x --force --grace-period=0",
             '"kubectl qos delete" has no --force',
-            f"Leave it out: kubectl qos delete pod/x {AT_ONCE} shows what is at stake; with --confirm as well it deletes",
+            f"Leave it out: {FORCED} shows what is at stake; with --confirm as well it deletes",
         ),
         ("explain --token=a pod/x", "--token is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
         ("explain -s https://a pod/x", "-s is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
@@ -500,3 +500,33 @@ def test_the_name_of_a_workload_with_a_slip_leads_to_its_pods() -> None:
     named = re.findall(r"pod/[a-z0-9-]+", ran.err)
     assert len(named) == 3
     assert all(name.startswith("pod/checkout-") and name in there for name in named)
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("explain shop/db-1", "Try kubectl qos explain pod/db-1 -n shop --demo"),
+        ("node shop/db-1", "Try kubectl qos explain pod/db-1 -n shop --demo"),
+        ("place shop/db-1", "Try kubectl qos place pod/db-1 -n shop --demo"),
+        ("delete shop/db-1 --grace-period=0", "Write pod/db-1 -n shop in place of shop/db-1"),
+    ],
+)
+def test_a_pod_as_a_list_of_all_namespaces_prints_it(command: str, advice: str) -> None:
+    wrong = '"shop/db-1": shop is no type, and a namespace stands behind -n'
+    assert run(*command.split(), "--demo") == (2, "", f"error: {wrong}\n{advice}\n")
+
+
+@pytest.mark.parametrize("typed", ["trainer-v9c4m", "pod/trainer-v9c4m", "pod trainer-v9c4m"])
+def test_a_pod_of_another_namespace_is_named_there(typed: str) -> None:
+    ran = run("explain", *typed.split(), "--demo")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.splitlines() == [
+        'error: pods "trainer-v9c4m" not found in namespace shop',
+        "It is in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
+    ]
+
+
+def test_of_a_namespace_that_is_not_there_it_is_said() -> None:
+    ran = run("explain", "pods", "-n", "nosuch", "--demo")
+    said = "No resources found in nosuch namespace.\nThere is no namespace nosuch\n"
+    assert (ran.code, ran.out, ran.err) == (0, "", said)
