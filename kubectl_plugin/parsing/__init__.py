@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
     "place": "what if: where would these pods go",
     "node": "a node under memory or disk pressure: who goes first, how far it is",
-    "report": "one HTML page: the cluster's nodes, zones, priorities, budgets and pods",
+    "report": "what stands out in the cluster; with -o FILE.html one page of nodes, budgets and pods",
     "snapshot": "capture what the rules need, for --snapshot of the other commands",
     "lint": "what is wrong in manifests, without a cluster; for CI",
     "why": "what a term, or a text that Kubernetes wrote, means",

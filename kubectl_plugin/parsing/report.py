@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Writes one HTML page that needs nothing else: what each node has promised and
+Tells on the terminal what stands out in the cluster; with -o FILE.html it
+writes one HTML page that needs nothing else: what each node has promised and
 uses, who goes first on it, zones and spread, priorities, disruption budgets,
 silent nodes, and every pod with its explanation. Search, sort and filter; dark,
 light and on paper. It holds names of your cluster: share it as you would those.
 """
 EXAMPLES: Final = """\
 examples:
+  kubectl qos report -A                              what stands out, on the terminal
   kubectl qos report -o report.html                  pods of your namespace, all nodes
   kubectl qos report -n shop -o shop.html            of another namespace
   kubectl qos report --all -o cluster.html           of all namespaces

@@ -102,6 +102,10 @@ def findings(report: ClusterReport) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: -one.severity.urgency))
 
 
+_OF_PODS: Final = frozenset({NodeMark.SILENT, NodeMark.NEAR_LIMIT})
+"""Told by numbers of pods and containers on the node, whichever were asked for."""
+
+
 def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
     marked: dict[NodeMark, list[NodeEntry]] = {}
     for node in report.nodes:
@@ -112,6 +116,8 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
             fact, meaning = node_sentences(mark, nodes)
             if mark is NodeMark.SILENT:
                 meaning = f"{_hanging_words(report, {node.name for node in nodes})}{meaning}"
+            if mark in _OF_PODS and _has_other_pods(report, nodes):
+                meaning = f"{meaning} All pods there are counted, also those that were not asked for."
             where = "partitions" if mark is NodeMark.SILENT else "nodes"
             yield Finding(NodeFlag(mark, "").severity, fact, meaning, where)
     gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
@@ -126,6 +132,12 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
             "the processes ended.",
             "partitions",
         )
+
+
+def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
+    """Whether there are more pods on nodes than the report tells of."""
+    names = {node.name for node in nodes}
+    return sum(node.pods for node in nodes) > sum(pod.node in names for pod in report.pods)
 
 
 def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
-from kubectl_plugin.views.report import asked_words, categories, findings, headline, measured_nodes
+from kubectl_plugin.views.node_flags import NodeMark, node_flags
+from kubectl_plugin.views.report import Finding, asked_words, categories, findings, headline, measured_nodes
 from kubectl_plugin.views.report_changes import changes_sentences, changes_tables
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, memory
+from kubectl_plugin.views.words import clock, counted, listed, memory
 
 __all__ = ["report_verdict", "summary_page", "written_page"]
+
+_MOST_NAMED: Final = 3
+_MARKS: Final = {mark: place for place, mark in enumerate(NodeMark)}
+_RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
 def summary_page(report: ClusterReport) -> Page:
     """The summary of the HTML page, and what changed."""
     found = findings(report)
     when = "" if report.at is None else f", {clock(report.at, None)}"
-    rows = tuple((one.severity.value, one.fact, one.meaning) for one in found)
+    rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
     counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
     return Page(
         title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
@@ -35,7 +43,26 @@ def summary_page(report: ClusterReport) -> Page:
             ),
             *_unknown(report),
         ),
+        next_commands=tuple(_next_commands(report)),
     )
+
+
+def _named(report: ClusterReport, finding: Finding) -> str:
+    """The pods that a finding is about, where the list of the page is not at hand."""
+    names = [f"{pod.namespace}/{pod.name}" for pod in report.pods if pod.risk is finding.risk is not None]
+    return f"{listed(names, most=_MOST_NAMED)}. " if names else ""
+
+
+def _next_commands(report: ClusterReport) -> Iterator[Command]:
+    """The worst node, then the worst pod; those of silent nodes are told with the node."""
+    flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
+    if flagged:
+        mark, name = min(flagged)
+        yield qos("partitions") if mark == _MARKS[NodeMark.SILENT] else qos("node", name)
+    risky = [(_RISKS[pod.risk], *pod.key) for pod in report.pods if pod.risk not in {None, PodRisk.NODE_DOWN}]
+    if risky:
+        _, namespace, name = min(risky)
+        yield qos("explain", f"pod/{name}", namespace=namespace)
 
 
 def report_verdict(report: ClusterReport) -> Verdict:

@@ -32,7 +32,7 @@ RISK_WORDS: Final = {
     PodRisk.SCHEDULING_GATED: "held by a scheduling gate",
     PodRisk.NOT_BOUND: "not yet bound",
     PodRisk.KEPT: "kept by a finalizer",
-    PodRisk.TERMINATING: "being deleted",
+    PodRisk.TERMINATING: "being deleted, nothing worse",
     PodRisk.RESIZE_PENDING: "resize not done",
     PodRisk.NO_GRACE_PERIOD: "no grace period",
     PodRisk.BEST_EFFORT: "BestEffort, nothing worse",

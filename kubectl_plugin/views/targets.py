@@ -74,6 +74,8 @@ class _Row(Struct, frozen=True):
     """The less the worse."""
     state: str
     """What it is counted as."""
+    stuck: bool = False
+    """Of a pod that is terminating: whether its node does not answer."""
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
@@ -176,7 +178,8 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     # A DaemonSet has a pod on each node; what another has there is missed.
     rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
-    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value)
+    stuck = state is PodState.TERMINATING and reach is not None and reach.reach.quiet
+    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, stuck=stuck)
 
 
 def _pod_why(said: Verdict, state: PodState, reason: str) -> str:
@@ -283,7 +286,7 @@ def _counts(family: _Family, rows: Sequence[_Row]) -> str:
     """``38 pods: 35 run, 2 pending, 1 terminating``."""
     total = counted(len(rows), family.what)
     if family is _PODS:
-        return f"{total}: {count_words([PodState(row.state) for row in rows])}"
+        return f"{total}: {count_words([PodState(row.state) for row in rows], stuck=sum(row.stuck for row in rows))}"
     found = Counter(row.state for row in rows)
     if family is _WORKLOADS:
         said = ", ".join(f"{found[state]} {state}" for state in _STATES if found[state])

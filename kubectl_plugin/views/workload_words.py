@@ -111,15 +111,21 @@ def node_word(reach: NodeReach) -> str:
     return _NODES.get(reach.reach, "silent")
 
 
-def count_words(states: Sequence[PodState]) -> str:
-    """``35 run, 2 pending, 1 terminating``: of pods that need not belong together."""
+def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
+    """``35 run, 2 pending, 3 terminating (1 on a node that does not answer)``: of pods that need not belong together.
+
+    Args:
+        states: Of each.
+        stuck: How many of those that are terminating are on nodes that do not answer.
+    """
     found = Counter(states)
+    where = "a node that does not answer" if stuck == 1 else "nodes that do not answer"
     words = {
         PodState.READY: "ready" if found[PodState.NOT_READY] else "run",
         PodState.BROKEN: "broken",
         PodState.PENDING: "pending",
         PodState.UNREACHABLE: "on nodes that do not answer",
-        PodState.TERMINATING: "terminating",
+        PodState.TERMINATING: f"terminating ({stuck} on {where})" if stuck else "terminating",
         PodState.NOT_READY: "not ready",
         PodState.STARTING: "starting",
         PodState.FAILED: "failed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import pytest
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.risk_words import RISK_SEVERITY
+from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 
 STATES: Final = str(Path(__file__).parents[1] / "testdata/cases/cli/states.json")
@@ -38,3 +40,48 @@ def test_risks_are_in_the_order_of_their_urgency() -> None:
     order = list(Severity)
     places = [order.index(RISK_SEVERITY[risk]) for risk in PodRisk]
     assert places == sorted(places, reverse=True)
+
+
+def _flat(*words: str) -> str:
+    return " ".join(run(*words, "--demo").out.split())
+
+
+def test_the_summary_names_pods_and_what_to_look_at_next() -> None:
+    told = _flat("report", "-A")
+    assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in told
+    assert re.search(r"19 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 16 more\. The kubelet", told)
+    assert told.endswith(
+        "Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo",
+    )
+    # On the HTML page the finding leads to the list.
+    assert "ml/trainer-v9c4m. The scheduler" not in run("report", "-A", "-o", "-", "--demo").out
+
+
+def test_the_next_node_is_the_worst_that_answers_where_none_is_silent(tmp_path: Path) -> None:
+    objects = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
+    for entry in objects:
+        entry["spec"].pop("unschedulable", None)
+        if entry["metadata"]["name"] == "node-b2":
+            entry["spec"]["unschedulable"] = True
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    told = run("report", "-A", "--snapshot", str(file)).out.splitlines()
+    assert told[-1].split()[:5] == ["Next", "kubectl", "qos", "node", "node-b2"]
+
+
+def test_report_and_list_count_pods_of_a_silent_node_alike() -> None:
+    there = "9 pods there: 5 hang, 4 of the node alone"
+    assert there in _flat("report", "-A")
+    counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
+    assert counts in _flat("explain", "pods", "-A")
+    pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
+    ending = [pod["risk"] for pod in pods if pod["phase"] == "Terminating"]
+    assert sorted(ending) == ["Kept", *["NodeDown"] * 5, "Terminating"]
+
+
+def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
+    others = "All pods there are counted, also those that were not asked for."
+    asked = _flat("report", "-n", "shop")
+    assert f"what still runs there. {others}" in asked
+    assert f"the kernel kills it there. {others}" in asked
+    assert others not in _flat("report", "-A")
