@@ -33,6 +33,8 @@ _EXPLAIN: Final = ("kubectl", "qos", "explain")
 _COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report"}
 """Of what is done to targets."""
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
+_TYPE_WITH_SLIP: Final = 0.8
+"""As difflib counts it: ``deplyment`` is a type with a slip, ``payments`` a namespace."""
 _OTHER_TYPES: Final = frozenset(
     {"all", "secret", "secrets", "ingress", "ingresses", "ing", "serviceaccount", "sa", "crd"}
 )
@@ -187,7 +189,7 @@ def _one(word: str, verb: str) -> Asked:
 def is_namespace_of_pod(typed: str) -> bool:
     """Whether what stands before the slash can be meant as a namespace: it is no type, nor nearly one."""
     known = typed.lower() in _OTHER_TYPES or find_kind(typed, _ELSEWHERE) is not None
-    return bool(typed) and not known and not _near_type(typed)
+    return bool(typed) and not known and not _near_type(typed, closeness=_TYPE_WITH_SLIP)
 
 
 def namespace_in_front(word: str, command: str = "") -> UsageError:
@@ -269,9 +271,9 @@ def _of_what_else(name: str) -> str:
     return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
 
 
-def _near_type(word: str) -> str:
+def _near_type(word: str, *, closeness: float = 0.65) -> str:
     from difflib import get_close_matches
 
     names = {name: kind.singular for kind in EXPLAINED for name in (kind.singular, kind.plural)}
-    found = get_close_matches(word.lower(), names, n=1, cutoff=0.65)
+    found = get_close_matches(word.lower(), names, n=1, cutoff=closeness)
     return names[found[0]] if found else ""

@@ -12,6 +12,7 @@ import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.scripted import TAKEN, change
 
 PODS: Final = [
     (entry["metadata"]["namespace"], entry["metadata"]["name"]) for entry in demo_objects() if entry["kind"] == "Pod"
@@ -78,6 +79,20 @@ def test_F2_no_look_at_a_force_deletion_deletes_and_each_says_so_at_once() -> No
         if ran.code != 3 or "\nNot deleted: to delete it without grace, add --confirm" not in verdict:
             wrong[name] = (ran.code, verdict)
     assert not wrong
+
+
+def test_F2_a_cluster_is_asked_to_delete_what_has_ended_with_a_confirmation_only() -> None:
+    words = "delete", "pod/nightly-report-29870100-wm6rq", "-n", "batch", "--grace-period=0"
+    # It has no answer to a deletion: one that is sent fails.
+    looked = change(*words, given={})
+    assert looked.code == 3
+    assert looked.out.splitlines()[1:3] == [
+        "Safe: its processes have ended.",
+        "Not deleted: to delete it without grace, add --confirm.",
+    ]
+    assert looked.out.splitlines()[-1].split() == ["kubectl", "qos", *words[:4], "--grace-period=0", "--confirm"]
+    sent = change(*words, "--confirm", "--timeout=100ms", given={"DELETE": [TAKEN]})
+    assert (sent.code, "Not deleted" in sent.out) == (10, False)
 
 
 def test_F2_that_a_finalizer_keeps_the_object_is_said_at_once() -> None:

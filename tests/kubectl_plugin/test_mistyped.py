@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -514,6 +515,16 @@ def test_the_name_of_a_workload_with_a_slip_leads_to_its_pods() -> None:
 def test_a_pod_as_a_list_of_all_namespaces_prints_it(command: str, advice: str) -> None:
     wrong = '"shop/db-1": shop is no type, and a namespace stands behind -n'
     assert run(*command.split(), "--demo") == (2, "", f"error: {wrong}\n{advice}\n")
+
+
+def test_each_namespace_of_the_demo_is_taken_for_one_but_that_of_a_types_name() -> None:
+    pods = run("explain", "pods", "-A", "--demo", "-o", "json").out
+    first = {entry["namespace"]: entry["name"] for entry in json.loads(pods)["items"]}
+    said = {namespace: run("explain", f"{namespace}/{name}", "--demo").err for namespace, name in first.items()}
+    assert len(said) > 7
+    told = {namespace for namespace, name in first.items() if f"Try kubectl qos explain pod/{name}" in said[namespace]}
+    # kubectl has a type of that name.
+    assert set(first) - told == {"ingress"}
 
 
 @pytest.mark.parametrize("typed", ["trainer-v9c4m", "pod/trainer-v9c4m", "pod trainer-v9c4m"])
