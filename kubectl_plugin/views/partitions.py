@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
+from math import ceil
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
@@ -208,7 +209,7 @@ def _of_node(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
 
 
 def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
-    seconds = int((unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE).total_seconds())
+    seconds = ceil((unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE).total_seconds())
     after = f", {seconds} s after the last heartbeat" if node.renewed is not None and seconds > 0 else ""
     if node.ready == "Unknown":
         return f"Ready became Unknown{after}"

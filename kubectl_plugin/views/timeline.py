@@ -192,9 +192,9 @@ _SHORT: Final = {
     What.RESTARTED: "restarted",
 }
 
-_SEEN: Final = frozenset({What.DELETED, What.OBJECT_GONE})
-"""What a pod that can still be read shows not to have come."""
-_TOLD_BEFORE: Final = frozenset({Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
+_SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
+"""What a pod and a node that can still be read show not to have come."""
+_TOLD_BEFORE: Final = frozenset({Rule.NODE_TELLS, Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
 _FOLLOWS_OBJECT: Final = frozenset({Rule.AFTER_OBJECT, Rule.FORCE_DETACH, Rule.FORCE_DETACH_UNFENCED})
 _FOLLOWS_END: Final = frozenset({Rule.STOPPED, Rule.UNMOUNTED, Rule.JOB_FAILED})
 
@@ -390,6 +390,13 @@ def _grace_zero(event: Event) -> str:
     return "with the DELETE: its grace period is 0"
 
 
+def _noted(event: Event) -> str:
+    """What the Node itself has noted, and where."""
+    if event.what is What.TAINTED:
+        return f"{event.subject}:NoExecute ({event.field} timeAdded)"
+    return "since lastTransitionTime of the Node; Services dropped the pod then"
+
+
 _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.START: _start,
     Rule.AFTER_PRE_STOP: _named("after {field}"),
@@ -413,6 +420,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
     Rule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
     Rule.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
+    Rule.NODE_TELLS: _noted,
     Rule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
     Rule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
     Rule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),

@@ -109,6 +109,8 @@ class Rule(Enum):
     """The machine's own init system decides."""
     NODE_MONITOR_GRACE = "NodeMonitorGrace"
     TAINT_RATE = "TaintRate"
+    NODE_TELLS = "NodeTells"
+    """It has come: the Node has its time in this field."""
     TOLERATION_SECONDS = "TolerationSeconds"
     NOT_TOLERATED = "NotTolerated"
     TOLERATED_FOR_EVER = "ToleratedForEver"

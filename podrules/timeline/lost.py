@@ -5,6 +5,8 @@
     + tolerationSeconds  the pod is deleted, from when the taint was seen
     never by itself      SIGTERM, the object's end: its kubelet cannot be told, and cannot confirm
 
+What the Node has noted, its Ready condition and its taint, stands at its own time; ranges are for what is to come.
+
 Source: see `podrules.lost_node` and `podrules.pod_gc`.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.ending import grace_of, holders
@@ -29,7 +32,7 @@ from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule
 from podrules.tolerations import NO_EXECUTE, tolerates_taint
 from podrules.volumes import WriterGuard
 
-__all__ = ["node_gone", "node_lost", "tolerations_of"]
+__all__ = ["NOTHING_NOTED", "Noted", "node_gone", "node_lost", "tolerations_of"]
 
 _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
@@ -38,6 +41,18 @@ _TAINTED_WITHIN: Final = 1
 _DEFAULT_TOLERATION_SECONDS: Final = 300
 """--default-unreachable-toleration-seconds of the API server."""
 _UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
+
+
+class Noted(Struct, frozen=True):
+    """What a Node that does not answer has noted, in seconds from its last heartbeat; None: not yet, or no time."""
+
+    unknown: int | None = None
+    """When its Ready condition became Unknown."""
+    tainted: int | None = None
+    """When it got the taint."""
+
+
+NOTHING_NOTED: Final = Noted()
 
 
 def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
@@ -68,6 +83,7 @@ def node_lost(
     guards: Sequence[WriterGuard],
     tolerations: Sequence[Toleration],
     *,
+    noted: Noted = NOTHING_NOTED,
     deleted_after: int | None = None,
     fenced: Span | None = None,
 ) -> WayTimeline:
@@ -78,10 +94,11 @@ def node_lost(
         owner: Its controller.
         guards: Of its volumes.
         tolerations: As it is stored with them.
+        noted: What its node tells of what has come.
         deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
         fenced: Of a node that is declared out of service: since when, in the same seconds.
     """
-    heartbeat, unknown, tainted = _falls_silent()
+    heartbeat, unknown, tainted = _falls_silent(noted)
     deletion, told = _told_to_end(tolerations, tainted.span, deleted_after)
     grace = grace_of(pod)
     given = grace.seconds if grace.given is None else grace.given
@@ -123,25 +140,35 @@ def node_lost(
             notes += [
                 Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held),
                 Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD, held),
-                Note(Reminder.MOST_SILENT),
             ]
+            # It has its taint: the rate of its zone is of no more interest.
+            notes += [Note(Reminder.MOST_SILENT)] if noted.tainted is None else []
     return WayTimeline(
         way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
     )
 
 
-def _falls_silent() -> tuple[Event, Event, Event]:
+def _falls_silent(noted: Noted) -> tuple[Event, Event, Event]:
     """The last heartbeat, the condition that tells of none since, and the taint that follows."""
+    heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime")
     monitor = int(NODE_MONITOR_GRACE.total_seconds())
-    unknown = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
-    tainted = unknown.later(0, _TAINTED_WITHIN)
-    return (
-        Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime"),
-        Event.of(
-            What.NODE_UNKNOWN, unknown, Rule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
-        ),
-        Event.of(What.TAINTED, tainted, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
-    )
+    if noted.unknown is None:
+        span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
+        unknown = Event.of(
+            What.NODE_UNKNOWN, span, Rule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+        )
+    else:
+        span = Span(noted.unknown, noted.unknown)
+        unknown = Event.of(What.NODE_UNKNOWN, span, Rule.NODE_TELLS, field="status.conditions[type=Ready]")
+    if noted.tainted is None:
+        to_come = span.later(0, _TAINTED_WITHIN)
+        return (
+            heartbeat,
+            unknown,
+            Event.of(What.TAINTED, to_come, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+        )
+    at = Span(noted.tainted, noted.tainted)
+    return heartbeat, unknown, Event.of(What.TAINTED, at, Rule.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
 
 
 def _told_to_end(tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None) -> tuple[Event, Event]:

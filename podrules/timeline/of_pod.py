@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from podrules.ending import deleted_at
 from podrules.eviction.signals import pressures_of
-from podrules.lost_node import NODE_MONITOR_GRACE, taint_added
+from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, taint_added, unknown_at
 from podrules.model.affinity import Toleration
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
@@ -32,7 +32,7 @@ from podrules.timeline.aftermath import Ownership
 from podrules.timeline.api_deletion import delete, drain, preempt
 from podrules.timeline.events import AT_ONCE, Event, PodTimeline, Span, Standing, Way, WayTimeline
 from podrules.timeline.kubelet_kill import evict, probe_failure, shutdown
-from podrules.timeline.lost import node_gone, node_lost
+from podrules.timeline.lost import NOTHING_NOTED, Noted, node_gone, node_lost
 from podrules.volumes import WriterGuard
 
 __all__ = ["TimelineFacts", "pod_timeline"]
@@ -103,6 +103,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
                 owner,
                 guards,
                 facts.tolerations,
+                noted=_noted(facts) if silent else NOTHING_NOTED,
                 deleted_after=_deleted_after(facts, silent=silent),
                 fenced=_fenced(facts) if reach is Reach.OUT_OF_SERVICE else None,
             )
@@ -149,6 +150,19 @@ def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
         return None
     heartbeat = _last_heartbeat(facts) if silent else None
     return 0 if heartbeat is None else ceil((deleted - heartbeat).total_seconds())
+
+
+def _noted(facts: TimelineFacts) -> Noted:
+    """What the Node tells of its silence: when its Ready condition became Unknown, and when it was tainted."""
+    heartbeat = _last_heartbeat(facts)
+    if heartbeat is None or facts.node is None:
+        return NOTHING_NOTED
+
+    def seconds(moment: datetime | None) -> int | None:
+        return None if moment is None else ceil((moment - heartbeat).total_seconds())
+
+    # Without its Lease the rule tells of a condition that has changed, and of nothing to come.
+    return Noted(seconds(unknown_at(facts.node, None)), seconds(taint_added(facts.node, UNREACHABLE)))
 
 
 def _fenced(facts: TimelineFacts) -> Span:

@@ -222,3 +222,12 @@ def test_T5_the_first_sentence_leads_with_the_app_container_s_sigterm(tmp_path: 
     assert first(raw_container(lifecycle=hook)).startswith("Deleted now: SIGTERM at 5 s, SIGKILL by 32 s,")
     both = first(raw_container("slow", lifecycle=hook), raw_container("quick"))
     assert both.startswith("Deleted now: first SIGTERM at once, SIGKILL by 32 s,")
+
+
+def test_T5_silent_node_s_times_are_those_of_partitions() -> None:
+    told = run("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline=node-lost").out
+    partitions = run("partitions", "--demo").out
+    assert "03:02:56 UTC  Ready became Unknown, 52 s after the last heartbeat" in partitions
+    assert "03:02:56 UTC  it got the taint" in partitions
+    assert "     52  03:02:56  Ready Unknown " in told
+    assert "     52  03:02:56  node tainted " in told

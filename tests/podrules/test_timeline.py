@@ -711,6 +711,38 @@ def test_T5_without_a_lease_the_condition_tells_the_last_heartbeat() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ready", "added", "unknown", "tainted", "deleted"),
+    [
+        pytest.param("03:02:56", "03:02:57", (52, 52), (53, 53), (353, 353), id="both"),
+        pytest.param("03:02:56", None, (52, 52), (52, 53), (352, 353), id="the taint is to come"),
+        pytest.param(None, None, (50, 60), (50, 61), (350, 361), id="neither"),
+    ],
+)
+def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
+    ready: str | None,
+    added: str | None,
+    unknown: tuple[int, int],
+    tainted: tuple[int, int],
+    deleted: tuple[int, int],
+) -> None:
+    heartbeat = datetime(2026, 11, 21, 3, 2, 4, 500000, tzinfo=UTC)
+    day = "2026-11-21T"
+    conditions = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": f"{day}{ready}Z"}] if ready else []
+    taints = [{"key": UNREACHABLE, "effect": "NoExecute", "timeAdded": f"{day}{added}Z"}] if added else []
+    node = make_node("node-1", conditions=conditions, taints=taints)
+    told = _way(Way.NODE_LOST, _pod(), silent=True, renewed=heartbeat, node=node)
+    assert _span(told, What.NODE_UNKNOWN) == unknown
+    assert _span(told, What.TAINTED) == tainted
+    assert _span(told, What.DELETED) == deleted
+    assert (_event(told, What.NODE_UNKNOWN).rule is Rule.NODE_TELLS) is (ready is not None)
+    # A node that has its taint waits for no turn of its zone.
+    assert _has(told, Reminder.MOST_SILENT) is (added is None)
+    # Once it answers again it may be lost anew: nothing of that is known.
+    anew = _way(Way.NODE_LOST, _pod(), renewed=heartbeat, node=node)
+    assert _span(anew, What.NODE_UNKNOWN) == (50, 60)
+
+
+@pytest.mark.parametrize(
     ("deleted", "event", "sigterm"),
     [
         pytest.param("2026-11-21T03:08:26Z", 352, NEVER, id="after the node went silent: never told"),
