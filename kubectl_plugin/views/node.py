@@ -11,6 +11,7 @@ from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node_findings import full_words, node_findings
 from kubectl_plugin.views.platform_words import node_platform_section
+from kubectl_plugin.views.reach_commands import reach_commands
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
 from kubectl_plugin.views.workload_words import node_word
@@ -65,6 +66,7 @@ def pods_on(name: str) -> Command:
 
 
 def _next_commands(report: NodeReport) -> Iterator[Command]:
+    yield from reach_commands(report.reach)
     if is_plain_name(report.name):
         yield qos("node", report.name)
         yield pods_on(report.name)

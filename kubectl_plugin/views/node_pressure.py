@@ -28,6 +28,7 @@ from kubectl_plugin.views.pressure import (
     oom_terms,
     over_words,
 )
+from kubectl_plugin.views.reach_commands import reach_commands
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import is_plain_name, memory
 from podrules.eviction.signals import INODES, PIDS, Signal
@@ -373,10 +374,14 @@ def _permission(report: NodePressureReport) -> Iterator[str]:
 
 
 def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Command]:
+    reach = report.promised.reach
+    yield from reach_commands(reach)
     if not is_plain_name(report.name):
         return
     order = report.oom_of(OOMScope.GLOBAL)
-    first = order.places[0] if order is not None and order.places else None
+    # Of one that does not answer, who would be killed first is not the next question.
+    silent = reach is not None and reach.reach.quiet
+    first = order.places[0] if order is not None and order.places and not silent else None
     if first is not None and first.pod and is_plain_name(first.pod) and is_plain_name(first.namespace):
         yield qos("explain", f"pod/{first.pod}", namespace=first.namespace)
     yield pods_on(report.name)

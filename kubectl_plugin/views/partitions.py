@@ -13,6 +13,7 @@ from kubectl_plugin.reports.node_standing import NOT_READY, node_standing
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.pod import unread_section
+from kubectl_plugin.views.reach_commands import remedies
 from kubectl_plugin.views.safety_words import guarded, replaced_words, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
@@ -337,16 +338,12 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
     if not is_plain_name(name):
         return  # A hostile snapshot must not put words into a command that people paste.
     match node.reach.reach:
-        case Reach.OUT_OF_SERVICE if node.pods:
-            yield qos("fence", f"node/{name}", comment="what is left to go")
-        case Reach.OUT_OF_SERVICE | Reach.BACK | Reach.BACK_NOT_READY:
+        case Reach.OUT_OF_SERVICE if not node.pods:
             yield qos("unfence", f"node/{name}", comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
-        case Reach.GONE:
-            pass
         case _:
-            yield qos("fence", f"node/{name}", comment="what would go; changes nothing")
+            yield from remedies(node.reach)
     worst = next(iter(node.pods), None)
     if worst is not None and is_plain_name(worst.name) and is_plain_name(worst.namespace):
         yield qos("explain", f"pod/{worst.name}", namespace=worst.namespace)

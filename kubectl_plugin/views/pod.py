@@ -23,6 +23,7 @@ from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.quiet import quiet_node
+from kubectl_plugin.views.reach_commands import reach_commands
 from kubectl_plugin.views.safety_words import guard_words
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import verdict
@@ -182,10 +183,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     if quiet_node(report) is None and not status.deletion_timestamp:
         yield from health_commands(status.health, report.name, report.namespace, now)
     reach = status.node.reach if status.node is not None else None
-    if reach is not None and reach.reach is Reach.GONE:
-        yield qos("partitions")
-    elif status.node is not None:
-        if _is_there(report, status.node):
+    yield from reach_commands(reach)
+    if status.node is not None:
+        if quiet_node(report) is None and _is_there(report, status.node):
             yield qos("explain", f"node/{status.node.name}")
     elif status.unschedulable:
         yield kubectl("describe", "pod", report.name, namespace=report.namespace)

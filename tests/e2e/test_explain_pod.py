@@ -278,7 +278,8 @@ def test_F5_running_on_a_silent_node(
     assert f"Its node {place} is silent since 2026-01-02 03:04:05 UTC: Running is the last that was heard" in text
     assert "Nobody can tell from here whether its processes still run." in text
     assert f"{place} is silent since 2026-01-02 03:04:05 UTC; make sure that the machine is off first" in text
-    assert f"Next kubectl qos explain node/{place}" in text
+    assert "Next kubectl qos partitions" in text
+    assert f"kubectl qos fence node/{place}" in text
 
 
 def test_F5_stuck_on_a_silent_node(

@@ -211,3 +211,39 @@ def test_a_deletion_by_taint_that_is_due_is_told_on_a_silent_node_as_well(tmp_pa
         "should have deleted it at 09:55:50 UTC: it tolerates that for 300 s. kube-controller-manager deletes such pods"
     )
     assert late in _told("explain", "pod/db-0", "--snapshot", cluster)
+
+
+def _next(*words: str) -> list[str]:
+    """The commands of the page, without the flags that lead to its source."""
+    _, label, told = run(*words).out.partition("\nNext  ")
+    assert label
+    return [re.sub(r" --snapshot=\S+", "", line.strip()) for line in told.splitlines()]
+
+
+PARTITIONS: Final = "kubectl qos partitions"
+FENCE: Final = "kubectl qos fence node/lost"
+
+
+@pytest.mark.parametrize(
+    ("node", "first"),
+    [
+        pytest.param(SILENT, [PARTITIONS, f"{FENCE}   # what would go; changes nothing"], id="silent"),
+        pytest.param(OUT, [PARTITIONS, f"{FENCE}   # what is left to go"], id="out of service"),
+        pytest.param(BACK, ["kubectl qos unfence node/lost   # once the machine is back"], id="back"),
+        pytest.param(_node("True"), [], id="answers"),
+        pytest.param(None, [PARTITIONS], id="gone"),
+    ],
+)
+def test_of_a_node_that_does_not_answer_what_hangs_on_it_and_the_fence_come_first(
+    node: Mapping[str, Any] | None, first: Sequence[str], tmp_path: Path
+) -> None:
+    """On its own pages and on that of a pod there: none of them leads round in a circle."""
+    file = _list(tmp_path, WELL, *([node] if node else []), _pod(deleted=True))
+    pages = [("explain", "pod/db-0"), ("explain", "pod/db-0", "-o", "wide")]
+    if node is not None:
+        pages += [("node", "lost"), ("explain", "node/lost")]
+    for words in pages:
+        told = _next(*words, "--snapshot", file)
+        assert told[: len(first)] == first, words
+        others = ("kubectl qos partitions", "kubectl qos fence", "kubectl qos unfence")
+        assert not [line for line in told[len(first) :] if line.startswith(others)], words

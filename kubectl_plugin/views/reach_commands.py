@@ -1,0 +1,40 @@
+"""The commands that come first about a node that does not answer, or is still declared out of service.
+
+silent              which pods hang on it, then what a fence of it would do
+heartbeats missed   which pods hang on it: it may still come back by itself
+out of service      which pods hang on it, then what is left to go
+gone                which pods hang on it: there is no Node to fence
+back                how to take it back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.views.words import is_plain_name
+from podrules.reachability import NodeReach, Reach
+
+__all__ = ["reach_commands", "remedies"]
+
+
+def reach_commands(node: NodeReach | None) -> Iterator[Command]:
+    """What tells of it, and what is done about it; nothing of a node that is in service and answers."""
+    if node is None:
+        return
+    if node.reach.quiet:
+        yield qos("partitions")
+    yield from remedies(node)
+
+
+def remedies(node: NodeReach) -> Iterator[Command]:
+    """What is done about it; a look that changes nothing, as long as nobody confirms it."""
+    if not is_plain_name(node.name):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    match node.reach:
+        case Reach.SILENT:
+            yield qos("fence", f"node/{node.name}", comment="what would go; changes nothing")
+        case Reach.OUT_OF_SERVICE:
+            yield qos("fence", f"node/{node.name}", comment="what is left to go")
+        case Reach.BACK | Reach.BACK_NOT_READY:
+            yield qos("unfence", f"node/{node.name}", comment="once the machine is back")
