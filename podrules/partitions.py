@@ -2,15 +2,14 @@
 
 While the object of such a pod is there
 
-    a StatefulSet   makes no other of its ordinal; with OrderedReady it neither scales nor rolls out meanwhile
+    a StatefulSet   makes no other of its ordinal; with OrderedReady it neither scales nor rolls out (`ordinals`)
     a Namespace     that is being deleted stays
     its volumes     stay attached to the node, and pods elsewhere that need them wait
 
 What happens by itself, and when, is `lost_node`'s rule, and `pod_gc`'s. A node is also down when pods name it and it
 has no Node object, which only the pods can tell.
 
-Source: pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet), pkg/controller/namespace/deletion,
-pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3.
+Source: pkg/controller/namespace/deletion, pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.model.workload import Workload
+from podrules.ordinals import is_ordered
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
 from podrules.safety import OF_ONE_NODE, Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.taint_eviction import Eviction, bound_at
@@ -358,7 +358,7 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[
     namespace = pod.metadata.namespace
     if owner.guarantee is Guarantee.AT_MOST_ONE:
         owning = facts.stateful_sets.get((namespace, owner.name))
-        ordered = owning is not None and owning.spec.pod_management_policy != "Parallel"
+        ordered = owning is not None and is_ordered(owning)
         yield Block(BlockKind.STATEFUL_SET, owner.name, ordinal_of(pod), ordered)
     since = facts.namespaces_being_deleted.get(namespace)
     if since is not None:

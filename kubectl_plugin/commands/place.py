@@ -33,14 +33,16 @@ from podrules.cluster.kinds import (
 from podrules.cluster.near import near_names
 from podrules.cluster.source import Source, Unread
 from podrules.cluster.text import advice_for
+from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
+from podrules.ordinals import awaited_pod
 from podrules.placement.changes import Situation
 from podrules.placement.controllers import with_controllers
 from podrules.placement.displaced import PodReference
 from podrules.placement.drain import Drained, draining
 from podrules.placement.facts import reference
 from podrules.placement.plan import Demand, plan
-from podrules.placement.planned import PlannedSpec
+from podrules.placement.planned import AwaitedPod, PlannedSpec
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 
@@ -154,7 +156,7 @@ class _Planner:
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
         wanted = [entry for entry in asked if isinstance(entry, Wanted)]
         table = NodeTable(snapshot.nodes, snapshot.pods)
-        demands = [self._demand(entry, table, snapshot, len(entry.there(there))) for entry in wanted]
+        demands = [self._demand(entry, table, snapshot, there) for entry in wanted]
         specs = plan(demands, preemption=self._options.preemption)
         return PlanReport(
             source=self._source.description,
@@ -236,7 +238,7 @@ class _Planner:
             place, _, name = text.partition("/")
             yield PodReference(self._source.namespace if place == "pod" else place, name)
 
-    def _demand(self, entry: Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: int) -> Demand:
+    def _demand(self, entry: Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: Sequence[Pod]) -> Demand:
         situation = Situation(
             pod=entry.pod,
             table=table,
@@ -253,10 +255,20 @@ class _Planner:
             entry.first,
             entry.claim_templates,
             self._gatherer.reach(node) if node else None,
-            there,
+            len(entry.there(there)),
             entry.suspended,
+            self._awaited(entry, there),
             entry.origin,
         )
+
+    def _awaited(self, entry: Wanted, pods: Sequence[Pod]) -> AwaitedPod | None:
+        """What keeps a StatefulSet of the cluster from making more."""
+        pod = awaited_pod(entry.stateful_set, pods) if entry.stateful_set is not None else None
+        if pod is None:
+            return None
+        node = pod.spec.node_name
+        silent = node if node and self._gatherer.reach(node, of_many=True).reach.quiet else ""
+        return AwaitedPod(pod.metadata.name, pod.metadata.deletion_timestamp is not None, silent)
 
 
 def _missing(entry: Unread) -> ClusterError:

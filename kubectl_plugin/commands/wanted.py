@@ -29,6 +29,7 @@ from podrules.cluster.source import Source
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.workload import Workload
 from podrules.placement.claims import with_claims_of
 from podrules.placement.controllers import Controlled
 from podrules.placement.existing import is_waiting, pods_there
@@ -54,6 +55,8 @@ class Wanted(Struct, frozen=True):
     there: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda _: ()
     """Which of the cluster's pods it has already."""
     origin: Origin = "manifest"
+    stateful_set: Workload | None = None
+    """The cluster's, of which more are wanted."""
 
     @property
     def pod(self) -> Pod:
@@ -107,6 +110,7 @@ class Asking:
             suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
             there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
             origin="more" if more else "manifest",
+            stateful_set=entry if more and kind is STATEFUL_SETS else None,
         )
 
     def more(self, more: More, classes: dict[str, PriorityClass]) -> Wanted | Refused:

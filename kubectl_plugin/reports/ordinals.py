@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports.workload_pods import WorkloadPod
 from podrules.model.workload import CronJob, ReplicationController, Workload
+from podrules.ordinals import next_pod
 from podrules.pod_state import PodState
 
 __all__ = ["MissingPods", "missing_pods"]
@@ -27,9 +28,6 @@ def missing_pods(
 ) -> MissingPods | None:
     """What is not made yet; None: it is no StatefulSet, or all of its pods are there.
 
-    Source: processReplica in pkg/controller/statefulset/stateful_set_control.go at v1.36.3: with OrderedReady a pod is
-    made once those of lower ordinals run and are Ready.
-
     Args:
         kind: ``StatefulSet``.
         entry: The workload.
@@ -37,13 +35,8 @@ def missing_pods(
     """
     if kind != "StatefulSet" or not isinstance(entry, Workload):
         return None
-    start, replicas = entry.spec.ordinals.start, 1 if entry.spec.replicas is None else entry.spec.replicas
-    there, before = {pod.name: pod for pod in pods}, ""
-    ordered = entry.spec.pod_management_policy != "Parallel"
-    for ordinal in range(start, start + replicas):
-        name = f"{entry.metadata.name}-{ordinal}"
-        if name not in there:
-            return MissingPods(name, before if ordered else "")
-        if there[name].state is not PodState.READY:
-            before = before or name
-    return None
+    replicas = 1 if entry.spec.replicas is None else entry.spec.replicas
+    following = next_pod(entry, {pod.name: pod.state is PodState.READY for pod in pods})
+    if following.ordinal >= entry.spec.ordinals.start + replicas:
+        return None
+    return MissingPods(following.name, following.waits_for)

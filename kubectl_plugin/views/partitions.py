@@ -14,7 +14,7 @@ from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.reach_commands import remedies
-from kubectl_plugin.views.safety_words import guarded, replaced_words, unfenced_from
+from kubectl_plugin.views.safety_words import guarded, ordinal_words, replaced_words, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
@@ -323,8 +323,7 @@ def _hangs(pod: PodDown, reach: Reach) -> str:
 def _blocked(block: Block, pod: PodDown) -> str:
     match block.kind:
         case BlockKind.STATEFUL_SET:
-            more = ", and neither scales nor rolls out" if block.ordered else ""
-            return f"StatefulSet {block.name} makes no other {pod.name} before it is gone{more}"
+            return ordinal_words(block.name, pod.name, ordered=block.ordered)
         case BlockKind.NAMESPACE:
             return f"namespace {block.name} is being deleted and waits for it"
     if block.waiting:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.placement import why_no_node
+from kubectl_plugin.views.safety_words import ordinal_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
 from podrules.placement.planned import PlannedSpec
@@ -29,6 +30,7 @@ def more_words(report: PlanReport) -> Iterator[str]:
     """Of each workload or pod that was named; nothing where none was."""
     for spec in report.specs:
         if spec.origin == "more":
+            yield from _awaited_words(spec)
             yield _answer(spec, report.silent)
             yield from victim_words([spec])
             if spec.stopped is not None:
@@ -92,6 +94,20 @@ def suspended_words(spec: PlannedSpec) -> Iterator[str]:
         yield f"{spec.name} is suspended (spec.suspend): it makes no pod before it is resumed."
 
 
+def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
+    """That its StatefulSet makes no other pod now, whatever room there is."""
+    awaited = spec.awaited
+    if awaited is None:
+        return
+    name, silent = spec.name.partition("/")[2], awaited.silent_node
+    holds = f"StatefulSet {name} makes no other pod before {awaited.name} is Ready (OrderedReady)"
+    if awaited.deleted:
+        holds = ordinal_words(name, awaited.name, ordered=True)
+    yield f"No: {holds}{f'; its node {silent} is silent' if silent else ''}."
+    if silent:
+        yield f"Way out: bring {silent} back, or fence it."
+
+
 def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     """``Yes: 3 of 3 more pods of Deployment web fit: 2 on node-b1 and 1 on node-a2.``."""
     of = _of(spec)
@@ -102,6 +118,8 @@ def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     short = spec.placed < spec.wanted
     # What goes to a node that does not answer has a place, and does not start.
     lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else "Yes: "
+    if spec.awaited is not None:
+        lead = "" if short else "There is room: "
     if spec.wanted == 1:
         if short:
             return f"{lead}1 more pod {of} does not fit now."

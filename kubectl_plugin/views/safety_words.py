@@ -20,6 +20,7 @@ __all__ = [
     "guard_words",
     "guarded",
     "holder_words",
+    "ordinal_words",
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
@@ -109,6 +110,12 @@ def until_words(ends_by: datetime | None, now: datetime | None) -> str:
     if now is not None and now > ends_by:
         return f"should have ended by {by}: they may live until their node says otherwise"
     return f"may live until {by}"
+
+
+def ordinal_words(stateful_set: str, pod: str, *, ordered: bool) -> str:
+    """What a pod that is being deleted keeps its StatefulSet from, while its object is there."""
+    more = ", and neither scales nor rolls out" if ordered else ""
+    return f"StatefulSet {stateful_set} makes no other {pod} before it is gone{more}"
 
 
 def replaced_words(kind: str, name: str) -> str:

@@ -38,7 +38,7 @@ from podrules.placement.devices import devices_freed, devices_taken
 from podrules.placement.facts import reference
 from podrules.placement.likely import likely_placement, named_placement
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import AchievedSpread, Origin, PlannedSpec, PlannedVictim
+from podrules.placement.planned import AchievedSpread, AwaitedPod, Origin, PlannedSpec, PlannedVictim
 from podrules.placement.replicas import new_numbers, planned_uid, replica
 from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
 from podrules.reachability import NodeReach
@@ -77,6 +77,8 @@ class Demand(Struct, frozen=True):
     """Pods that it has already."""
     suspended: bool = False
     """Whether its controller makes no pods for now."""
+    awaited: AwaitedPod | None = None
+    """Which pod its StatefulSet waits for."""
     origin: Origin = "manifest"
     """Why they are wanted."""
 
@@ -271,6 +273,7 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         limit=MOST_REPLICAS if full else None,
         there=demand.there,
         suspended=demand.suspended,
+        awaited=demand.awaited,
         origin=demand.origin,
     )
 

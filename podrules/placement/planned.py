@@ -9,7 +9,7 @@ from msgspec import Struct
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import Placement, SpreadDomain
 
-__all__ = ["AchievedSpread", "DrainFlag", "Origin", "PlannedSpec", "PlannedVictim", "Unmoved"]
+__all__ = ["AchievedSpread", "AwaitedPod", "DrainFlag", "Origin", "PlannedSpec", "PlannedVictim", "Unmoved"]
 
 Origin = Literal["manifest", "more", "pending", "drain"]
 """Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and
@@ -44,6 +44,16 @@ class AchievedSpread(Struct, frozen=True, rename="camel"):
     """How many there are."""
 
 
+class AwaitedPod(Struct, frozen=True, rename="camel"):
+    """A pod that a StatefulSet waits for before it makes any other (`ordinals`)."""
+
+    name: str
+    deleted: bool
+    """It is being deleted, and another of its name has to be Ready; else it is not Ready itself."""
+    silent_node: str
+    """Its node, where that does not answer; else empty."""
+
+
 class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """One spec's replicas."""
 
@@ -70,6 +80,8 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """Pods that it has already, besides which these come."""
     suspended: bool
     """Its controller makes no pod before it is resumed."""
+    awaited: AwaitedPod | None
+    """Its StatefulSet makes no pod before; None: nothing keeps it, or another controller makes them."""
     origin: Origin
     """Why it is placed."""
 

@@ -85,7 +85,66 @@ def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
     """Ordinal 2 is the next of a set of two, and its claim is there already: what that waits for is said."""
     code, text = words("sts/db")
     assert code == 7
-    assert 'No: 1 more pod of StatefulSet db does not fit now. Claim "data-db-2" is unbound' in text
+    assert '1 more pod of StatefulSet db does not fit now. Claim "data-db-2" is unbound' in text
+
+
+@pytest.mark.parametrize(("name", "namespace", "held"), [("broker", "data", "broker-2"), ("db", "shop", "db-1")])
+def test_a_stateful_set_whose_ordinal_hangs_on_a_silent_node_makes_no_more(
+    name: str, namespace: str, held: str
+) -> None:
+    """Place and partitions say the same of it."""
+    code, text = words(f"sts/{name}", "-n", namespace)
+    holds = f"StatefulSet {name} makes no other {held} before it is gone, and neither scales nor rolls out"
+    assert code == 7
+    assert text.startswith(f"No: {holds}; its node node-c3 is silent. Way out: bring node-c3 back, or fence it. ")
+    assert holds in run("partitions", "--demo", "-o", "markdown").out
+
+
+def _sets(tmp_path: Path, **changed: Any) -> tuple[str, ...]:
+    """The demo cluster with other fields of StatefulSet broker and of its pod broker-2."""
+    objects = demo_objects()
+    for entry in objects:
+        kind, name = entry["kind"], entry["metadata"]["name"]
+        if (kind, name) == ("StatefulSet", "broker"):
+            entry["spec"] |= changed.get("spec", {})
+        if (kind, name) == ("Pod", "broker-2") and "node" in changed:
+            entry["spec"]["nodeName"] = changed["node"]
+            if not changed["deleted"]:
+                del entry["metadata"]["deletionTimestamp"]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return ("place", "--snapshot", str(file), "-n", "data", "sts/broker")
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "first"),
+    [
+        pytest.param(
+            {"spec": {"podManagementPolicy": "Parallel"}},
+            0,
+            "Yes: 1 more pod of StatefulSet broker fits, on node-b2. ",
+            id="Parallel",
+        ),
+        pytest.param(
+            {"node": "node-c2", "deleted": True},
+            7,
+            "No: StatefulSet broker makes no other broker-2 before it is gone, and neither scales nor rolls out. There",
+            id="being deleted on a node that answers",
+        ),
+        pytest.param(
+            {"node": "node-c2", "deleted": False},
+            7,
+            "No: StatefulSet broker makes no other pod before broker-2 is Ready (OrderedReady). There is room: 1 more ",
+            id="not Ready",
+        ),
+    ],
+)
+def test_a_stateful_set_waits_for_its_pods_as_its_policy_has_it(
+    tmp_path: Path, changed: dict[str, Any], code: int, first: str
+) -> None:
+    ran = run(*_sets(tmp_path, **changed))
+    assert (ran.code, ran.err) == (code, "")
+    assert " ".join(ran.out.split()).startswith(first)
 
 
 def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
