@@ -220,6 +220,8 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
         event = _first_told(found)
         several = len({other.span for other in found if other.rule is not Rule.SIDECAR_TURN}) > 1
         name = f"first {name}" if several else name
+    if event.rule is Rule.NOT_BY_KUBELET:
+        return f"its kubelet sends no {name}"
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
     if event.rule is Rule.DELETED_BEFORE and told.began is None:
@@ -415,6 +417,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.TOLD_BEFORE: _named("it was told before its node went silent; whether it ended, nobody knows"),
     Rule.DELETED_BEFORE: _named("it is already ({field})"),
     Rule.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
+    Rule.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
     Rule.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
     Rule.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
     Rule.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),

@@ -101,6 +101,8 @@ class Rule(Enum):
     """It has been deleted already."""
     KUBELET_SILENT = "KubeletSilent"
     """Only the kubelet of the node can do it, and that does not answer."""
+    KUBELET_GOES_TOO = "KubeletGoesToo"
+    """Only the kubelet of the node can do it, and that goes down with the machine."""
     PROBE_PERIODS = "ProbePeriods"
     RESTART_POLICY = "RestartPolicy"
     SHUTDOWN_GROUPS = "ShutdownGroups"

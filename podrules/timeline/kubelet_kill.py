@@ -217,7 +217,7 @@ def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
         standing=Standing.APPLIES,
         events=(
             Event.of(What.SIGTERM, NEVER, Rule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
-            Event.of(What.OBJECT_GONE, NEVER, Rule.KUBELET_SILENT),
+            Event.of(What.OBJECT_GONE, NEVER, Rule.KUBELET_GOES_TOO),
         ),
         notes=(*_kubelet_notes(kubelet), *idle_notes(pod), Note(Reminder.THEN_NODE_LOST)),
     )

@@ -231,3 +231,10 @@ def test_T5_silent_node_s_times_are_those_of_partitions() -> None:
     assert "03:02:56 UTC  it got the taint" in partitions
     assert "     52  03:02:56  Ready Unknown " in told
     assert "     52  03:02:56  node tainted " in told
+
+
+def test_T5_shutdown_that_no_kubelet_handles_does_not_call_its_node_silent() -> None:
+    ran = run("explain", "--demo", "-n", "ingress", "pod/gateway-6m74d8fzc-rjq4s", "--timeline=shutdown")
+    told = " ".join(ran.out.split())
+    assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
+    assert "never object gone only its kubelet can do it, and that goes down with the machine" in told

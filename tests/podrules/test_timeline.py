@@ -589,6 +589,8 @@ def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
     told = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
     assert _event(told, What.SIGTERM).rule is Rule.NOT_BY_KUBELET
     assert _span(told, What.OBJECT_GONE) == NEVER
+    # It answers until its machine goes off.
+    assert _event(told, What.OBJECT_GONE).rule is Rule.KUBELET_GOES_TOO
     assert _has(told, Reminder.THEN_NODE_LOST)
 
 
