@@ -87,6 +87,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. What runs there would be asked to leave, and not waited for."
+            yield "To empty a node that answers, drain it."
         case FenceState.TOO_EARLY, _:
             due = report.node.unknown_at if report.node is not None else None
             to_come = due is not None and (now is None or due > now)
@@ -100,6 +101,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, Outcome.NOT_CONFIRMED:
             yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+            yield "Once you know that it is off, add --confirm-powered-off."
         case _, Outcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)
         case _, _ if report.dry_run:
@@ -168,6 +170,7 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
     node = f"node/{report.name}"
     match report.state:
         case FenceState.ANSWERS:
+            yield qos("place", "--drain", report.name, comment="where its pods would go")
             yield kubectl("drain", report.name, options=("--ignore-daemonsets",), changes=True, comment="to empty it")
         case FenceState.BACK:
             yield qos("unfence", node, options=("--confirm",), changes=True)

@@ -381,3 +381,13 @@ def test_F6_every_step_has_words(kind: StepKind) -> None:
     words = step_words(Step(NOW, kind, "node/node-c3", "detail", 1))
     assert words
     assert step_line(Step(NOW, kind, "node/node-c3", "detail", 1)) == f"03:12:04 UTC  {words}"
+
+
+def test_F6_a_node_that_is_not_fenced_is_told_what_is_missing() -> None:
+    """The demo hides commands that change something: the sentence names the flag."""
+    asked = " ".join(run("fence", "node/node-c3", "--demo").out.split())
+    assert "Nothing was changed. Once you know that it is off, add --confirm-powered-off." in asked
+    answers = run("fence", "node/node-a1", "--demo")
+    assert answers.code == 9
+    assert "To empty a node that answers, drain it.\n" in answers.out
+    assert "kubectl qos place --drain node-a1 --demo   # where its pods would go\n" in answers.out
