@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, Promised
 
 __all__ = [
+    "OF_USAGE",
     "ClusterChanges",
     "NodeChange",
     "NodeStanding",
@@ -38,6 +39,8 @@ _HEADROOM_STEP: Final = 5
 """Percentage points: usage moves by less all the time."""
 _OF_SPEC: Final = frozenset({PodRisk.BEST_EFFORT, PodRisk.NO_GRACE_PERIOD})
 """What a pod is from the start: reports of earlier releases do not tell it, and it is no news."""
+OF_USAGE: Final = frozenset({PodRisk.NEAR_LIMIT, PodRisk.OVER_REQUEST})
+"""What only a report tells that knows the pod's usage."""
 _RISKS: Final = tuple(PodRisk)
 
 
@@ -81,8 +84,8 @@ class PodChange(Struct, frozen=True, rename="camel"):
     def risks(self) -> tuple[PodRisk | None, PodRisk | None]:
         """What was and is wrong with it, as far as both reports can tell; of its spec nothing.
 
-        That it uses more than it requests hides what is less urgent, and only a report that knows its usage tells it.
-        Where one does and the other does not, and its STATUS is the same, the two are taken to agree.
+        That it is near its limit, or over its request, hides what is less urgent, and a report tells it that knows its
+        usage. Where one does and the other does not, and its STATUS is the same, the two are taken to agree.
         """
         before, after = (None if one is None or one.risk in _OF_SPEC else one.risk for one in (self.before, self.after))
         if self.before is None or self.after is None or self.before.status != self.after.status:
@@ -90,7 +93,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
         if self.before.usage_known == self.after.usage_known:
             return before, after
         of_usage, other = (before, after) if self.before.usage_known else (after, before)
-        if of_usage is PodRisk.OVER_REQUEST and (other is None or _RISKS.index(other) > _RISKS.index(of_usage)):
+        if of_usage in OF_USAGE and (other is None or _RISKS.index(other) > _RISKS.index(of_usage)):
             return other, other
         return before, after
 

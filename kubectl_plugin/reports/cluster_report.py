@@ -45,6 +45,7 @@ class _Place(Struct):
 
     used: int | None = None
     cpu: int | None = None
+    near_limit: bool = False
     over_request: bool = False
     adj: int | None = None
     points: int | None = None
@@ -198,11 +199,14 @@ class _Entries:
         oom = next((order for order in pressure.ooms if order.scope is OOMScope.GLOBAL), None)
         evictions = {order.signal: order.places for order in pressure.evictions}
         nearest = min(map(_level, pressure.headrooms), key=lambda level: level.percent, default=None)
-        near_limit = sum(
-            order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
+        near = [
+            order
             for order in pressure.ooms
-        )
-        return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, near_limit
+            if order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
+        ]
+        for order in near:
+            self._places.setdefault((order.namespace, order.pod), _Place()).near_limit = True
+        return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, len(near)
 
     def _note(self, orders: MemoryOrders) -> None:
         """Keep the places of a node's pods."""
@@ -216,7 +220,8 @@ class _Entries:
             ranked = entry.ranked
             own = self._places.setdefault(pod_key(ranked.pod), _Place())
             if ranked.measured:
-                own.used, own.over_request = ranked.usage, ranked.exceeds
+                # A critical pod is never evicted, whatever it uses.
+                own.used, own.over_request = ranked.usage, ranked.exceeds and not ranked.critical
             if not ranked.critical:
                 evictable += 1
                 own.eviction_rank = evictable
@@ -259,6 +264,7 @@ class _Entries:
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
         return pod_risk(
             pod,
+            near_limit=place.near_limit,
             over_request=place.over_request,
             down=pod.spec.node_name in self._down,
             provider=pod.spec.node_name in self._virtual,

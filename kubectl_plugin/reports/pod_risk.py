@@ -38,6 +38,8 @@ class PodRisk(Enum):
     """It is to be evicted, preempted or deleted (DisruptionTarget)."""
     FAILED = "Failed"
     # From here on: a notice, no trouble.
+    NEAR_LIMIT = "NearLimit"
+    """A container of it is near its own memory limit."""
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
     NOT_READY = "NotReady"
@@ -79,6 +81,7 @@ _OF_HEALTH: Final = {
 def pod_risk(
     pod: Pod,
     *,
+    near_limit: bool = False,
     over_request: bool = False,
     down: bool = False,
     provider: bool = False,
@@ -91,6 +94,7 @@ def pod_risk(
 
     Args:
         pod: As it is stored.
+        near_limit: Whether a container of it is near its own memory limit.
         over_request: Whether it uses more memory than it requests.
         down: Whether its node does not answer.
         provider: Whether its node is a virtual kubelet: when anything ends there is not known.
@@ -117,7 +121,7 @@ def pod_risk(
         return PodRisk.NODE_DOWN
     if tainted:
         return PodRisk.TAINTED
-    return _of_running(pod, over_request=over_request, at=at)
+    return _of_running(pod, near_limit=near_limit, over_request=over_request, at=at)
 
 
 def _of_ending(pod: Pod, ending: Ending, *, down: bool, at: datetime | None) -> PodRisk | None:
@@ -140,7 +144,7 @@ def _of_waiting(pod: Pod, outcome: Outcome | None, *, awaited: bool) -> PodRisk:
     return PodRisk.NOT_BOUND
 
 
-def _of_running(pod: Pod, *, over_request: bool, at: datetime | None) -> PodRisk | None:
+def _of_running(pod: Pod, *, near_limit: bool, over_request: bool, at: datetime | None) -> PodRisk | None:
     """Of a pod on a node that answers: its health by the rule of its explanation, then what follows from its fields."""
     code, severity = health_verdict(health(pod), at)
     if code is VerdictCode.STARTING:
@@ -148,6 +152,8 @@ def _of_running(pod: Pod, *, over_request: bool, at: datetime | None) -> PodRisk
     found = _OF_HEALTH.get(code)
     if found in {PodRisk.OOM_KILLED, PodRisk.HELD_UP}:
         return found
+    if near_limit:
+        return PodRisk.NEAR_LIMIT
     if over_request:
         return PodRisk.OVER_REQUEST
     if found is not None:

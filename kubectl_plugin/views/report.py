@@ -113,10 +113,13 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
             marked.setdefault(flag.mark, []).append(node)
     for mark in NodeMark:
         if nodes := marked.get(mark):
+            others = mark in _OF_PODS and _has_other_pods(report, nodes)
+            if mark is NodeMark.NEAR_LIMIT and _pods_tell(report, nodes):
+                continue
             fact, meaning = node_sentences(mark, nodes)
             if mark is NodeMark.SILENT:
                 meaning = f"{_hanging_words(report, {node.name for node in nodes})}{meaning}"
-            if mark in _OF_PODS and _has_other_pods(report, nodes):
+            if others:
                 meaning = f"{meaning} All pods there are counted, also those that were not asked for."
             where = "partitions" if mark is NodeMark.SILENT else "nodes"
             yield Finding(NodeFlag(mark, "").severity, fact, meaning, where)
@@ -138,6 +141,11 @@ def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
     """Whether there are more pods on nodes than the report tells of."""
     names = {node.name for node in nodes}
     return sum(node.pods for node in nodes) > sum(pod.node in names for pod in report.pods)
+
+
+def _pods_tell(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
+    """Whether each container near its limit is told of as its pod: of one that has nothing worse."""
+    return sum(node.near_limit for node in nodes) == sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
 
 
 def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from kubectl_plugin.render.page import Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_changes import (
+    OF_USAGE,
     ClusterChanges,
     NodeChange,
     NodeStanding,
@@ -87,8 +88,8 @@ def _usage(changes: ClusterChanges) -> Iterator[str]:
     for nodes, known in ((changes.usage_learned, "was not known then"), (changes.usage_lost, "is not known now")):
         if nodes:
             yield (
-                f"Usage of {listed(nodes, most=_MOST_NODES)} {known}: headroom and pods over their request are not "
-                "compared there."
+                f"Usage of {listed(nodes, most=_MOST_NODES)} {known}: headroom, and pods near their limit or over "
+                "their request, are not compared there."
             )
 
 
@@ -130,8 +131,8 @@ def _row(what: str, before: int, after: int) -> tuple[str, str, str]:
 
 
 def _pods_of(risk: PodRisk, tally: Tally) -> str:
-    """How many there are; that pods use more than they request nobody knows where no usage was known."""
-    if risk is PodRisk.OVER_REQUEST and not tally.nodes_measured:
+    """How many there are; what follows from what they use nobody knows where no usage was known."""
+    if risk in OF_USAGE and not tally.nodes_measured:
         return "unknown"
     return f"{tally.pods_by_risk.get(risk.value, 0):,}"
 

@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import trouble_until
+from podrules.pressure.nearness import NEAR_LIMIT_PERCENT
 
 __all__ = ["RISK_MEANINGS", "RISK_SEVERITY", "RISK_WORDS", "urgency_words"]
 
@@ -22,6 +23,7 @@ RISK_WORDS: Final = {
     PodRisk.NEVER_STARTED: "not started in 10 min",
     PodRisk.DISRUPTED: "disrupted",
     PodRisk.FAILED: "failed",
+    PodRisk.NEAR_LIMIT: "near the memory limit",
     PodRisk.OVER_REQUEST: "over memory request",
     PodRisk.NOT_READY: "not Ready",
     PodRisk.RESTARTED: "restarted in the last hour",
@@ -51,6 +53,10 @@ RISK_MEANINGS: Final = {
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",
     PodRisk.FAILED: "A failed pod does not come back by itself; its owner may have made another.",
+    PodRisk.NEAR_LIMIT: (
+        f"A container uses {NEAR_LIMIT_PERCENT}% of its own limit or more: the kernel kills it there, whatever the "
+        "node has left."
+    ),
     PodRisk.OVER_REQUEST: "The kubelet evicts such pods first when their node runs short, whatever their QoS class.",
     PodRisk.NOT_READY: "Services that want ready pods send nothing there.",
     PodRisk.RESTARTED: "A container ended, and runs again.",

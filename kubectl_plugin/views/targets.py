@@ -26,6 +26,8 @@ from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
 from podrules.cluster.source import USAGE_NOT_ASKED
+from podrules.eviction.signals import Signal
+from podrules.model.pod import PodQOSClass
 from podrules.placement.outcome import Outcome
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach
@@ -76,6 +78,8 @@ class _Row(Struct, frozen=True):
     """What it is counted as."""
     stuck: bool = False
     """Of a pod that is terminating: whether its node does not answer."""
+    over: bool = False
+    """Of a pod that nothing else is wrong with: whether it uses more memory than it requests, or requests nothing."""
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
@@ -120,8 +124,12 @@ class TargetTable:
         families = [family for family in _FAMILIES if any(row.family is family for row in self._rows)]
         tables = [self._table(family) for family in families]
         counts = [_counts(family, [row for row in self._rows if row.family is family]) for family in families]
-        if by_trouble and 0 < (wrong := sum(not row.order[0] for row in self._rows)) < len(self._rows):
+        wrong = sum(not row.order[0] for row in self._rows)
+        if by_trouble and 0 < wrong < len(self._rows):
             counts.append(f"{wrong} with something wrong, in the first rows")
+        if by_trouble and (over := sum(row.over for row in self._rows)):
+            # In the words of the report, which counts them among its notices.
+            counts.append(f"{over}{' more' if wrong else ''} over memory request, or BestEffort")
         if self._asking:
             does = "does" if len(self._asking) == 1 else "do"
             counts.append(f"usage was not looked at: {' and '.join(sorted(self._asking))} {does}")
@@ -179,7 +187,15 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
     rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
     stuck = state is PodState.TERMINATING and reach is not None and reach.reach.quiet
-    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, stuck=stuck)
+    over = state is PodState.READY and not cells[-1] and _goes_early(report)
+    return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, stuck, over)
+
+
+def _goes_early(report: PodReport) -> bool:
+    """Whether it uses more memory than it requests, or requests nothing at all."""
+    orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
+    over = any(order is not None and order.place.exceeds_request for order in orders)
+    return over or report.qos.qos_class is PodQOSClass.BEST_EFFORT
 
 
 def _pod_why(said: Verdict, state: PodState, reason: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from tests.kubectl_plugin.running import run
 STATES: Final = str(Path(__file__).parents[1] / "testdata/cases/cli/states.json")
 NEEDS_USAGE: Final = frozenset({"OverRequest"})
 """The summary looks at usage on the whole node: the pod's own page tells it beside the order of eviction."""
-OF_THE_NODE: Final = frozenset({"NodePressure", "NodeNotReady", "NearMemoryLimit"})
+OF_THE_NODE: Final = frozenset({"NodePressure", "NodeNotReady"})
 """What is the matter with the node is told of the node, once, and not of each pod there."""
 
 
@@ -49,7 +50,7 @@ def _flat(*words: str) -> str:
 def test_the_summary_names_pods_and_what_to_look_at_next() -> None:
     told = _flat("report", "-A")
     assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in told
-    assert re.search(r"19 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 16 more\. The kubelet", told)
+    assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", told)
     assert told.endswith(
         "Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo",
     )
@@ -85,3 +86,24 @@ def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
     assert f"what still runs there. {others}" in asked
     assert f"the kernel kills it there. {others}" in asked
     assert others not in _flat("report", "-A")
+
+
+def test_what_is_wrong_in_the_list_of_pods_has_a_risk_in_the_report() -> None:
+    """But for what the list counts in one line: pods over their memory request, and BestEffort ones."""
+    pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
+    early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
+    wrong = {f"{pod['namespace']}/{pod['name']}" for pod in pods if pod["risk"] and pod not in early}
+    rows = run("explain", "pods", "-A", "--demo").out.splitlines()[1:]
+    told = {row.split()[0] for row, why in pairwise(rows) if "/" in row.split(" ")[0] and why.startswith("  ")}
+    assert told == wrong
+    total = f"{len(wrong)} with something wrong, in the first rows {len(early)} more over memory request, or BestEffort"
+    assert total in _flat("explain", "pods", "-A")
+
+
+def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
+    of_nodes = "5 nodes: 5 containers near the limit. At 95% of its own memory limit or more"
+    assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
+    assert of_nodes not in _flat("report", "-A")
+    # Of pods that were not asked for the nodes tell.
+    assert of_nodes in _flat("report", "-n", "kube-system")
+    assert "pods: near the memory limit" not in _flat("report", "-n", "kube-system")

@@ -183,7 +183,7 @@ def _unmeasured(report: Report, *names: str) -> None:
             node.update(usageSource="none", nearest=None)
     for one in report["pods"]:
         if one["node"] in names:
-            one.update(used=None, risk=None if one["risk"] == "OverRequest" else one["risk"])
+            one.update(used=None, risk=None if one["risk"] in {"NearLimit", "OverRequest"} else one["risk"])
 
 
 def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_p
     assert [one for one in now["pods"] if one["node"] == "node-a1" and one["risk"] == "OverRequest"]
     said = " ".join(compared(now, tmp_path, change=one_node).split())
     assert "Nothing changed since 03:11:00 UTC." in said
-    unknown = "was not known then: headroom and pods over their request are not compared there."
+    unknown = "was not known then: headroom, and pods near their limit or over their request, are not compared there."
     assert said.count(f"Usage of node-a1 {unknown}") == 1
     assert "nodes whose usage is known 9 10" in said
 
@@ -216,8 +216,8 @@ def test_usage_that_is_not_known_now_is_no_change_either(tmp_path: Path) -> None
     old.write_text(run("report", "-A", "--demo", "-o", "json").out, encoding="utf-8")
     said = " ".join(run("report", "-A", "--snapshot", str(captured), "--compare", str(old)).out.split())
     assert "Nothing changed since 03:11:00 UTC." in said
-    assert "Usage of cp-a1, node-a1, node-a2 and 7 more is not known now: headroom and pods" in said
-    assert "pods: over memory request 19 unknown" in said
+    assert "Usage of cp-a1, node-a1, node-a2 and 7 more is not known now: headroom, and pods" in said
+    assert "pods: near the memory limit 5 unknown pods: over memory request 17 unknown" in said
     assert "earlier report" not in said
     assert "the same cluster?" not in said
 

@@ -81,8 +81,26 @@ def test_a_node_is_flagged_in_its_row_as_in_the_summary(reports: list[ClusterRep
             severity, words = node_state(node)
             assert [flag.words for flag in flags] == ([] if words == "Ready" else words.split("; "))
             assert (severity is Severity.FINE) is not bool(flags)
-            if any(marked[flag.mark] == 1 for flag in flags):
+            of_pods = {NodeMark.NEAR_LIMIT} if _pods_tell_limits(report) else set()
+            if any(marked[flag.mark] == 1 for flag in flags if flag.mark not in of_pods):
                 assert node.name in told
+
+
+def _pods_tell_limits(report: ClusterReport) -> bool:
+    """Whether every container near its limit is of a pod of which that is the worst."""
+    near = sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
+    return near == sum(node.near_limit for node in report.nodes)
+
+
+def test_containers_near_their_limit_are_told_of_by_their_pods_or_by_their_nodes(reports: list[ClusterReport]) -> None:
+    by_pods = {True: 0, False: 0}
+    for report in reports:
+        near = sum(node.near_limit for node in report.nodes)
+        of_nodes = [one.fact for one in findings(report) if one.fact.endswith("near the limit.")]
+        if near:
+            by_pods[not of_nodes] += 1
+            assert bool(of_nodes) is not _pods_tell_limits(report)
+    assert all(by_pods.values())
 
 
 _TOLD_OF_NODES = {
@@ -97,12 +115,23 @@ _TOLD_OF_NODES = {
 }
 
 
+def test_a_critical_pod_over_its_request_is_not_said_to_be_evicted_first() -> None:
+    objects = demo_objects()
+    for entry in objects:
+        if entry["kind"] == "Pod" and entry["metadata"]["name"].startswith("web-"):
+            entry["spec"]["priority"] = 2_000_000_000
+    report = report_of(objects, datetime.fromisoformat(DEMO_NOW), kubelets=demo_kubelets())
+    over = {pod.owner for pod in report.pods if pod.risk is PodRisk.OVER_REQUEST}
+    assert over == {"log-agent", "prometheus"}
+
+
 def test_the_summary_counts_as_many_as_are_flagged(reports: list[ClusterReport]) -> None:
     """Nodes by their rows, budgets and workloads by the rows of their tables."""
     for report in reports:
         facts = [one.fact for one in findings(report)]
         for mark, words in _TOLD_OF_NODES.items():
             names = [node.name for node in report.nodes if mark in {flag.mark for flag in node_flags(node)}]
+            names = [] if mark is NodeMark.NEAR_LIMIT and _pods_tell_limits(report) else names
             told = [one.fact for one in findings(report) if one.risk is None and one.fact.endswith(words)]
             first = [fact.split()[0].rstrip(":") for fact in told]
             assert first == ([names[0] if len(names) == 1 else str(len(names))] if names else [])
