@@ -91,7 +91,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     yield from _asked_words([spec for spec in report.specs if spec.origin in {"manifest", "drain"}], report)
     yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
     yield from _silent_words(report)
-    if any(spec.victims for spec in report.specs):
+    if any(spec.preempted for spec in report.specs):
         yield "Pods that controllers make in place of preempted ones are not placed here."
     yield from _flag_words(report)
 
@@ -322,11 +322,12 @@ def _victims_table(report: PlanReport, *, wide: bool) -> Table:
         (
             str(victim.priority),
             f"{victim.pod.namespace}/{victim.pod.name}",
-            f"on {victim.node}, for {row_name(spec)}"
+            f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
             + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
         )
         for spec, victim in shown
     ]
     if len(victims) > len(shown):
         rows.append(("", f"{len(victims) - len(shown)} more (-o wide)", ""))
-    return Table("Preempted", ("priority", "pod", "where and why"), tuple(rows), right=frozenset({0}))
+    title = "Preempted" if any(spec.preempted for spec in report.specs) else "Already being deleted"
+    return Table(title, ("priority", "pod", "where and why"), tuple(rows), right=frozenset({0}))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.safety_words import ordinal_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
-from podrules.placement.planned import PlannedSpec
+from podrules.placement.displaced import PodReference
+from podrules.placement.planned import PlannedSpec, PlannedVictim
 
 __all__ = [
     "fit_words",
@@ -54,31 +55,61 @@ def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
     first = sum(spec.without_preemption for spec in specs) if paid else placed
     count = f"{first} of {counted(sum(wanted), what)}" if wanted else counted(first, what)
     fit = " ".join(filter(None, (count, of, "fits" if first == 1 else "fit")))
-    return (
-        f"{fit} without preemption, {'all ' if wanted and placed == sum(wanted) else ''}{placed} {paid}"
-        if paid
-        else fit
-    )
+    if not paid:
+        return fit
+    alone = "without preemption" if any(spec.preempted for spec in specs) else "now"
+    return f"{fit} {alone}, {'all ' if wanted and placed == sum(wanted) else ''}{placed} {paid}"
 
 
 def paid_words(specs: Sequence[PlannedSpec]) -> str:
-    """``if 2 pods are preempted``; empty: nobody is."""
-    victims = sum(len(spec.victims) for spec in specs)
-    return f"if {counted(victims, 'pod')} {'is' if victims == 1 else 'are'} preempted" if victims else ""
+    """``if 2 pods are preempted and 1 that is ending is gone``; empty: nobody has to go."""
+    victims, leaving = len(_victims(specs)), len(_leaving(specs))
+    preempted = f"if {counted(victims, 'pod')} {_are(victims)} preempted" if victims else ""
+    if not leaving:
+        return preempted
+    gone = f"that {_are(leaving)} ending {_are(leaving)} gone"
+    return f"{preempted} and {leaving} {gone}" if victims else f"once {counted(leaving, 'pod')} {gone}"
 
 
 def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """Who is preempted for some specs; nothing where nobody is."""
-    names = _victim_names(specs)
-    if names:
-        paid = [spec for spec in specs if spec.victims]
+    """Who is preempted for some specs, and who goes already; nothing where nobody has to."""
+    paid = [spec for spec in specs if spec.preempted]
+    if paid:
         them = "it" if paid[0].placed == 1 else "them"
         whom = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
-        yield f"The scheduler preempts {listed(names, most=_SHOWN_VICTIMS)} for {whom}."
+        yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {whom}."
+    yield from _leaving_words(_leaving(specs))
 
 
-def _victim_names(specs: Sequence[PlannedSpec]) -> list[str]:
-    return [f"{victim.pod.namespace}/{victim.pod.name}" for spec in specs for victim in spec.victims]
+def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
+    """Who goes already, and for whom: nobody has to preempt it."""
+    groups: dict[tuple[tuple[PodReference, ...], str], list[PlannedVictim]] = {}
+    for victim in victims:
+        groups.setdefault((victim.preempted_for, victim.node), []).append(victim)
+    for (first, node), found in groups.items():
+        who = f"{listed(_names(found), most=_SHOWN_VICTIMS)} {_are(len(found))} already being"
+        if not first:
+            yield f"{who} deleted."
+            continue
+        pods = listed([f"{pod.namespace}/{pod.name}" for pod in first], most=_SHOWN_VICTIMS)
+        goes = "is nominated to {} and goes first" if len(first) == 1 else "are nominated to {} and go first"
+        yield f"{who} preempted for {pods}, which {goes.format(node)}."
+
+
+def _victims(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
+    return [victim for spec in specs for victim in spec.preempted]
+
+
+def _leaving(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
+    return [victim for spec in specs for victim in spec.leaving]
+
+
+def _names(victims: Iterable[PlannedVictim]) -> list[str]:
+    return [f"{victim.pod.namespace}/{victim.pod.name}" for victim in victims]
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def row_name(spec: PlannedSpec) -> str:
@@ -147,15 +178,17 @@ def _of(spec: PlannedSpec) -> str:
 
 def pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
     """What waits already and goes before what is asked for, and who is preempted for that."""
-    names = _victim_names(specs)
-    who = f"{listed(names, most=_SHOWN_VICTIMS)} {'is' if len(names) == 1 else 'are'} preempted for" if names else ""
+    names, going = _names(_victims(specs)), _names(_leaving(specs))
+    who = f"{listed(names, most=_SHOWN_VICTIMS)} {_are(len(names))} preempted for" if names else ""
+    last = f"{listed(going, most=_SHOWN_VICTIMS)}, already being deleted, {_are(len(going))} gone" if going else ""
+    once = f", once {last}" if last else ""
     if len(specs) == 1:
         (spec,) = specs
         name = spec.name.removeprefix("pod/")
         goes = f"to {next(iter(spec.nodes))}" if spec.placed else "and does not fit either"
-        yield f"{name} is pending already and goes first, {goes}{f'; {who} it' if who else ''}."
+        yield f"{name} is pending already and goes first, {goes}{once}{f'; {who} it' if who else ''}."
     elif specs:
         placed = sum(spec.placed for spec in specs)
         fit = "fits" if placed == 1 else "fit"
         first = f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}"
-        yield f"{first}{f', and {who} them' if who else ''}."
+        yield f"{first}{once}{f', and {who} them' if who else ''}."

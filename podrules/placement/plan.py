@@ -42,10 +42,15 @@ from podrules.placement.planned import AchievedSpread, AwaitedPod, Origin, Plann
 from podrules.placement.replicas import new_numbers, planned_uid, replica
 from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
 from podrules.reachability import NodeReach
-from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
+from podrules.scheduler.cycle import Filtered, nominated_rows, pre_enqueue, score_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.plugins.default_preemption import priority_of, with_violations
+from podrules.scheduler.plugins.default_preemption import (
+    Victim,
+    is_terminating_by_preemption,
+    priority_of,
+    with_violations,
+)
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduler.plugins.pod_topology_spread.filtering import left_out, spread_state
@@ -233,10 +238,21 @@ def _make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDi
         row=situation.table.index[candidate.node],
         situation=replace(situation.without_pods(gone), snapshot=devices_freed(situation.snapshot, gone)),
         budgets=[_after(budget, gone) for budget in budgets],
-        victims=[
-            PlannedVictim(reference(victim.pod), candidate.node, priority_of(victim.pod), _names(victim.violates))
-            for victim in candidate.victims
-        ],
+        victims=[_victim(victim, candidate.node, filtered) for victim in candidate.victims],
+    )
+
+
+def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
+    pod = victim.pod
+    leaving = pod.metadata.deletion_timestamp is not None
+    nominated = nominated_rows(filtered.context).get(filtered.context.table.index[node], ())
+    return PlannedVictim(
+        reference(pod),
+        node,
+        priority_of(pod),
+        () if leaving else _names(victim.violates),
+        leaving,
+        tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
     )
 
 

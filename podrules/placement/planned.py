@@ -17,13 +17,17 @@ go first; or the drain of their node makes them anew."""
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
-    """A pod that would be preempted."""
+    """A pod that has to be gone: it would be preempted, or is being deleted already."""
 
     pod: PodReference
     node: str
     priority: int
     violates: tuple[str, ...]
-    """PodDisruptionBudgets that its going violates, by ``namespace/name``."""
+    """PodDisruptionBudgets that its going violates, by ``namespace/name``; none where it goes anyway."""
+    leaving: bool
+    """It is being deleted already: nobody has to preempt it."""
+    preempted_for: tuple[PodReference, ...]
+    """Pods that are nominated to the node and go first, where it was preempted before; else none."""
 
 
 class AchievedSpread(Struct, frozen=True, rename="camel"):
@@ -84,6 +88,16 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """Its StatefulSet makes no pod before; None: nothing keeps it, or another controller makes them."""
     origin: Origin
     """Why it is placed."""
+
+    @property
+    def preempted(self) -> tuple[PlannedVictim, ...]:
+        """The victims that still have to be preempted."""
+        return tuple(victim for victim in self.victims if not victim.leaving)
+
+    @property
+    def leaving(self) -> tuple[PlannedVictim, ...]:
+        """The victims that are being deleted already."""
+        return tuple(victim for victim in self.victims if victim.leaving)
 
 
 class Unmoved(Struct, frozen=True, rename="camel"):

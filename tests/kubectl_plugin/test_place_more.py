@@ -186,8 +186,28 @@ def test_an_answer_that_others_pay_for_says_so() -> None:
     assert code == 0
     assert "Yes: 1 more pod of Deployment fraud-score fits, on node-b3, if 1 pod is preempted." in text
     assert "The scheduler preempts ml/model-server-x9c2gh544-2z6q5 for it." in text
-    assert "goes first, to node-b3; ml/embed-n6d8t is preempted for it." in text
+    assert "goes first, to node-b3, once ml/embed-n6d8t, already being deleted, is gone. Pods" in text
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
+
+
+def test_a_pod_that_is_being_preempted_already_is_preempted_for_nobody_else() -> None:
+    """It goes for a pod that is nominated to its node, which is counted there before what is asked for."""
+    flags = ("deployment/model-server", "-n", "ml")
+    code, text = words(*flags)
+    first = "payments/fraud-score-w88lqz7hx-c8z2n"
+    assert code == 0
+    assert text.startswith(
+        "Yes: 1 more pod of Deployment model-server fits, on node-b3, once 1 pod that is ending is gone. "
+        f"ml/embed-n6d8t is already being preempted for {first}, which is nominated to node-b3 and goes first. spec "
+    )
+    assert "Already being deleted priority pod where and why -10 ml/embed-n6d8t on node-b3, already being" in text
+    (victim,) = specs(*flags)[0]["victims"]
+    namespace, name = first.split("/")
+    assert (victim["leaving"], victim["preemptedFor"]) == (True, [{"namespace": namespace, "name": name}])
+    most = words(*flags, "--replicas", "max")[1]
+    assert most.startswith(
+        "0 more pods of Deployment model-server fit now, 1 once 1 pod that is ending is gone: 1 on node-b3. "
+    )
 
 
 def test_pods_that_wait_already_are_counted_apart_from_those_that_are_asked_for() -> None:
