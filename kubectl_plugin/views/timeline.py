@@ -24,6 +24,7 @@ from podrules.timeline.events import (
     PodTimeline,
     Reminder,
     Rule,
+    Span,
     Standing,
     Way,
     WayTimeline,
@@ -90,7 +91,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts.append(Section("Cannot be", tuple(closed)))
     if unknown:
         parts.append(Section("Not known", tuple(unknown)))
-    if not told.budgets_known:
+    if not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways):
         parts.append(Section("Unknown", ("whether a PodDisruptionBudget refuses a drain",)))
     if report.unread:
         parts.append(Section("Unread", unread_lines(report.unread)))
@@ -217,9 +218,8 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
         return ""
     event, name = found[-1], _SHORT[what]
     if what is What.SIGTERM:
-        event = _first_told(found)
-        several = len({other.span for other in found if other.rule is not Rule.SIDECAR_TURN}) > 1
-        name = f"first {name}" if several else name
+        event, several = _first_told(found)
+        name = f"first {name}" if several else event.signal or name
     if event.rule is Rule.NOT_BY_KUBELET:
         return f"its kubelet sends no {name}"
     if event.earliest is None:
@@ -243,9 +243,14 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
 
 
-def _first_told(found: list[Event]) -> Event:
-    """The first SIGTERM of an app container; a sidecar's, where it alone runs."""
-    return next((event for event in found if event.rule is not Rule.SIDECAR_TURN), found[0])
+def _first_told(found: list[Event]) -> tuple[Event, bool]:
+    """When the first app container gets its SIGTERM, a sidecar where it alone runs; and whether others do later."""
+    of_apps = [event for event in found if event.rule is not Rule.SIDECAR_TURN]
+    if len({event.span for event in of_apps}) < 2:
+        return (of_apps or found)[0], False
+    earliest = [event.earliest for event in of_apps if event.earliest is not None]
+    # One whose hook lasts no one knows how long may be told before one that comes at a second that is known.
+    return of_apps[0].during(Span(min(earliest, default=None), of_apps[0].latest)), True
 
 
 def _past_due(event: Event, name: str, due: str) -> str:

@@ -238,3 +238,32 @@ def test_T5_shutdown_that_no_kubelet_handles_does_not_call_its_node_silent() -> 
     told = " ".join(ran.out.split())
     assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
     assert "never object gone only its kubelet can do it, and that goes down with the machine" in told
+
+
+def _told_offline(folder: Path, way: str, **pod: Any) -> str:
+    """What is told of a manifest's pod, in one line."""
+    file = folder / "pod.yaml"
+    file.write_text(yaml.safe_dump(raw_pod("lone", **pod)))
+    return " ".join(run("explain", "-f", str(file), "--offline", f"--timeline={way}").out.split())
+
+
+def test_T5_first_sigterm_may_come_before_one_whose_second_is_known(tmp_path: Path) -> None:
+    sleeps = raw_container("app", lifecycle={"preStop": {"sleep": {"seconds": 10}}})
+    runs = raw_container("b", lifecycle={"preStop": {"exec": {"command": ["x"]}}})
+    told = _told_offline(tmp_path, "delete", containers=[sleeps, runs])
+    assert "Deleted now: first SIGTERM by 10 s, SIGKILL by 32 s," in told
+    assert " 10 SIGTERM app " in told
+    assert " 0-30 SIGTERM b " in told
+
+
+def test_T5_the_sentence_names_the_signal_of_the_table(tmp_path: Path) -> None:
+    stops = raw_container("app", lifecycle={"stopSignal": "SIGUSR1"})
+    told = _told_offline(tmp_path, "delete", containers=[stops], os={"name": "linux"})
+    assert "Deleted now: SIGUSR1 at once, SIGKILL at 30 s," in told
+    assert " 0 SIGUSR1 app at once " in told
+
+
+def test_T5_budgets_are_unknown_only_where_a_drain_is_told(tmp_path: Path) -> None:
+    unknown = "whether a PodDisruptionBudget refuses a drain"
+    assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
+    assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])
