@@ -8,12 +8,15 @@
                           with an error. An app container that exits 0 is done, unless it is to be started anew
     not ready             it runs, and its readiness probe has not succeeded
     started anew          it runs, and ended before
+    node not Ready        all containers are ready, and the pod's Ready is False without a reason, which a kubelet gives
+                          always: the node controller does so to the pods of a node when its Ready is no longer True
     readiness gates       all containers are ready, and a condition that the pod names is not True, or not there yet
     Ready                 the pod's condition; where its kubelet has not told it, by what it tells of the containers
 
 Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
 (GeneratePodReadyCondition, GeneratePodReadyToStartContainersCondition), pkg/kubelet/images/types.go,
-pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime/kuberuntime_container.go (Err…) at v1.36.3.
+pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime/kuberuntime_container.go (Err…),
+pkg/controller/util/node/controller_utils.go (MarkPodsNotReady) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -110,6 +113,8 @@ class Health(Struct, frozen=True, rename="camel"):
     """Why its Ready condition is not True, in the kubelet's words."""
     unmet_gates: tuple[UnmetGate, ...] = ()
     """Of a pod that is not Ready though its containers are: the readiness gates that keep it so."""
+    marked_not_ready: bool = False
+    """Its containers are ready, and its Ready is False without a reason: the node controller marked it so."""
     no_sandbox: bool = False
     """Its sandbox and network are not there (PodReadyToStartContainers)."""
     started: str | None = None
@@ -174,6 +179,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         ready_since=ready.last_transition_time if ready is not None else None,
         unready=": ".join(filter(None, (unready.reason, unready.message))) if unready is not None else "",
         unmet_gates=tuple(_unmet_gates(pod, containers)),
+        marked_not_ready=_marked_not_ready(pod, containers),
         no_sandbox=sandbox is not None and sandbox.status == "False",
         initializing=initializing.name if initializing is not None else "",
         initializing_since=initializing.started_at if initializing is not None else None,
@@ -196,10 +202,7 @@ def _unmet_gates(pod: Pod, containers: Iterable[ObservedContainer]) -> Iterator[
 
     Source: pkg/kubelet/status/generate.go (GeneratePodReadyCondition) at v1.36.3.
     """
-    told = pod.status.condition("ContainersReady")
-    running = [one.ready for one in containers if one.kind is not ContainerKind.INIT]
-    ready = told.status == "True" if told is not None else bool(running) and all(running)
-    if readiness(pod) is not False or not ready:
+    if readiness(pod) is not False or not _containers_ready(pod, containers):
         return
     for gate in pod.spec.readiness_gates:
         found = pod.status.condition(gate.condition_type)
@@ -207,6 +210,20 @@ def _unmet_gates(pod: Pod, containers: Iterable[ObservedContainer]) -> Iterator[
             yield UnmetGate(gate.condition_type)
         elif found.status != "True":
             yield UnmetGate(gate.condition_type, found.status, found.reason, found.message)
+
+
+def _containers_ready(pod: Pod, containers: Iterable[ObservedContainer]) -> bool:
+    """Whether all are, by the pod's condition, or where that is not told by each of them."""
+    told = pod.status.condition("ContainersReady")
+    running = [one.ready for one in containers if one.kind is not ContainerKind.INIT]
+    return told.status == "True" if told is not None else bool(running) and all(running)
+
+
+def _marked_not_ready(pod: Pod, containers: Iterable[ObservedContainer]) -> bool:
+    """Whether the node controller set Ready False: its kubelet always gives a reason."""
+    ready = pod.status.condition("Ready")
+    unexplained = ready is not None and ready.status == "False" and not ready.reason
+    return unexplained and _containers_ready(pod, containers) and not any(_unmet_gates(pod, containers))
 
 
 def readiness(pod: Pod) -> bool | None:

@@ -18,6 +18,9 @@ __all__ = ["state_line", "state_verdict", "why_words"]
 
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
 """Of the Ready condition: it says no more than the states of the containers do."""
+_MARKED: Final = (
+    "its containers are ready, but the node controller marks pods not ready once their node's Ready is not True"
+)
 _TOLD: Final = 2
 """Containers whose trouble is told; others are counted."""
 
@@ -160,6 +163,8 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     yield from _containers(ended, health, now)
     if health.unmet_gates:
         yield from _gates(health.unmet_gates)
+    elif health.marked_not_ready:
+        yield _MARKED
     elif health.unready and not (ended and health.unready.startswith(_CONTAINERS_NOT_READY)):
         yield health.unready.rstrip(". ")
 

@@ -175,6 +175,12 @@ def commands(pod: Pod) -> list[str]:
             id="a readiness gate that is False",
         ),
         pytest.param(
+            make(told("app", RUNNING), ready=UNREADY),
+            "Running, not ready for 5 min: its containers are ready, but the node controller marks pods not ready once "
+            "their node's Ready is not True",
+            id="marked by the node controller",
+        ),
+        pytest.param(
             make(phase="Pending"), "Pending for 7 min: its kubelet has not told of its containers yet", id="new"
         ),
         pytest.param(make(phase="Unknown"), "Unknown: its state could not be read", id="phase Unknown"),

@@ -182,3 +182,27 @@ def test_gates_that_are_not_true_keep_a_pod_unready(told: list[Any], ready: bool
 )
 def test_gates_are_not_blamed_where_they_do_not_decide(conditions: list[Any], app: Any) -> None:
     assert health(make(app, ready=True, conditions=conditions, readinessGates=GATES)).unmet_gates == ()
+
+
+UNEXPLAINED = raw_condition("Ready", "False")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready", "marked"),
+    [
+        pytest.param([UNEXPLAINED, raw_condition("ContainersReady")], False, True, id="the condition says so"),
+        pytest.param([UNEXPLAINED], True, True, id="each container says so"),
+        pytest.param([UNEXPLAINED, raw_condition("ContainersReady", "False")], True, False, id="containers are not"),
+        pytest.param([UNEXPLAINED], False, False, id="a container is not"),
+        pytest.param([raw_condition("Ready", "False", reason="ContainersNotReady")], True, False, id="a reason"),
+        pytest.param([raw_condition("Ready")], True, False, id="Ready"),
+        pytest.param([], True, False, id="nothing told"),
+    ],
+)
+def test_node_controller_marks_a_pod_without_a_reason(conditions: list[Any], ready: bool, marked: bool) -> None:
+    assert health(make(RUNNING, ready=ready, conditions=conditions)).marked_not_ready is marked
+
+
+def test_an_unmet_gate_comes_before_the_mark() -> None:
+    found = health(make(RUNNING, ready=True, conditions=[UNEXPLAINED, LB], readinessGates=GATES[:1]))
+    assert (len(found.unmet_gates), found.marked_not_ready) == (1, False)
