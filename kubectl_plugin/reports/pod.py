@@ -257,6 +257,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     server_version: str | None
     status: PodStatusReport | None
     """None for a pod that does not exist yet."""
+    gates: tuple[str, ...]
+    """Of a pod that does not exist yet, its scheduling gates; those of one that does stand in its status."""
     platform: Platform
     """Whose rules hold: without a Linux kubelet there is neither oom_score_adj nor cgroup nor its eviction."""
     qos: QOSReport
@@ -334,6 +336,7 @@ def pod_report(facts: PodFacts) -> PodReport:
         source=facts.source,
         server_version=facts.git_version,
         status=None if facts.from_manifest else _status(pod, facts),
+        gates=_gates(pod) if facts.from_manifest else (),
         platform=platform,
         qos=_qos(facts, defaulted, pod),
         oom=() if isinstance(oom, OOMUnknown) else oom,
@@ -371,6 +374,10 @@ def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceS
     return pod_force_safety(guarantee, plan, reach, facts.guards)
 
 
+def _gates(pod: Pod) -> tuple[str, ...]:
+    return tuple(gate.name for gate in pod.spec.scheduling_gates)
+
+
 def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
     scheduled = pod.status.condition("PodScheduled")
     disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")
@@ -387,7 +394,7 @@ def _status(pod: Pod, facts: PodFacts) -> PodStatusReport:
         created=pod.metadata.creation_timestamp,
         not_ready_since=ready.last_transition_time if ready is not None and ready.status == "False" else None,
         unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else None,
-        gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+        gates=_gates(pod),
         deletion_timestamp=pod.metadata.deletion_timestamp,
         deletion_grace_period_seconds=pod.metadata.deletion_grace_period_seconds,
         finalizers=pod.metadata.finalizers,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -96,6 +96,8 @@ def _trouble(code: VerdictCode, *sentences: str) -> Verdict:
 
 def _to_come(report: PodReport) -> Verdict:
     """A pod that does not exist yet."""
+    if report.gates:
+        return _notice(VerdictCode.SCHEDULING_GATED, f"The {_gated(report.gates)}", _standing(report))
     placement = report.placement
     if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
         preview = placement.preemption
@@ -114,14 +116,18 @@ def _to_come(report: PodReport) -> Verdict:
     return _fine(VerdictCode.PLANNED, _standing(report))
 
 
+def _gated(gates: Sequence[str]) -> str:
+    """Why the scheduler passes a pod over, after an article."""
+    named = listed([quoted(gate) for gate in gates])
+    gates_are = f"gate {named} is" if len(gates) == 1 else f"gates {named} are"
+    return f"scheduler does not look at it until scheduling {gates_are} removed (spec.schedulingGates)."
+
+
 def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     age = for_words(status.created, now)
     waiting = f"Pending {age}" if age else "Pending"
     if status.gates:
-        gates = listed([quoted(gate) for gate in status.gates])
-        gates_are = f"gate {gates} is" if len(status.gates) == 1 else f"gates {gates} are"
-        text = f"{waiting}: the scheduler does not look at it until scheduling {gates_are} removed"
-        return _notice(VerdictCode.SCHEDULING_GATED, f"{text} (spec.schedulingGates).")
+        return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
     if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
         preview = placement.preemption

@@ -13,7 +13,7 @@ import yaml
 
 from tests.golden import check
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod, raw_workload
+from tests.objects import raw_container, raw_pod, raw_workload
 
 DATA: Final = Path(__file__).parents[1] / "testdata"
 CASES: Final = DATA / "cases" / "cli"
@@ -366,3 +366,13 @@ def test_the_page_of_a_cluster_has_what_is_refused_and_ends_with_its_code(tmp_pa
     ran = run("report", "--demo", "-A", "-f", "-", "-o", str(page), stdin=_FROM_LINT["a toleration"])
     assert ran.code == 6
     assert "Refused: spec.tolerations[0].operator: Foo is neither Exists nor Equal." in page.read_text()
+
+
+@pytest.mark.parametrize("where", ["--offline", "--demo"])
+def test_scheduling_gates_come_first_with_and_without_a_cluster(tmp_path: Path, where: str) -> None:
+    gates = [{"name": "example.com/a"}, {"name": "example.com/b"}]
+    file = tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(raw_pod("gated", containers=[raw_container("app")], schedulingGates=gates)))
+    said = " ".join(run("explain", "-f", str(file), where).out.split())
+    gated = 'scheduling gates "example.com/a" and "example.com/b" are removed (spec.schedulingGates).'
+    assert f"(from pod.yaml) The scheduler does not look at it until {gated}" in said
