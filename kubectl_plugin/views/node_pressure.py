@@ -43,6 +43,10 @@ __all__ = ["node_pressure_page", "node_pressure_verdict"]
 _SHOWN: Final = 8
 """Places of an order, unless all are asked for."""
 _NEAR_SHOWN: Final = 3
+_AT_A_LIMIT: Final = (
+    "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
+    "whatever the node has left"
+)
 _NODES_PROXY: Final = "nodes/proxy"
 
 
@@ -145,7 +149,7 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
     headings = (
         "",
         "adj" if unmeasured else "points = usage + adj",
-        *(() if unmeasured else ("used",)),
+        *(() if unmeasured else (_measure(report, order),)),
         *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
         "container, class: why ahead",
     )
@@ -155,6 +159,13 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
         (*rows, *_rest(last - len(shown), len(headings))),
         right=frozenset({0} if unmeasured else {0, 2}),
     )
+
+
+def _measure(report: NodePressureReport, order: OOMOrderReport) -> str:
+    """What stands for usage: other than the kernel's count, a working set holds file cache too."""
+    if report.usage_source is UsageSource.METRICS:
+        return "working set"
+    return "rss + swap" if any(place.swap for place in order.places) else "rss"
 
 
 def _proc(score: int | None) -> str:
@@ -170,7 +181,9 @@ def _eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Tabl
 
 def _eviction_table(order: EvictionOrderReport, *, wide: bool) -> Table:
     signal = order.signal
-    by = "priority, processes" if signal.resource == PIDS else "over its request, priority, how much over"
+    by = "priority, processes" if signal.resource == PIDS else "over request, priority, how much over"
+    if signal.is_memory:
+        by = f"working set {by}"
     candidates = [place for place in order.places if not place.critical]
     shown = candidates if wide else candidates[:_SHOWN]
     rows = [
@@ -248,8 +261,8 @@ def _own_limits(report: NodePressureReport) -> Iterator[Table]:
     ]
     if rows:
         yield Table(
-            "Limits of their own: what runs out there is killed whatever the node has left",
-            ("used", "", "limit", "container, or pod: who goes first in it"),
+            f"Limits of their own: {_AT_A_LIMIT}",
+            ("", "working set", "limit", "container, or pod: who goes first in it"),
             tuple(rows),
             right=frozenset({0, 1, 2}),
         )
@@ -266,7 +279,8 @@ def _near_own_limits(report: NodePressureReport) -> Section:
         key=lambda found: -found[0],
     )
     lines = [
-        f"{order.namespace}/{order.pod} {order.container}: {percent}% of {memory(order.memory)}"
+        f"{order.namespace}/{order.pod} {order.container}: working set {memory(order.working_set or 0)}, "
+        f"{percent}% of {memory(order.memory)}"
         for percent, order in near
         if percent >= LISTED_LIMIT_PERCENT
     ]
@@ -274,7 +288,7 @@ def _near_own_limits(report: NodePressureReport) -> Section:
         return Section("Own limits", ())
     shown = lines[:_NEAR_SHOWN]
     more = [f"and {len(lines) - len(shown)} more (-o wide)"] if len(lines) > len(shown) else []
-    return Section("Own limits", (*shown, *more, "what meets its own limit is killed, whatever the node has left"))
+    return Section("Own limits", (*shown, *more, _AT_A_LIMIT))
 
 
 def _first_of(order: OOMOrderReport, *, several: bool) -> str:
@@ -314,7 +328,7 @@ def _stalls(report: NodePressureReport) -> Iterator[str]:
 def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
     match report.usage_source:
         case UsageSource.SUMMARY:
-            yield "by the kubelet (stats/summary): resident memory and swap of each container"
+            yield "by the kubelet (stats/summary): resident memory (rss) and swap; a working set holds file cache too"
             if wide:
                 yield (
                     "the kernel counts processes: a container of several is smaller than it looks here; mapped files "

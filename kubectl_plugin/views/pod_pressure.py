@@ -100,8 +100,7 @@ def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
         percent = limit_percent(standing.working_set or 0, standing.memory)
         if percent >= LISTED_LIMIT_PERCENT and standing.scope is OOMScope.CONTAINER:
             used, limit = memory(standing.working_set or 0), memory(standing.memory)
-            uses = f"{standing.container} uses {used} of its {own}limit of {limit}"
-            yield f"{lead}{uses} ({percent}%): that ends it first"
+            yield f"{lead}{standing.container} uses {percent}% of its {own}limit {limit} (working set {used})"
 
 
 def _evictions(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:

@@ -90,18 +90,21 @@ def eviction_amount(number: int, signal: Signal) -> str:
 
 
 def near_limit_words(container: str, used: int, limit: int, *, of: str = "") -> str:
-    """``Container postgres of data/postgres-0 uses 95% of its limit 8Gi: the kernel kills it there, …``.
+    """``Container postgres of data/postgres-0 uses 95% of its limit 8Gi (working set): at the limit …``.
+
+    A working set holds file cache too. At the limit the kernel first reclaims such pages, and kills where that does not
+    help (try_charge_memcg, mm/memcontrol.c of Linux 6.18): so nothing is said of how soon.
 
     Args:
         container: Its name.
-        used: Bytes.
+        used: Its working set in bytes.
         limit: Bytes.
         of: Its pod; empty: the one that is spoken of.
     """
     whose = f" of {of}" if of else ""
     return (
-        f"Container {container}{whose} uses {limit_percent(used, limit)}% of its limit {memory(limit)}: "
-        "the kernel kills it there, whatever the node has left."
+        f"Container {container}{whose} uses {limit_percent(used, limit)}% of its limit {memory(limit)} (working set): "
+        "at the limit the kernel kills it."
     )
 
 

@@ -24,7 +24,7 @@ NEAR_HEADROOM_PERCENT: Final = 10
 CLOSE_HEADROOM_PERCENT: Final = 3
 """Of the capacity: 2 GiB of 64 GiB, which a process fills between two looks of the kubelet."""
 NEAR_LIMIT_PERCENT: Final = 95
-"""Of a container's own memory limit: from there on the limit ends it before the node does."""
+"""Of a container's own memory limit: from there on its verdict, and that of its node, tell of it."""
 
 
 class Nearness(Enum):

@@ -12,11 +12,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.render.page import Section
+from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.node_pressure import NodePressureReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from podrules.pressure.node import OOMScope
+from podrules.pressure.usage import UsageSource
 from tests.kubectl_plugin.running import Ran, run
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -129,12 +130,34 @@ def test_Q3_containers_near_limits_of_their_own_are_told() -> None:
     page = node_pressure_page(replace(report, oom=(report.oom[0], *own)), now=None, wide=False)
     told = next(part.lines for part in page.parts if isinstance(part, Section) and part.label == "Own limits")
     assert told == (
-        "shop/web-0 c99: 99% of 1000Mi",
-        "shop/web-0 c97: 97% of 1000Mi",
-        "shop/web-0 c91: 91% of 1000Mi",
+        "shop/web-0 c99: working set 990Mi, 99% of 1000Mi",
+        "shop/web-0 c97: working set 970Mi, 97% of 1000Mi",
+        "shop/web-0 c91: working set 910Mi, 91% of 1000Mi",
         "and 1 more (-o wide)",
-        "what meets its own limit is killed, whatever the node has left",
+        (
+            "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
+            "whatever the node has left"
+        ),
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "swap", "heading"),
+    [
+        (UsageSource.SUMMARY, 0, "rss"),
+        (UsageSource.SUMMARY, 4096, "rss + swap"),
+        (UsageSource.METRICS, 0, "working set"),
+    ],
+)
+def test_what_is_measured_heads_its_column(source: UsageSource, swap: int, heading: str) -> None:
+    """Resident memory and the working set of one container differ by its file cache: neither is plainly "used"."""
+    report = msgspec.json.decode(run("node", "node-a1", "--demo", "-o", "json").out, type=NodePressureReport)
+    order = report.oom[0]
+    swapped = replace(order, places=tuple(replace(place, swap=swap) for place in order.places))
+    page = node_pressure_page(replace(report, usage_source=source, oom=(swapped,)), now=None, wide=False)
+    oom, eviction = [part for part in page.parts if isinstance(part, Table) and "order" in part.title]
+    assert oom.headings[2] == heading
+    assert "memory (working set over request" in eviction.title
 
 
 def test_Q3_numbers_of_the_demo_add_up() -> None:

@@ -109,7 +109,7 @@ def test_requests_over_allocatable_are_told_on_both_pages() -> None:
 
 def test_the_container_at_its_limit_is_named_alike() -> None:
     """By the node with its pod, by the pod without."""
-    words = "uses 95% of its limit 8Gi: the kernel kills it there, whatever the node has left."
+    words = "uses 95% of its limit 8Gi (working set): at the limit the kernel kills it."
     node = " ".join(run("node", "node-a3", "--demo").out.split())
     pod = " ".join(run("explain", "pod/postgres-0", "-n", "data", "--demo").out.split())
     assert f"Container postgres of data/postgres-0 {words}" in node

@@ -84,7 +84,7 @@ def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
     others = "All pods there are counted, also those that were not asked for."
     asked = _flat("report", "-n", "shop")
     assert f"what still runs there. {others}" in asked
-    assert f"the kernel kills it there. {others}" in asked
+    assert f"at the limit the kernel kills it. {others}" in asked
     assert others not in _flat("report", "-A")
 
 
