@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -70,9 +70,12 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
     )
     targets = targets_of(options.targets, options.selection)
     several = sum(bool(one.name) for one in targets) > 1
-    lines = _Lines(printer, source.now) if _may_be_lines(options) else None
+    lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if _may_be_lines(options) else None
     # A line says less than a page: what is read for one object alone is left out.
-    for answer in _answers(targets, options, source, streams, in_lines=lines is not None and several):
+    answers = _answers(targets, options, source, streams, in_lines=lines is not None and several)
+    if options.output.wide and not several and not options.files:
+        answers = _worst_first(answers, source.now)
+    for answer in answers:
         if isinstance(answer, ClusterError):
             yield answer
             continue
@@ -87,11 +90,26 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
     printer.finish(as_list=_asks_for_many(targets, options))
 
 
+def _worst_first(
+    answers: Iterable[_Explained | ClusterError], now: datetime | None
+) -> Iterator[_Explained | ClusterError]:
+    """What cannot be explained, and then the rest in the order of the table."""
+    from kubectl_plugin.views.targets import target_order
+
+    explained = []
+    for answer in answers:
+        if isinstance(answer, ClusterError):
+            yield answer
+        else:
+            explained.append(answer)
+    yield from sorted(explained, key=lambda one: target_order(one.report, one.name, now))
+
+
 class _Lines:
     """A line for each of several targets; of a single one its page."""
 
-    def __init__(self, printer: Printer, now: datetime | None) -> None:
-        self._printer, self._now = printer, now
+    def __init__(self, printer: Printer, now: datetime | None, *, everywhere: bool) -> None:
+        self._printer, self._now, self._everywhere = printer, now, everywhere
         self._first: _Explained | None = None
         self._table: TargetTable | None = None
 
@@ -106,7 +124,7 @@ class _Lines:
         from kubectl_plugin.views.targets import TargetTable
 
         if self._table is None and self._first is not None:
-            self._table = TargetTable(self._now)
+            self._table = TargetTable(self._now, everywhere=self._everywhere)
             self._table.add(self._first.report, self._first.name)
         if self._table is not None and answer is not self._first:
             self._table.add(answer.report, answer.name)

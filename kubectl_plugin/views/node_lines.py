@@ -28,7 +28,7 @@ from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["NodeLines"]
+__all__ = ["NodeLines", "nearest_threshold"]
 
 _HEADINGS: Final = ("NODE", "STATE", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST", "VERDICT")
 _NARROW: Final = ("KILLED-FIRST", "EVICTED-FIRST", "MEM-REQ")
@@ -49,9 +49,9 @@ class _Row(Struct, frozen=True):
     """What it is counted as."""
 
     @property
-    def order(self) -> tuple[bool, bool, int, str]:
-        """Trouble first, then the nearest to an eviction; of what is not known the name."""
-        return self.severity is not Severity.TROUBLE, self.percent is None, self.percent or 0, self.name
+    def order(self) -> tuple[int, bool, int, str]:
+        """What something is wrong with first, then the nearest to an eviction; of what is not known the name."""
+        return -self.severity.urgency, self.percent is None, self.percent or 0, self.name
 
 
 class NodeLines:
@@ -77,7 +77,8 @@ class NodeLines:
         """A table, how many there are, and the pages of the worst.
 
         Args:
-            by_trouble: Trouble first, then the nearest to an eviction; else in the order in which they came.
+            by_trouble: What something is wrong with first, then the nearest to an eviction; else in the order in which
+                they came.
         """
         rows = sorted(self._rows, key=lambda row: row.order) if by_trouble else self._rows
         table = Table(
@@ -112,7 +113,7 @@ class NodeLines:
 
 def _row(report: NodePressureReport, now: datetime | None) -> _Row:
     said, promised, usage = node_pressure_verdict(report, now), report.promised, report.promised.usage
-    nearest = _nearest(usage) if usage is not None else None
+    nearest = nearest_threshold(usage) if usage is not None else None
     state = node_condition(promised)
     requested = next((entry.requested_percent for entry in promised.resources if entry.name == "memory"), None)
     cells = (
@@ -127,7 +128,7 @@ def _row(report: NodePressureReport, now: datetime | None) -> _Row:
     return _Row(report.name, cells, said.severity, percent, measured, state.lower())
 
 
-def _nearest(usage: NodeUse) -> ThresholdReport | None:
+def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
     """What the page tells: the threshold that is met, else that of memory, unless another is near, and nearer."""
     memory, other = usage.memory_ahead, usage.other_ahead
     if usage.met is not None or memory is None or other is None:

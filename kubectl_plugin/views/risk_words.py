@@ -54,8 +54,7 @@ RISK_MEANINGS: Final = {
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",
     PodRisk.FAILED: "A failed pod does not come back by itself; its owner may have made another.",
     PodRisk.NEAR_LIMIT: (
-        f"A container uses {NEAR_LIMIT_PERCENT}% of its own limit or more: the kernel kills it there, whatever the "
-        "node has left."
+        f"A container is at {NEAR_LIMIT_PERCENT}% of its limit or more (working set): at the limit the kernel kills it."
     ),
     PodRisk.OVER_REQUEST: "The kubelet evicts such pods first when their node runs short, whatever their QoS class.",
     PodRisk.NOT_READY: "Services that want ready pods send nothing there.",

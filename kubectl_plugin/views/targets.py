@@ -22,6 +22,7 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts
 from kubectl_plugin.views.node import node_condition, node_verdict
+from kubectl_plugin.views.node_lines import nearest_threshold
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
@@ -32,7 +33,9 @@ from podrules.placement.outcome import Outcome
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach
 
-__all__ = ["TargetTable"]
+__all__ = ["TargetTable", "target_order"]
+
+Order = tuple[int, bool, int, tuple[int, int], str, str]
 
 _NONE: Final = "<none>"
 _WELL: Final = "with all pods that are wanted"
@@ -83,35 +86,34 @@ class _Row(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
-        """What something is wrong with before the rest, the worst first; else by name."""
+        """What something is wrong with before the rest, the worst first; else by name, nodes by their headroom."""
         if self.severity is Severity.FINE or not self.cells[-1]:
-            return True, 0, (0, 0), self.namespace, self.name
+            return True, 0, self.rank if self.family is _NODES else (0, 0), self.namespace, self.name
         return False, -self.severity.urgency, self.rank, self.namespace, self.name
 
 
 class TargetTable:
     """Takes reports one by one, and is a page of a line each."""
 
-    def __init__(self, now: datetime | None) -> None:
-        """Nothing yet; `now` is the present, where that is known."""
-        self._now = now
+    def __init__(self, now: datetime | None, *, everywhere: bool = False) -> None:
+        """Nothing yet.
+
+        Args:
+            now: The present, where that is known.
+            everywhere: Whether all namespaces were asked for: each name is told with its own, also where it is one.
+        """
+        self._now, self._everywhere = now, everywhere
         self._rows: list[_Row] = []
         self._asking: set[str] = set()
         """What looks at usage that was left out."""
 
     def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
         """Take one; ``printed`` is what ``-o name`` calls it."""
-        kind = printed.partition("/")[0].partition(".")[0]
+        self._rows.append(_row(report, printed, self._now))
         if isinstance(report, NodeReport):
-            self._rows.append(_node(report, self._now))
             self._asking |= {"kubectl qos node"} if report.usage is None else set()
-        elif isinstance(report, WorkloadReport):
-            self._rows.append(_workload(report, kind, self._now))
-        elif report.status is not None:
-            self._rows.append(_pod(report, report.status, self._now))
+        elif isinstance(report, PodReport) and report.status is not None:
             self._asking |= {"explain pod/NAME"} if USAGE_NOT_ASKED in report.pressure_unread else set()
-        else:
-            self._rows.append(_manifest(report, printed, self._now))
 
     def page(self, *, by_trouble: bool) -> Page:
         """A table of each family, how many there are, and the worst.
@@ -145,11 +147,12 @@ class TargetTable:
     def _table(self, family: _Family) -> Table:
         """Names with what tells them apart."""
         mine = [row for row in self._rows if row.family is family]
-        spaces, kinds = {row.namespace for row in self._rows if row.namespace}, {row.kind for row in self._rows}
+        kinds = {row.kind for row in self._rows}
+        with_namespace = self._everywhere or len({row.namespace for row in self._rows if row.namespace}) > 1
         rows = []
         for row in mine:
             name = f"{row.kind}/{row.name}" if len(kinds) > 1 and family is not _MANIFESTS else row.name
-            rows.append((f"{row.namespace}/{name}" if len(spaces) > 1 and row.namespace else name, *row.cells))
+            rows.append((f"{row.namespace}/{name}" if with_namespace and row.namespace else name, *row.cells))
         return Table(
             "",
             family.headings,
@@ -171,6 +174,26 @@ class TargetTable:
                 yield qos("node", row.name)
             else:
                 yield qos("explain", f"{row.kind}/{row.name}", namespace=row.namespace)
+
+
+def target_order(report: PodReport | NodeReport | WorkloadReport, printed: str, now: datetime | None) -> Order:
+    """The place of one among many, the less the earlier: what something is wrong with before the rest, as in the table.
+
+    Args:
+        report: The one.
+        printed: What ``-o name`` calls it.
+        now: The present, where that is known.
+    """
+    row = _row(report, printed, now)
+    return _FAMILIES.index(row.family), *row.order
+
+
+def _row(report: PodReport | NodeReport | WorkloadReport, printed: str, now: datetime | None) -> _Row:
+    if isinstance(report, NodeReport):
+        return _node(report, now)
+    if isinstance(report, WorkloadReport):
+        return _workload(report, printed.partition("/")[0].partition(".")[0], now)
+    return _manifest(report, printed, now) if report.status is None else _pod(report, report.status, now)
 
 
 def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _Row:
@@ -238,6 +261,9 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         # How many run has a column of its own.
         rest = first if report.job is not None else first.partition(", ")[2]
         rest = rest if stand.decisive == first else stand.decisive
+        if report.job is not None and more and rest == first:
+            # What a Job waits for, or why it failed.
+            rest = " ".join((first, *more))
         why = next(iter((*filter(None, (rest,)), *more, *refused)), "")
         rank = min((pod.state.worse for pod in report.pods or ()), default=rank)
         share = _share(counts)
@@ -278,14 +304,12 @@ def _node(report: NodeReport, now: datetime | None) -> _Row:
     said = node_verdict(report, now)
     why = said.decisive if said.severity is not Severity.FINE else ""
     condition = node_condition(report)
-    answers = condition in {"Ready", "Cordoned"}
-    status = "Ready" if answers else condition
-    if report.unschedulable:
-        status = f"{status},SchedulingDisabled"
+    nearest = nearest_threshold(report.usage) if report.usage is not None else None
+    rank = (1, 0) if nearest is None else (0, nearest.headroom_percent)
     percent = {entry.name: f"{entry.requested_percent}%" for entry in report.resources}
     pods = f"{report.max_pods}" if report.pods is None else f"{report.pods}/{report.max_pods}"
-    cells = (status, pods, percent.get("cpu", ""), percent.get("memory", ""), why.rstrip("."))
-    return _Row(_NODES, "", "node", report.name, cells, said.severity, (int(answers), 0), condition.lower())
+    cells = (condition, pods, percent.get("cpu", ""), percent.get("memory", ""), why.rstrip("."))
+    return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, condition.lower())
 
 
 def _oom(report: PodReport) -> str:

@@ -87,14 +87,19 @@ def test_all_nodes(columns: int) -> None:
     check(GOLDEN / f"qos-nodes-{columns}.txt", ran.out)
 
 
-def test_trouble_then_the_nearest_then_what_is_not_known() -> None:
+def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known() -> None:
     rows = _rows(run("node", "--demo").out)
     assert sorted(row[0] for row in rows) == sorted(ALL)
     assert rows[0][:3] == ["node-c3", "Silent", "unknown"]
     assert rows[-1][:3] == ["node-b4", "Ready", "unknown"]
-    percents = [int(row[3].removesuffix("%")) for row in rows[1:-1]]
-    assert percents == sorted(percents)
-    assert percents[0] == 6
+    severities = {one: json.loads(run("node", one, "--demo", "-o", "json").out)["verdict"]["severity"] for one in ALL}
+    order = [severities[row[0]] for row in rows]
+    assert order == sorted(order, key=["trouble", "notice", "fine"].index)
+    for severity in ("notice", "fine"):
+        known = [row for row in rows[1:-1] if severities[row[0]] == severity]
+        percents = [int(row[3].removesuffix("%")) for row in known]
+        assert len(percents) > 2
+        assert percents == sorted(percents)
 
 
 @pytest.mark.parametrize("name", ALL)

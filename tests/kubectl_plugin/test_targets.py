@@ -180,3 +180,31 @@ def test_a_target_typed_twice_is_one() -> None:
     assert run("explain", "pod", "db-0", "db-0", "-n", "shop", "--demo", "-o", "name").out == once
     both = run("explain", "pod/db-1", "pod/db-0", "pod/db-1", "-n", "shop", "--demo", "-o", "name").out
     assert both.split() == ["pod/db-1", "pod/db-0"]
+
+
+def test_all_namespaces_are_told_with_each_name_also_where_all_found_are_of_one() -> None:
+    found = _rows(run("explain", "pods", "-A", "-l", "app=web", "--demo").out)
+    assert {row.split()[0].partition("-")[0] for row in found if "/" in row.split()[0]} == {"shop/web"}
+    assert not any(row.startswith("web-") for row in found)
+
+
+def test_pages_of_many_come_in_the_order_of_the_table() -> None:
+    table = run("explain", "pods", "-n", "shop", "--demo").out
+    order = [word for row in table.splitlines()[1:] for word in row.split(" ")[:1] if word.count("-") and row[0] != " "]
+    pages = run("explain", "pods", "-n", "shop", "--demo", "-o", "wide").out
+    titles = re.findall(r"^pod/(\S+) in namespace", pages, re.MULTILINE)
+    assert titles == [name for name in order if name in titles]
+    assert len(titles) == len(run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split())
+    assert titles != sorted(titles)
+
+
+def test_the_row_of_a_job_says_what_its_missing_pod_waits_for() -> None:
+    told = " ".join(run("explain", "jobs", "-A", "--demo").out.split())
+    assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in told
+
+
+def test_nodes_have_one_word_and_one_order_in_both_lists() -> None:
+    lists = [run(*words, "--demo", env={"COLUMNS": "200"}).out for words in (("explain", "nodes"), ("node",))]
+    told = [[row.split()[:2] for row in text.splitlines() if re.match(r"node-|cp-", row)] for text in lists]
+    assert told[0] == told[1]
+    assert ["node-c1", "Cordoned"] in told[0]
