@@ -35,6 +35,7 @@ def pressure_report(
     promised = node_report(
         node,
         pods,
+        nominated=gatherer.nominated_to(name),
         reach=gatherer.reach(name, of_many=of_many),
         source=source.description,
         git_version=source.git_version,

@@ -217,6 +217,7 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
         promised = node_report(
             node,
             pods,
+            nominated=read.gatherer.nominated_to(name),
             reach=read.gatherer.reach(name, of_many=True),
             source=facts.source,
             git_version=facts.git_version,

@@ -258,6 +258,7 @@ class Reporter:
         return node_report(
             node,
             self._gatherer.pods_on(node.metadata.name),
+            nominated=self._gatherer.nominated_to(node.metadata.name),
             reach=self._gatherer.reach(node.metadata.name, of_many=of_many),
             source=self._source.description,
             git_version=self._source.git_version,

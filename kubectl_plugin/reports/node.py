@@ -15,11 +15,14 @@ from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.quantity import Quantity
+from podrules.placement.displaced import PodReference
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
+from podrules.resources import pod_requests, scheduler_options
 from podrules.taint_eviction import Eviction, pod_eviction
 
-__all__ = ["NodeReport", "NodeResourceReport", "node_report"]
+__all__ = ["KeptRoom", "NodeReport", "NodeResourceReport", "node_report"]
 
 
 class NodeResourceReport(Struct, frozen=True, rename="camel"):
@@ -40,6 +43,14 @@ class NodeResourceReport(Struct, frozen=True, rename="camel"):
     """Of allocatable, rounded down: over 100 is overcommit."""
     full: bool
     """No pod that requests any of it fits; one that requests none may."""
+
+
+class KeptRoom(Struct, frozen=True, rename="camel"):
+    """What is kept on a node for pods that are nominated to it: it is not among what is requested there."""
+
+    pods: tuple[PodReference, ...]
+    requests: dict[str, str]
+    """Theirs together, by resource: quantities."""
 
 
 class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="NodeExplanation"):
@@ -69,6 +80,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """No pod fits any more, whatever it requests; false when the pods could not be read."""
     pods_by_class: dict[str, int]
     resources: tuple[NodeResourceReport, ...]
+    kept: KeptRoom | None
+    """None: no pod is nominated to it."""
     usage: NodeUse | None
     """What its usage comes to; None: nobody looked at it."""
     unread: tuple[Unread, ...]
@@ -83,6 +96,7 @@ def node_report(
     node: Node,
     pods: Sequence[Pod] | None,
     *,
+    nominated: Sequence[Pod],
     reach: NodeReach | None = None,
     source: str,
     git_version: str | None,
@@ -112,8 +126,20 @@ def node_report(
         pods_full=pods is not None and allocation.pods_full,
         pods_by_class=_by_class(allocation.pods_by_class),
         resources=tuple(map(_resource, allocation.resources)),
+        kept=_kept(nominated, features) if nominated else None,
         usage=None,
         unread=unread,
+    )
+
+
+def _kept(nominated: Sequence[Pod], features: Features) -> KeptRoom:
+    requests: dict[str, Quantity] = {}
+    for pod in nominated:
+        for name, amount in pod_requests(pod, scheduler_options(features)).items():
+            requests[name] = requests[name] + amount if name in requests else amount
+    return KeptRoom(
+        tuple(PodReference(pod.metadata.namespace, pod.metadata.name) for pod in nominated),
+        {name: str(requests[name]) for name in sorted(requests)},
     )
 
 

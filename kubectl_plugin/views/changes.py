@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kubectl_plugin.views.node_facts import nominated_pods_words
 from kubectl_plugin.views.words import counted, listed, resource_amount
 from podrules.placement.outcome import (
     Change,
@@ -164,7 +165,11 @@ def _freed_words(change: Change, resource: str) -> str:
     if promised is None:
         return resource_amount(resource, amount, enough=True)
     freed = resource_amount(resource, amount, named=False, enough=True)
-    return f"{freed} of the {resource_amount(resource, promised, named=False)} promised {resource}"
+    whole = f"{freed} of the {resource_amount(resource, promised, named=False)} promised {resource}"
+    if resource not in change.nominated:
+        return whole
+    part = resource_amount(resource, change.nominated[resource], named=False)
+    return f"{whole} ({part} of it for {nominated_pods_words(change.nominated_pods)})"
 
 
 def _spread_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:

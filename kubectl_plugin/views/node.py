@@ -9,6 +9,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.node_facts import nominated_pods_words
 from kubectl_plugin.views.node_findings import full_words, node_findings
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.reach_commands import reach_commands
@@ -45,7 +46,7 @@ def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
     """What the node has promised, and which pods stay away; ``wide`` as for the page."""
     parts: list[Section | Table] = []
     if report.pods is not None:
-        parts += [_table(report), *([_by_class(report)] if wide else []), _pods(report)]
+        parts += [_table(report), *([_by_class(report)] if wide else []), *_kept(report), _pods(report)]
     if report.taints:
         parts.append(Section("Taints", report.taints))
     return parts
@@ -145,6 +146,16 @@ def _by_class(report: NodeReport) -> Table:
         for entry in report.offered
     ]
     return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
+
+
+def _kept(report: NodeReport) -> Iterator[Section]:
+    """What is not free, though nothing that is there requests it."""
+    kept = report.kept
+    if kept is not None:
+        amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
+        yield Section(
+            "Nominated", (f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested",)
+        )
 
 
 def _pods(report: NodeReport) -> Section:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
 from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import (
@@ -20,7 +22,7 @@ from podrules.placement.outcome import (
     VolumeLimit,
 )
 
-__all__ = ["fact_words"]
+__all__ = ["fact_words", "nominated_pods_words"]
 
 _SHOWN_FACTS = 3
 
@@ -68,7 +70,7 @@ def _pod(pod: PodReference) -> str:
 
 
 def _resource(fact: InsufficientResource) -> str:
-    nominated = _nominated(fact)
+    nominated = nominated_pods_words(fact.nominated_pods)
     if fact.resource == "pods":
         pods = f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
         return f"{pods}, {fact.nominated} of them {nominated}" if nominated else pods
@@ -82,10 +84,10 @@ def _resource(fact: InsufficientResource) -> str:
     return f"lacks {lacks} {fact.resource}: {here}, asks {asks}"
 
 
-def _nominated(fact: InsufficientResource) -> str:
+def nominated_pods_words(nominated: Sequence[PodReference]) -> str:
     """Who was promised a part and is not there yet: the node's own pods request less; empty: nobody."""
-    pods = listed([_pod(pod) for pod in fact.nominated_pods], most=_SHOWN_FACTS)
-    return f"the nominated {'pod' if len(fact.nominated_pods) == 1 else 'pods'} {pods}" if pods else ""
+    pods = listed([_pod(pod) for pod in nominated], most=_SHOWN_FACTS)
+    return f"the nominated {'pod' if len(nominated) == 1 else 'pods'} {pods}" if pods else ""
 
 
 def _skew(fact: TopologySkew) -> str:

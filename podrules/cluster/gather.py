@@ -185,6 +185,19 @@ class Gatherer:
         selector = f"spec.nodeName={node}"
         return self._try(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, node)
 
+    def nominated_to(self, node: str) -> Sequence[Pod]:
+        """The pods that a node is kept for and that are on none yet; none where they cannot be read, which is not noted.
+
+        Those of all nodes are read at once.
+        """
+        selector = "spec.nodeName=,status.phase=Pending"
+        found = self._outcome(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, selector)
+        if isinstance(found, ClusterError):
+            return ()
+        return [
+            pod for pod in found if pod.status.nominated_node_name == node and pod.metadata.deletion_timestamp is None
+        ]
+
     def neighbours(self, node: str) -> Sequence[Pod] | Unread:
         """The pods bound to a node, or why they cannot be read, which is not noted."""
         selector = f"spec.nodeName={node}"

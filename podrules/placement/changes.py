@@ -179,8 +179,16 @@ def _free(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applie
     if any(fact.too_large or fact.short > movable[fact.resource] for fact in short):
         yield Applied(Change(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
         return
-    promised = {fact.resource: fact.used for fact in short if fact.used > fact.allocatable}
-    yield Applied(Change(ChangeKind.FREE, node=name, amounts=amounts, promised=promised), roomier)
+    beyond = [fact for fact in short if fact.used > fact.allocatable]
+    change = Change(
+        ChangeKind.FREE,
+        node=name,
+        amounts=amounts,
+        promised={fact.resource: fact.used for fact in beyond},
+        nominated={fact.resource: fact.nominated for fact in beyond if fact.nominated},
+        nominated_pods=next((fact.nominated_pods for fact in beyond if fact.nominated), ()),
+    )
+    yield Applied(change, roomier)
 
 
 def _can_go(pod: Pod) -> bool:

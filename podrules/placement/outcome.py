@@ -335,6 +335,9 @@ class Change(Struct, frozen=True, rename="camel"):
     """Of resources; cpu in thousandths, the rest in whole units."""
     promised: dict[str, int] = msgspec.field(default_factory=dict)
     """What is requested of those that are freed, where that is more than the node has."""
+    nominated: dict[str, int] = msgspec.field(default_factory=dict)
+    """What of that pods request that were nominated to the node: they are not there yet."""
+    nominated_pods: tuple[PodReference, ...] = ()
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""
 

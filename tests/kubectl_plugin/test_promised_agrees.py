@@ -91,6 +91,26 @@ def test_pages_of_pods_have_that_number_and_name_whose_the_difference_is() -> No
     assert apart == {("node-b3", NOMINATED)}
 
 
+@pytest.mark.parametrize("words", [("explain", "node/{}"), ("node", "{}")], ids=["explain", "node"])
+@pytest.mark.parametrize("node", NODES)
+def test_a_node_tells_what_is_kept_for_pods_that_are_nominated_to_it(words: tuple[str, str], node: str) -> None:
+    """As much as they count for where another pod is refused."""
+    command, target = words
+    report = told(command, target.format(node))
+    kept = report.get("promised", report)["kept"]
+    page = " ".join(run(command, target.format(node), "--demo").out.split())
+    if node != "node-b3":
+        assert (kept, "Nominated" in page) == (None, False)
+        return
+    placement = told("explain", "-f", "-", stdin=HUGE)["placement"]
+    counted = {fact["resource"]: fact["nominated"] for name, fact in shortages(placement) if name == node}
+    requests = {name: Quantity.parse(text) for name, text in kept["requests"].items()}
+    assert counted == {"cpu": requests["cpu"].milli_value, "memory": requests["memory"].value}
+    assert kept["pods"] == [{"namespace": "payments", "name": NOMINATED}]
+    memory = f"and 20Gi memory kept for the nominated pod payments/{NOMINATED}, besides what is requested"
+    assert memory in page[page.index("Nominated ") :]
+
+
 def test_words_tell_the_same_numbers() -> None:
     own = " ".join(run("explain", "node/node-b3", "--demo").out.split())
     assert "memory 61.2Gi 48.6Gi 79% 12.6Gi" in own
@@ -102,5 +122,10 @@ def test_words_tell_the_same_numbers() -> None:
         f"20Gi of it for the nominated pod payments/{NOMINATED}, asks 56Gi"
     ) in page
     assert "Way out: free 63.5Gi of the 68.6Gi promised memory on node-a3. " in page
+    own = " ".join(run("place", "job/embed", "-n", "ml", "--demo").out.split())
+    assert (
+        "free 580m cpu and 31.5Gi of the 68.6Gi promised memory "
+        f"(20Gi of it for the nominated pod payments/{NOMINATED}) on node-b3"
+    ) in own
     own = " ".join(run("explain", "node/node-a3", "--demo").out.split())
     assert "memory 61.2Gi 68.6Gi 112%" in own
