@@ -6,14 +6,25 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from kubectl_plugin.commands.targets import source_pods, targets_of
+from kubectl_plugin.commands.targets import namespace_hint, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster import PodKey
 from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
-from podrules.cluster.errors import UsageError
+from podrules.cluster.errors import NotFound, UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import DAEMON_SETS, DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PDBS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Kind,
+)
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.remembered import RememberedSource
@@ -94,6 +105,8 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     remembered = RememberedSource(source, nodes, pods)
     gatherer = Gatherer(remembered)
     listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
+    if not listed_pods and not scope.nodes and not scope.everything:
+        _check_namespace(source)
     listed_nodes = _listed_nodes(scope, pods, listed_pods)
     shown = [node for node in nodes if listed_nodes is None or node.metadata.name in listed_nodes]
     by_node: dict[str, list[Pod]] = {}
@@ -126,6 +139,18 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     facts = _with_unread(facts, first, gatherer, unread)
     shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
     return Overview(facts, gatherer, remembered, shown_pods)
+
+
+def _check_namespace(source: Source) -> None:
+    """See that the namespace of no pods is there, where that can be known.
+
+    Raises:
+        NotFound: it is not.
+    """
+    if advice := namespace_hint(source):
+        missing = NotFound(NAMESPACES, source.namespace, None)
+        missing.advice = advice
+        raise missing
 
 
 def _origin(source: Source) -> Origin:

@@ -42,6 +42,13 @@ _OF_THE_SERVER: Final = frozenset(
     {"spec.serviceAccountName", "status.podIP", "status.podIPs", "status.replicas", "status.successful"}
 )
 """Fields that no rule reads, so that only the API server has them."""
+_VALUES: Final = {
+    "spec.restartPolicy": ("Always", "OnFailure", "Never"),
+    "spec.hostNetwork": ("true", "false"),
+    "spec.unschedulable": ("true", "false"),
+    "status.phase": ("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+}
+"""Of fields that have no others, but for none at all (PodPhase and RestartPolicy in core/v1 types.go)."""
 _UNSET: Final = {"spec.hostNetwork": "false", "spec.unschedulable": "false"}
 """What a field that is not set counts as; others count as empty."""
 
@@ -55,7 +62,7 @@ def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
         live: Whether an API server lists it.
 
     Raises:
-        UsageError: a term has no operator, or its field is not known of the kind.
+        UsageError: a term has no operator, its field is not known of the kind, or has no such value.
     """
     known = (*(_ALWAYS if kind.namespaced else _ALWAYS[:1]), *_KNOWN.get(kind.kind, ()))
     known = tuple(name for name in known if live or name not in _OF_THE_SERVER)
@@ -68,6 +75,12 @@ def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
             raise UsageError(
                 f'--field-selector "{path}": no field that {kind.plural} are chosen by',
                 advice=f"Use one of these: {', '.join(known)}",
+            )
+        value, values = FieldTerm(term).value, _VALUES.get(path, ())
+        if value and values and value not in values:
+            raise UsageError(
+                f'--field-selector "{term}": {path} is never "{value}"',
+                advice=f"Its values, as they are written: {', '.join(values)}",
             )
 
 

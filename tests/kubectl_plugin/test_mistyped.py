@@ -247,7 +247,7 @@ def test_errors_have_two_lines(typed: str, error: str, advice: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["name", "table", "markdown"])
-@pytest.mark.parametrize("chosen", ["--field-selector=spec.unschedulable=yes", "-lzone=x"])
+@pytest.mark.parametrize("chosen", ["--field-selector=metadata.name=none", "-lzone=x"])
 def test_no_node_is_said_on_standard_error(form: str, chosen: str) -> None:
     ran = run("node", "--demo", chosen, "-o", form)
     assert (ran.code, ran.out, ran.err) == (0, "", "No resources found.\n")

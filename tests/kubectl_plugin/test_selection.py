@@ -225,3 +225,33 @@ def test_many_nodes_take_few_requests(typed: list[str], pods: list[dict[str, lis
     assert paths.count("/api/v1/nodes") == 1
     assert not [path for path in paths if re.fullmatch(r"/api/v1/nodes/[^/]+", path)]
     assert len(paths) == len(set(paths)) + len(pods) - 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "wrong", "values"),
+    [
+        ("status.phase=pending", 'status.phase is never "pending"', "Pending, Running, Succeeded, Failed, Unknown"),
+        ("status.phase!=CrashLoopBackOff", 'status.phase is never "CrashLoopBackOff"', "Pending, Running, Succeeded"),
+        ("spec.hostNetwork=True", 'spec.hostNetwork is never "True"', "true, false"),
+        ("spec.restartPolicy==never", 'spec.restartPolicy is never "never"', "Always, OnFailure, Never"),
+    ],
+)
+def test_a_value_that_no_object_can_have_is_named_with_those_that_it_can(typed: str, wrong: str, values: str) -> None:
+    for command in (("explain", "pods", "-A"), ("report", "-A")):
+        ran = run(*command, "--demo", "--field-selector", typed)
+        assert (ran.code, ran.out) == (2, "")
+        first, second = ran.err.splitlines()
+        assert first == f'error: --field-selector "{typed}": {wrong}'
+        assert second.startswith(f"Its values, as they are written: {values}")
+    assert run("explain", "pods", "-A", "--demo", "--field-selector", "status.phase!=").code == 0
+
+
+def test_a_report_of_a_namespace_that_is_not_there_is_none(tmp_path: Path) -> None:
+    page, captured = tmp_path / "t.html", tmp_path / "c.qos"
+    assert run("snapshot", "--demo", "-o", str(captured)).code == 0
+    told = 'error: namespaces "shp" not found\nThere is no namespace shp: did you mean -n shop?\n'
+    for source in (("--demo",), ("--snapshot", str(captured))):
+        for asked in ((), ("-l", "app=web"), ("-o", str(page)), ("-o", "json")):
+            assert run("report", "-n", "shp", *asked, *source) == (3, "", told)
+    assert not page.exists()
+    assert run("report", "-n", "kube-public", "--demo").code == 0
