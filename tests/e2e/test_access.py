@@ -99,7 +99,10 @@ def test_group_without_user(kubectl_qos: Plugin) -> None:
     ran = kubectl_qos("pod/web", "--as-group=shop-team")
 
     assert (ran.code, ran.out) == (5, "")
-    assert ran.err == "error: requesting uid, groups or user-extra for test without impersonating a user\n"
+    assert ran.err == (
+        "error: requesting uid, groups or user-extra for test without impersonating a user\n"
+        "Name a cluster that runs: --context, --kubeconfig; or ask none: --snapshot FILE, --demo\n"
+    )
 
 
 def test_context_chooses_the_user(control_plane: ControlPlane, kubectl_qos: Plugin, pod: str, tmp_path: Path) -> None:
@@ -167,7 +170,8 @@ def test_user_who_may_not_list_the_pods_of_a_workload(control_plane: ControlPlan
     answer = qos.json("deployment/web", "-n", namespace, kubeconfig=kubeconfig)
 
     assert answer["pods"] is None
-    assert {"verb": "list", "resource": "pods", "namespace": namespace, "reason": "forbidden"} in answer["unread"]
+    unread = {(entry["verb"], entry["resource"], entry["namespace"], entry["reason"]) for entry in answer["unread"]}
+    assert ("list", "pods", namespace, "forbidden") in unread
     assert {entry["resource"] for entry in answer["unread"]} > {"pods", "nodes"}
 
 

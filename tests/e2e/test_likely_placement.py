@@ -253,7 +253,7 @@ def test_P4_P5_P6_preemption_is_foretold_and_followed(
     assert f"preemption made room on {node}: it is tried first" in waiting
     assert f"waits for {namespace}/low (by " in waiting
     going = qos.text("pod/low", "-n", namespace)
-    assert f"for {namespace}/high, which waits for {node} still." in going
+    assert f"for {namespace}/high, which still waits for {node}." in going
 
     victim = control_plane.api.get("v1", "Pod", "low", namespace)
     control_plane.api.delete(victim, grace_period_seconds=0)

@@ -140,5 +140,7 @@ def test_claims_of_a_stateful_set(
 
     # One more would be the next number's: no claim and no volume waits for it.
     ran = place("-f", "-", "--replicas", "1", "-o", "json", stdin=yaml.safe_dump(manifest))
-    (more,) = json.loads(ran.out)["specs"]
+    # Those that are there already and wait go first.
+    *waiting, more = json.loads(ran.out)["specs"]
+    assert {spec["origin"] for spec in waiting} == {"pending"}
     assert (ran.code, more["placed"], more["stopped"]["message"]) == (7, 0, said["stopped"]["message"])

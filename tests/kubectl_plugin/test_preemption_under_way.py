@@ -92,7 +92,7 @@ def test_P5_a_node_that_does_not_fit_even_then_is_said_to(tmp_path: Path) -> Non
 )
 def test_P5_the_report_counts_pods_without_a_place(tmp_path: Path, pod: Mapping[str, Any], counted: bool) -> None:
     page = ask(tmp_path, [node(), victim(), pod], "report", "--all", "-o", "-")
-    assert (re.search(r"1 pod: no place\.", page) is not None) is counted
+    assert (re.search(r"1 pod: no node fits\.", page) is not None) is counted
 
 
 def test_P5_a_wait_that_does_not_end_is_no_place(tmp_path: Path) -> None:

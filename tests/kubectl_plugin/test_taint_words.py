@@ -96,7 +96,7 @@ def test_T5_explain_node_and_report_tell_of_an_eviction_by_taints(
         assert f"Its NoExecute taints {node}" in _told(*words, "--snapshot", file), words
     page = tmp_path / "page.html"
     run("report", "-A", "--snapshot", file, "-o", str(page))
-    assert "1 pod: deleted by a taint of the node." in page.read_text()
+    assert "1 pod: deleted by a taint." in page.read_text()
 
 
 def test_T5_pod_that_tolerates_the_taints_of_a_node_that_is_not_ready_stays(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
         pytest.param(
             ["--demo", "--default-constraints", f'shop=[{CONSTRAINT[:-1]}, "minDomains": 0}}]'],
             "argument --default-constraints: shop: defaultConstraints[0].minDomains: Invalid value: 0: "
-            "must be greater than 0",
+            "must be greater than zero",
             id="constraints that nobody would take",
         ),
         pytest.param(
