@@ -19,11 +19,19 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.model.pod import ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
+from podrules.model.pod import Container, ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
 from podrules.platform import Platform
 from podrules.processes import status_of
 
-__all__ = ["OOM_KILLED", "ContainerKind", "ObservedContainer", "StateKind", "Termination", "observed_containers"]
+__all__ = [
+    "OOM_KILLED",
+    "ContainerKind",
+    "ObservedContainer",
+    "StateKind",
+    "Termination",
+    "observed_containers",
+    "observed_ephemeral",
+]
 
 OOM_KILLED: Final = "OOMKilled"
 _SIGNALS: Final = 64
@@ -39,6 +47,8 @@ class ContainerKind(Enum):
     """It ends before those after it start."""
     SIDECAR = "Sidecar"
     """An init container with restartPolicy Always: it runs beside the others."""
+    EPHEMERAL = "Ephemeral"
+    """Put into a pod that runs, as `kubectl debug` does: it is never started anew, and decides nothing of the pod."""
 
 
 class StateKind(Enum):
@@ -97,16 +107,33 @@ def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer
     """
     linux = platform is Platform.LINUX
     told = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
-    return tuple(_observed(ref, status, linux=linux) for ref, status in told if status is not None)
+    return tuple(
+        _observed(ref.container, _kind(ref), status, linux=linux) for ref, status in told if status is not None
+    )
 
 
-def _observed(ref: ContainerRef, status: ContainerStatus, *, linux: bool) -> ObservedContainer:
-    state, limit = status.state, ref.container.resources.limits.get(_MEMORY)
-    kind = ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
+def observed_ephemeral(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:
+    """The ephemeral containers of which its kubelet told; the arguments are those of `observed_containers`.
+
+    Source: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions) at v1.36.3.
+    """
+    linux, own = platform is Platform.LINUX, {one.name: one for one in pod.spec.ephemeral_containers}
+    told = ((own.get(status.name), status) for status in pod.status.ephemeral_container_statuses)
+    return tuple(
+        _observed(one, ContainerKind.EPHEMERAL, status, linux=linux) for one, status in told if one is not None
+    )
+
+
+def _kind(ref: ContainerRef) -> ContainerKind:
+    return ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
+
+
+def _observed(own: Container, kind: ContainerKind, status: ContainerStatus, *, linux: bool) -> ObservedContainer:
+    state, limit = status.state, own.resources.limits.get(_MEMORY)
     # As `has_process` reads it: a container that runs is running, whatever else is set.
     found = StateKind.TERMINATED if state.terminated is not None else StateKind.WAITING
     return ObservedContainer(
-        ref.container.name,
+        own.name,
         kind,
         StateKind.RUNNING if state.running is not None else found,
         state.waiting.reason if state.waiting is not None else "",

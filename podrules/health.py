@@ -34,15 +34,17 @@ from podrules.container_state import (
     ObservedContainer,
     StateKind,
     observed_containers,
+    observed_ephemeral,
 )
 from podrules.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.platform import pod_platform
 
-__all__ = ["Health", "Trouble", "TroubleKind", "UnmetGate", "health", "readiness"]
+__all__ = ["PASSES", "Health", "Trouble", "TroubleKind", "UnmetGate", "health", "readiness"]
 
-_PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Why a container waits that has only to wait."""
 
 
 class TroubleKind(Enum):
@@ -103,6 +105,8 @@ class Health(Struct, frozen=True, rename="camel"):
     created: str | None = None
     containers: tuple[ObservedContainer, ...] = ()
     """All that its kubelet told of; app containers first."""
+    ephemeral: tuple[ObservedContainer, ...] = ()
+    """The same of ephemeral containers: how the pod is does not hang on them."""
     troubles: tuple[Trouble, ...] = ()
     """The worst first; init containers before others. Of a pod that has finished: none."""
     ready: bool | None = None
@@ -154,7 +158,8 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         node: The one to which it is bound: what exit codes mean there; None: the pod's own words decide.
     """
     ready, sandbox = pod.status.condition("Ready"), pod.status.condition("PodReadyToStartContainers")
-    containers = observed_containers(pod, pod_platform(pod, node))
+    platform = pod_platform(pod, node)
+    containers = observed_containers(pod, platform)
     told = Health(
         phase=pod.status.phase,
         reason=pod.status.reason,
@@ -164,6 +169,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         bound=bool(pod.spec.node_name),
         created=pod.metadata.creation_timestamp,
         containers=containers,
+        ephemeral=observed_ephemeral(pod, platform),
         started=pod.status.start_time,
     )
     if pod.finished:
@@ -261,7 +267,7 @@ def _kind(pod: Pod, one: ObservedContainer) -> TroubleKind | None:
         anew = sidecar or (not init and pod.spec.restart_policy in {"", "Always"})
         return TroubleKind.ENDED if one.end.exit_code or anew else None
     if one.state is StateKind.WAITING:
-        return TroubleKind.STARTING if one.reason in _PASSES else TroubleKind.HELD_UP
+        return TroubleKind.STARTING if one.reason in PASSES else TroubleKind.HELD_UP
     if init:
         return TroubleKind.STARTING if pod.status.phase == "Pending" and one.last is None else _restarted(one)
     if not one.ready and readiness(pod) is False:

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from podrules.container_state import ObservedContainer
-from podrules.health import Health, TroubleKind
+from podrules.container_state import ObservedContainer, StateKind
+from podrules.health import PASSES, Health, TroubleKind
 from podrules.model.instant import instant
 
-__all__ = ["health_verdict", "lately_ended"]
+__all__ = ["ephemeral_trouble", "health_verdict", "lately_ended"]
 
 _LONG: Final = timedelta(minutes=10)
 """A pod that has not started for so long does not start by itself."""
@@ -57,3 +57,19 @@ def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer
         if one not in found and (now is None or ended is None or now - ended < _LATELY):
             found.append(one)
     return found
+
+
+def ephemeral_trouble(health: Health, now: datetime | None) -> list[ObservedContainer]:
+    """Ephemeral containers that wait for more than time, and those that ended with an error of late."""
+    return [one for one in health.ephemeral if _is_held_up(one) or _failed_lately(one, now)]
+
+
+def _is_held_up(one: ObservedContainer) -> bool:
+    return one.state is StateKind.WAITING and one.reason not in PASSES
+
+
+def _failed_lately(one: ObservedContainer, now: datetime | None) -> bool:
+    if one.end is None or not one.end.exit_code:
+        return False
+    ended = instant(one.end.finished_at)
+    return now is None or ended is None or now - ended < _LATELY

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.health_verdict import health_verdict, lately_ended
+from kubectl_plugin.reports.health_verdict import ephemeral_trouble, health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.container_words import container_words, end_words
 from kubectl_plugin.views.words import for_words, listed, quoted, when_words
@@ -21,6 +21,7 @@ _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
 _MARKED: Final = (
     "its containers are ready, but the node controller marks pods not ready once their node's Ready is not True"
 )
+_KINDS: Final = {ContainerKind.INIT: "init container ", ContainerKind.SIDECAR: "sidecar "}
 _TOLD: Final = 2
 """Containers whose trouble is told; others are counted."""
 
@@ -46,7 +47,7 @@ def why_words(health: Health, now: datetime | None) -> str:
 def state_verdict(health: Health, now: datetime | None) -> Verdict:
     """The state, what follows from it, and how urgent that is: trouble is what does not run and will not by itself."""
     code, severity = health_verdict(health, now)
-    return Verdict(code, severity, (f"{state_line(health, now)}.", *_further(health)))
+    return Verdict(code, severity, (f"{state_line(health, now)}.", *_further(health), *_debuggers(health, now)))
 
 
 def _further(health: Health) -> Iterator[str]:
@@ -66,6 +67,13 @@ def _further(health: Health) -> Iterator[str]:
             yield f"Its containers are ready: whoever owns {which} has to set it True (spec.readinessGates)."
     if health.phase == "Succeeded":
         yield "It holds no resources."
+
+
+def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
+    """The ephemeral containers that do not run as they should; how the pod is does not hang on them."""
+    for one in ephemeral_trouble(health, now)[:_TOLD]:
+        never = "; it is never started anew" if one.end is not None else ""
+        yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."
 
 
 def _ended_line(health: Health, now: datetime | None) -> str:
@@ -128,8 +136,7 @@ def _containers(told: Sequence[ObservedContainer], health: Health, now: datetime
 
 
 def _named(one: ObservedContainer, app: str = "") -> str:
-    kind = {ContainerKind.APP: app, ContainerKind.INIT: "init container ", ContainerKind.SIDECAR: "sidecar "}[one.kind]
-    return f"{kind}{quoted(one.name)}"
+    return f"{app if one.kind is ContainerKind.APP else _KINDS[one.kind]}{quoted(one.name)}"
 
 
 def _starting(health: Health, now: datetime | None) -> Iterator[str]:

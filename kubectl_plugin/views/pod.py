@@ -37,7 +37,12 @@ from podrules.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]
 
-_KINDS: Final = {ContainerKind.APP: "", ContainerKind.INIT: " (init)", ContainerKind.SIDECAR: " (sidecar)"}
+_KINDS: Final = {
+    ContainerKind.APP: "",
+    ContainerKind.INIT: " (init)",
+    ContainerKind.SIDECAR: " (sidecar)",
+    ContainerKind.EPHEMERAL: " (ephemeral)",
+}
 
 
 def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
@@ -87,7 +92,8 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
 
 def _containers_section(report: PodReport, now: datetime | None) -> Section:
     """Of each container its state, as its kubelet told of it."""
-    told = report.status.health.containers if report.status is not None else ()
+    health = report.status.health if report.status is not None else None
+    told = (*health.containers, *health.ephemeral) if health is not None else ()
     return Section(
         "Containers",
         tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in told),

@@ -267,7 +267,7 @@ class ContainerState(Model, frozen=True):
 
 
 class ContainerStatus(Model, frozen=True):
-    """``status.containerStatuses[]`` and ``status.initContainerStatuses[]``."""
+    """``status.containerStatuses[]``; those of init and of ephemeral containers are the same."""
 
     name: str = ""
     ready: bool = False
@@ -299,6 +299,7 @@ class PodStatus(Model, frozen=True):
     nominated_node_name: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()

@@ -267,6 +267,16 @@ def _full_status() -> Object:
                 "state": {"terminated": {**ended, "exitCode": 0, "reason": "Completed"}},
             }
         ],
+        "ephemeralContainerStatuses": [
+            {
+                "name": EPHEMERAL["name"],
+                "image": "x",
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": {"terminated": ended},
+            }
+        ],
     }
 
 

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import kubectl
+from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod import PodFacts, pod_report
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
@@ -73,6 +74,12 @@ def gated(gate: dict[str, Any] | None) -> Pod:
     ]
     status = {"conditions": conditions}
     return make(told("app", RUNNING), status=status, readinessGates=[{"conditionType": "example.com/lb"}])
+
+
+def debugged(state: dict[str, Any]) -> Pod:
+    """A pod that runs well, with an ephemeral container."""
+    status = {"ephemeralContainerStatuses": [told("debugger", state)]}
+    return make(told("app", RUNNING), status=status, ephemeralContainers=[raw_container("debugger")])
 
 
 def said(pod: Pod, now: datetime | None = NOW) -> str:
@@ -356,3 +363,35 @@ def test_who_has_to_act_on_a_gate_is_told() -> None:
         "Services that want ready pods send it nothing.",
         "Its containers are ready: whoever owns the readiness gate has to set it True (spec.readinessGates).",
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        pytest.param(
+            ended(1),
+            'Ephemeral container "debugger" ended with exit 1 (Error) 3 min ago; it is never started anew.',
+            id="failed",
+        ),
+        pytest.param(
+            {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}},
+            'Ephemeral container "debugger" ImagePullBackOff: no such image.',
+            id="held up",
+        ),
+        pytest.param(ended(1, at="2026-10-01T10:00:00Z"), "", id="failed long ago"),
+        pytest.param(ended(0, "Completed"), "", id="ended well"),
+        pytest.param(RUNNING, "", id="runs"),
+        pytest.param({"waiting": {"reason": "ContainerCreating"}}, "", id="starts"),
+    ],
+)
+def test_an_ephemeral_container_is_told_and_changes_nothing_of_the_pod(state: dict[str, Any], words: str) -> None:
+    found = state_verdict(health(debugged(state)), NOW)
+    well = state_verdict(health(make(told("app", RUNNING))), NOW)
+    assert (found.code, found.severity) == (well.code, well.severity)
+    assert found.sentences == (*well.sentences, *filter(None, [words]))
+
+
+def test_the_wide_page_lists_an_ephemeral_container() -> None:
+    page = pod_page(pod_report(PodFacts(pod=debugged(ended(1)), from_manifest=False)), now=NOW, wide=True)
+    [section] = [part for part in page.parts if isinstance(part, Section) and part.label == "Containers"]
+    assert section.lines[-1] == Row(("debugger (ephemeral)", "ended with exit 1 (Error) 3 min ago"))

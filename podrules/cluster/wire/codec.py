@@ -49,7 +49,15 @@ _OWN: Final[Mapping[type[Struct], frozenset[str]]] = {
     Volume: frozenset({"name"}),
     # Its mounts, which nobody reads, have the name of the pod's token volume in them.
     Container: frozenset(),
-    PodStatus: frozenset({"start_time", "conditions", "container_statuses", "init_container_statuses"}),
+    PodStatus: frozenset(
+        {
+            "start_time",
+            "conditions",
+            "container_statuses",
+            "init_container_statuses",
+            "ephemeral_container_statuses",
+        }
+    ),
     ContainerStatus: frozenset({"state", "last_state"}),
     ContainerState: frozenset({"running", "terminated", "waiting"}),
     ContainerStateRunning: frozenset({"started_at"}),

@@ -672,6 +672,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "qosClass": (9, "string"),
         "initContainerStatuses": (10, "[]core/v1.ContainerStatus"),
         "nominatedNodeName": (11, "string"),
+        "ephemeralContainerStatuses": (13, "[]core/v1.ContainerStatus"),
         "resourceClaimStatuses": (15, "[]core/v1.PodResourceClaimStatus"),
         "allocatedResources": (19, "map[string]resource.Quantity"),
         "resources": (20, "*core/v1.ResourceRequirements"),
