@@ -489,6 +489,7 @@ _NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.NODE_RETURNS: lambda _: (
         "the node answers again: before the deletion the pod stays; after it its kubelet stops it then"
     ),
+    Reminder.NODE_RETURNS_LATE: lambda _: "the node answers again: its kubelet stops it then",
     Reminder.NODE_DELETED: lambda note: f"the Node is deleted: {_swept(note)}",
     Reminder.OUT_OF_SERVICE: lambda note: (
         f"taint node.kubernetes.io/out-of-service: {_swept(note)}, volumes detached at once"

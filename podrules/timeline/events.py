@@ -267,6 +267,8 @@ class Reminder(Enum):
     """A machine that goes off like this is a lost node afterwards."""
     NODE_RETURNS = "NodeReturns"
     """What ends it: the kubelet answers again, and stops the pod then."""
+    NODE_RETURNS_LATE = "NodeReturnsLate"
+    """The same of a pod that was told to end already."""
     NODE_DELETED = "NodeDeleted"
     """What ends it: the Node object is deleted, and podgc removes the pod ``seconds`` later at the latest, unless
     finalizer ``subject`` keeps it."""

@@ -104,7 +104,9 @@ def node_lost(
     given = grace.seconds if grace.given is None else grace.given
     events = [heartbeat, unknown, tainted, deletion]
     reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
-    notes = [Note(Reminder.NODE_RETURNS)]
+    returns = Reminder.NODE_RETURNS if deleted_after is None else Reminder.NODE_RETURNS_LATE
+    # Of a pod that has finished nothing has to stop.
+    notes = [] if pod.finished else [Note(returns)]
     held = next(iter(holders(pod.metadata.finalizers)), "")
     deleted = deletion.span
     if pod.finished:

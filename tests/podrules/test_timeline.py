@@ -690,6 +690,7 @@ def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[in
 def test_T5_finished_pod_of_a_lost_node_goes_with_its_deletion() -> None:
     told = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.DELETED) == (350, 361)
+    assert not told.notes
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE])
@@ -760,6 +761,9 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
     told = _way(Way.NODE_LOST, pod, silent=True, renewed=heartbeat)
     assert _span(told, What.DELETED) == (event, event)
     assert _span(told, What.SIGTERM) == sigterm
+    # It does not stay any more, whenever its node answers again.
+    assert _has(told, Reminder.NODE_RETURNS_LATE)
+    assert not _has(told, Reminder.NODE_RETURNS)
 
 
 def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
