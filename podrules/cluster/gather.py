@@ -186,7 +186,7 @@ class Gatherer:
         return self._try(lambda: self._source.list(PODS, field_selector=selector), "list", PODS, None, node)
 
     def nominated_to(self, node: str) -> Sequence[Pod]:
-        """The pods that a node is kept for and that are on none yet; none where they cannot be read, which is not noted.
+        """The pods on no node yet that a node is kept for; none where they cannot be read: that is not noted.
 
         Those of all nodes are read at once.
         """
