@@ -16,7 +16,7 @@ ENTRIES: Final = (
     Entry(
         name="exit code",
         also=("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-        pattern=r"(last state: |terminated with )?exit ?code:? *\d+",
+        pattern=r"(last state: |terminated with )?exit ?code:? *\d+|Signal:\d+",
         means="The number with which the container's first process ended: 0 is success, more than 128 is a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",

@@ -22,6 +22,8 @@ __all__ = ["MAX_TEXT", "Found", "find", "similar"]
 
 MAX_TEXT: Final = 8192
 """Characters of a text that are read: no message of Kubernetes is longer."""
+_OF_INIT: Final = "Init:"
+"""Before the state of an init container, in STATUS."""
 _COUNTED: Final = re.compile(r"\b\d+/\d+ nodes are available:", re.IGNORECASE)
 _BEFORE_COUNTED: Final = re.compile(r"(^|, )preemption: *$")
 """Says whose the next sentence is."""
@@ -130,6 +132,8 @@ def _behind_its_subject(text: str) -> Entry | None:
     """The entry of what stands behind a prefix such as ``Pod was rejected:``; a scheduler's message is taken apart."""
     if _COUNTED.search(text):
         return None
+    if text.startswith(_OF_INIT):
+        return _entry(text.removeprefix(_OF_INIT))
     _, *behind = text.split(": ")
     return next(filter(None, (_entry(": ".join(behind[at:])) for at in range(len(behind)))), None)
 

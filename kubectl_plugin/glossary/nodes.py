@@ -33,7 +33,7 @@ ENTRIES: Final = (
     Entry(
         name="KubeletReady",
         also=(
-            *("NodeReady", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"),
+            *("Ready", "NodeReady", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"),
             *("KubeletHasSufficientMemory", "KubeletHasNoDiskPressure", "KubeletHasSufficientPID"),
             *("kubelet has sufficient memory available", "kubelet has no disk pressure"),
             *("kubelet has sufficient PID available", "kubelet is posting ready status"),

@@ -16,7 +16,7 @@ _HELPERS: Final = "pkg/kubelet/eviction/helpers.go"
 ENTRIES: Final = (
     Entry(
         name="Evicted",
-        also=("eviction", "node-pressure eviction", "The node was low on resource"),
+        also=("Evicting", "eviction", "node-pressure eviction", "The node was low on resource"),
         pattern=r"The node was low on resource: .*",
         means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
         rule=(
@@ -29,6 +29,31 @@ ENTRIES: Final = (
         commands=(_NODE, "kubectl qos explain pod/NAME"),
         source=(_MANAGER, _HELPERS),
         see=("eviction threshold", "critical pod", "eviction API", "OOMKilled"),
+    ),
+    Entry(
+        name="headroom",
+        also=("near an eviction",),
+        means="What a node has left of memory, disk, inodes or process ids above the threshold of an eviction.",
+        rule=(
+            "It is what is available, less the threshold; of the signals that are told the nearest comes first.",
+            "Available memory is the capacity less the working set; what pods request does not count.",
+        ),
+        commands=(_NODE,),
+        source=(_MANAGER, _HELPERS),
+        see=("eviction threshold", "working set", "Evicted"),
+    ),
+    Entry(
+        name="working set",
+        also=("rss", "resident memory", "file cache", "page cache"),
+        means="What the kubelet counts as used memory: all that is charged to a cgroup, but inactive file cache.",
+        rule=(
+            "It holds active file cache. At a container's memory limit the kernel drops that first, then kills.",
+            "rss is the memory of processes without file cache: the kernel's OOM order goes by rss, swap and adj.",
+            "So a container may be near its limit by its working set, and well below it by rss.",
+        ),
+        commands=(_NODE, _EXPLAIN),
+        source=("pkg/kubelet/stats/helper.go", _HELPERS, "linux mm/memcontrol.c", "linux mm/oom_kill.c"),
+        see=("headroom", "OOMKilled", "Evicted"),
     ),
     Entry(
         name="allocatable",

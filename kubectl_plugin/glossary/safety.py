@@ -56,8 +56,11 @@ ENTRIES: Final = (
         see=("Terminating", "out-of-service", "tolerationSeconds"),
     ),
     Entry(
-        name="node lost",
-        also=("NodeDown", "NodeLost", "lost node", "node down", "dead node"),
+        name="silent node",
+        also=(
+            *("silent", "node silent", "does not answer", "node does not answer"),
+            *("NodeDown", "NodeLost", "node lost", "lost node", "node down", "dead node"),
+        ),
         pattern=r"Node .* which was running pod .* is unresponsive",
         means="Its kubelet does not answer: what ran there may still run, and nobody can tell from the API.",
         rule=(
@@ -82,11 +85,19 @@ ENTRIES: Final = (
         ),
         commands=(_PARTITIONS,),
         source=(_LIFECYCLE,),
-        see=("node lost", "force deletion", "storage-side fencing"),
+        see=("silent node", "force deletion", "storage-side fencing"),
     ),
     Entry(
         name="deleted Node",
-        also=("delete node", "kubectl delete node", "node deleted", "node registers again", "register-node"),
+        also=(
+            "delete node",
+            "kubectl delete node",
+            "node deleted",
+            "node registers again",
+            "register-node",
+            "gone",
+            "node gone",
+        ),
         means="Deleting a Node object stops no machine: its kubelet makes the object again when it is next started.",
         rule=(
             "It registers once in its life; one that goes on running only fails to report, until it is restarted.",
@@ -96,7 +107,7 @@ ENTRIES: Final = (
         do=("Drain it first, or make sure that it is off; a cloud provider deletes Nodes of machines that are gone.",),
         commands=("kubectl qos explain node/NODE", _PARTITIONS),
         source=("pkg/kubelet/kubelet_node_status.go", "pkg/controller/podgc/gc_controller.go"),
-        see=("PodGC", "node lost", "out-of-service"),
+        see=("PodGC", "silent node", "out-of-service"),
     ),
     Entry(
         name="PodGC",
@@ -127,7 +138,7 @@ ENTRIES: Final = (
             "cmd/kubeadm/app/phases/etcd/local.go",
             "cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go",
         ),
-        see=("node lost", "deleted Node"),
+        see=("silent node", "deleted Node"),
     ),
     Entry(
         name="tolerationSeconds",
@@ -146,7 +157,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="out-of-service",
-        also=("node.kubernetes.io/out-of-service", "non-graceful node shutdown", "fence", "fencing"),
+        also=(
+            "node.kubernetes.io/out-of-service",
+            "node out of service",
+            "non-graceful node shutdown",
+            "fence",
+            "fencing",
+        ),
         means="A taint by which you vouch that a machine is off: its pods are removed, its volumes detached at once.",
         rule=("Nothing checks it. On a machine that runs, two pods write to one volume.",),
         do=("Take the taint off again when the node comes back: kubectl qos unfence node/NODE.",),

@@ -115,7 +115,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) were unschedulable",
-        also=("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled"),
+        also=("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled", "Ready,SchedulingDisabled"),
         means="The node is cordoned: spec.unschedulable is set.",
         rule=("Pods that tolerate node.kubernetes.io/unschedulable, such as a DaemonSet's, still come.",),
         do=("kubectl uncordon NODE, when whoever cordoned it has done their work.",),

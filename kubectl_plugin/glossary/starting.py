@@ -62,6 +62,7 @@ ENTRIES: Final = (
     Entry(
         name="ContainerCreating",
         also=("PodInitializing", "stuck in ContainerCreating"),
+        pattern=r"Init:\d+/\d+",
         means="What a container shows until its kubelet reports on it: the pod has a node, and no process yet.",
         rule=(
             "Volumes are attached and mounted first, then the sandbox with its network, then images are pulled.",

@@ -142,7 +142,9 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name} {'are' if more else 'is'} near an eviction.", _nearest(nodes)
         case NodeMark.NEAR_LIMIT:
             containers = counted(sum(node.near_limit for node in nodes), "container")
-            meaning = f"{NEAR_LIMIT_PERCENT}% of its own limit or more (working set): at the limit the kernel kills it."
+            meaning = (
+                f"Its working set is {NEAR_LIMIT_PERCENT}% of its own limit or more: at the limit the kernel kills it."
+            )
             return f"{name}: {containers} near the limit.", meaning
         case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:
             resource = "cpu" if mark is NodeMark.CPU_BEYOND else "memory"

@@ -101,7 +101,7 @@ def test_what_is_wrong_in_the_list_of_pods_has_a_risk_in_the_report() -> None:
 
 
 def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
-    of_nodes = "5 nodes: 5 containers near the limit. 95% of its own limit or more"
+    of_nodes = "5 nodes: 5 containers near the limit. Its working set is 95% of its own limit or more"
     assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
     assert of_nodes not in _flat("report", "-A")
     # Of pods that were not asked for the nodes tell.

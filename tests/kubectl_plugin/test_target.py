@@ -130,7 +130,8 @@ def test_K_suggested_commands_run(tmp_path: Path) -> None:
     """As they are pasted, from the folder in which they were printed."""
     config = tmp_path / "scheduler config.yaml"
     config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
-    ran = run("explain", "pod/db-1", "-n", "shop", "--demo", "--scheduler-config", str(config))
+    pod = "pod/image-resizer-t7fpjd79c-t6pxj"
+    ran = run("explain", pod, "-n", "shop", "--demo", "--scheduler-config", str(config))
     commands = suggested(ran.out)
     assert len(commands) == 3
     for command in commands:
@@ -370,7 +371,7 @@ def test_K_owners_that_a_list_does_not_hold_are_not_named(words: list[str], tmp_
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": held}))
     output = ["-o", "-"] if words == ["report"] else []
     asked = run(*words, "-n", "shop", "--snapshot", str(file), *output).out
-    assert "kubectl qos explain node/" in asked
+    assert "kubectl qos partitions" in asked
     assert "kubectl qos explain statefulset/" not in asked
     assert "kubectl qos explain statefulset/db -n shop --demo" in run(*words, "-n", "shop", "--demo", *output).out
 

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -18,8 +18,11 @@ from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
 from kubectl_plugin.glossary.lookup import find, similar
 from kubectl_plugin.parsing import parse
+from kubectl_plugin.views.workload_words import node_word
 from podrules.cluster.demo import demo_objects
+from podrules.eviction.signals import NodeCondition
 from podrules.placement.told import histogram
+from podrules.reachability import NodeReach, Reach
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 from tests.upstream import upstream_source
@@ -96,7 +99,15 @@ TERMS = {
     "system-cluster-critical": ("system-node-critical", "system cluster critical"),
     "disablePreemption": ("disable preemption",),
     "EvenPodsSpread": ("even pods spread",),
-    "node lost": ("NodeDown", "NodeLost", "lost nodes", "Node n1 which was running pod web-0 is unresponsive"),
+    "silent node": (
+        "NodeDown",
+        "NodeLost",
+        "node lost",
+        "lost nodes",
+        "silent",
+        "does not answer",
+        "Node n1 which was running pod web-0 is unresponsive",
+    ),
     "partition": ("partitions", "network partition"),
     "PodGC": ("podgc", "pod garbage collection", "PodGC: node no longer exists"),
     "VolumeAttachment": ("volume attachments", "volumeattachment"),
@@ -128,6 +139,44 @@ TERMS = {
     "Windows": ("windows nodes",),
 }
 """By entry: terms and texts as people type and paste them."""
+
+
+def _column(heading: str, *words: str) -> set[str]:
+    """What a list of the demo has under a heading."""
+    head, *rows = run(*words, "--demo").out.partition("\n\n")[0].splitlines()
+    at = head.index(heading)
+    return {re.split(" {2,}", row[at:])[0] for row in rows if not row.startswith(" ")}
+
+
+_STATES: Final = sorted(
+    {
+        *_column("STATUS", "explain", "pods", "-A"),
+        *_column("STATUS", "explain", "nodes"),
+        *_column("STATE", "node"),
+        *(node_word(NodeReach("n1", reach, "")).capitalize() for reach in Reach if reach.quiet),
+        *(f"Node {node_word(NodeReach('n1', reach, ''))}" for reach in Reach if reach.quiet),
+        *(condition.value for condition in NodeCondition),
+        *("Evicting", "NotReady", "Unknown", "Ready,SchedulingDisabled"),
+        *("Init:0/2", "Init:CrashLoopBackOff", "Init:ExitCode:1", "Init:Signal:9", "Signal:9", "Completed"),
+    }
+)
+
+
+@pytest.mark.parametrize("word", _STATES)
+def test_the_states_of_our_lists_are_terms(word: str) -> None:
+    assert find(word), word
+
+
+def test_the_lists_of_the_demo_have_states() -> None:
+    """What the test before reads out of them."""
+    assert {"Running", "Pending", "Terminating", "CrashLoopBackOff", "Silent", "Cordoned", "Ready"} <= set(_STATES)
+
+
+@pytest.mark.parametrize(
+    ("word", "entry"), [("headroom", "headroom"), ("rss", "working set"), ("Silent", "silent node")]
+)
+def test_what_a_page_calls_it_is_a_term(word: str, entry: str) -> None:
+    assert [found.entry.name for found in find(word)] == [entry]
 
 
 @pytest.mark.parametrize(
