@@ -104,7 +104,7 @@ ANSWERS: Final = {
     "delete where it answers": ("delete", "pod/db-0", "-n", "shop", "--grace-period=0"),
     "drain": ("place", "--drain", "node/node-a1"),
 }
-SILENT_ANSWERS: Final = {"drain", "fence one that answers", "fence", "unfence"}
+SILENT_ANSWERS: Final = {"drain", "fence", "unfence"}
 """Whatever they could suggest changes the cluster, and there is none."""
 
 
