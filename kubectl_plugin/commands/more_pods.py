@@ -8,7 +8,7 @@ from typing import Any
 from kubectl_plugin.commands.admission import Manifest, template_pod
 from kubectl_plugin.commands.targets import Asked, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
-from podrules.cluster.errors import UsageError
+from podrules.cluster.errors import NotFound, UsageError
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod
@@ -34,7 +34,20 @@ def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[Mor
     asked = targets_of(words, NO_SELECTION, verb="placed")
     for one in asked:
         _must_be_placeable(one)
-    return tuple(more for one in asked for more in _found(one, source, live=live))
+    return tuple(more for one in asked for more in _found_of(one, words, source, live=live))
+
+
+def _found_of(asked: Asked, words: Sequence[str], source: Source, *, live: bool) -> Sequence[More]:
+    """What was found; a number behind names is no name."""
+    try:
+        return tuple(_found(asked, source, live=live))
+    except NotFound as error:
+        if asked.name.isdecimal() and words[-1] == asked.name and len(words) > 1:
+            raise UsageError(
+                f'"{asked.name}": a number of pods stands behind --replicas',
+                remedy=("kubectl", "qos", "place", *words[:-1], "--replicas", asked.name, "-n", source.namespace),
+            ) from error
+        raise
 
 
 def _must_be_placeable(asked: Asked) -> None:
@@ -62,7 +75,7 @@ def _must_not_have_ended(asked: Asked, entry: Any) -> None:
 
 
 def _found(asked: Asked, source: Source, *, live: bool) -> Iterator[More]:
-    for entry in find(asked, NO_SELECTION, source, live=live):
+    for entry in find(asked, NO_SELECTION, source, live=live, command="place"):
         if not isinstance(entry, Pod):
             _must_not_have_ended(asked, entry)
             pod = template_pod(entry, asked.kind)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
@@ -77,7 +77,9 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
     return list(found.values())
 
 
-def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> Sequence[KubeObject]:
+def find(
+    asked: Asked, selection: Selection, source: Source, *, live: bool, command: str = "explain"
+) -> Sequence[KubeObject]:
     """The objects that were asked for.
 
     Args:
@@ -85,6 +87,7 @@ def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> S
         selection: Which of a type.
         source: Where.
         live: Whether an API server answers.
+        command: Ours that asks, for the error.
 
     Raises:
         UsageError: the selection cannot be read.
@@ -99,6 +102,8 @@ def find(asked: Asked, selection: Selection, source: Source, *, live: bool) -> S
         return [source.get(asked.kind, asked.name, source.namespace)]
     except NotFound as error:
         error.advice = _meant(asked, error, source)
+        if error.advice == _of_what_else(asked.name) and _is_workload(asked, error, source, command, live=live):
+            raise
         if live:
             _look_everywhere(asked, error)
         else:
@@ -230,6 +235,30 @@ def _meant(asked: Asked, error: NotFound, source: Source) -> str:
     # The name of a workload begins those of its pods.
     own = [name for name in error.near if not name.startswith(f"{asked.name}-")]
     return error.advice if own or not asked.bare else _of_what_else(asked.name)
+
+
+def _is_workload(asked: Asked, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
+    """Name in the error the workload that has the name of no pod; whether there is one."""
+    found = next(_workloads(asked.name, source, live=live), None)
+    if found is None:
+        return False
+    kind, namespace = found
+    error.advice = f"{kind.singular}/{asked.name} is in namespace {namespace}."
+    error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{asked.name}", "-n", namespace)
+    return True
+
+
+def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[Any], str]]:
+    """Those of a name, of the source's namespace first; a cluster is asked for no others."""
+    for kind in WORKLOADS:
+        try:
+            source.get(kind, name, source.namespace)
+        except ClusterError:
+            continue
+        yield kind, source.namespace
+    if not live:
+        entries = ((kind, entry.metadata) for kind in WORKLOADS for entry in source.list(kind))
+        yield from ((kind, meta.namespace) for kind, meta in entries if meta.name == name)
 
 
 def _look_everywhere(asked: Asked, error: NotFound) -> None:

@@ -1,4 +1,4 @@
-"""What the kubelet asks the kernel for a pod's containers: on its node, else on the nodes that it may come to."""
+"""What the kubelet asks the kernel for a pod's containers: on its or its nominated node, else where it may come to."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OOMOnNode(Struct, frozen=True, rename="camel"):
 def oom_of_pod(
     pod: Pod, node: Node | None, nodes: Sequence[Node] | None, features: Features
 ) -> tuple[OOMOnNode, ...] | OOMUnknown:
-    """The values on a pod's node; of one without a node, on the smallest and the largest that it may come to.
+    """The values on a pod's node; of one without a node, on its nominated one, else the smallest and the largest.
 
     Args:
         pod: The pod, with the resources that the kubelet allocated to it.
@@ -63,6 +63,9 @@ def oom_of_pod(
     else:
         eligible = eligible_nodes(pod, nodes)
         candidates = sorted((one for one in eligible if node_platform(one) is Platform.LINUX), key=_memory)
+        # Where one is kept for it, that is tried first.
+        kept = [one for one in candidates if one.metadata.name == pod.status.nominated_node_name]
+        candidates = kept or candidates
         if not candidates:
             return OOMUnknown.NOT_LINUX if eligible else OOMUnknown.NO_ELIGIBLE_NODE
     found = tuple(

@@ -335,7 +335,12 @@ def test_what_is_typed_in_another_way(typed: str, like: str) -> None:
         (
             "checkout",
             'pods "checkout" not found in namespace shop',
-            "A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/checkout",
+            "deployment/checkout is in namespace shop. Try kubectl qos explain deployment/checkout -n shop --demo",
+        ),
+        (
+            "xyz",
+            'pods "xyz" not found in namespace shop',
+            "A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/xyz",
         ),
         (
             "pdo",

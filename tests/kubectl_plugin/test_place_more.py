@@ -286,7 +286,34 @@ def test_names_files_and_changes_go_together() -> None:
             3,
             'deployments.apps "nope" not found in namespace shop\nWhich there are: kubectl qos explain deployments',
         ),
-        ("web", 3, 'pods "web" not found in namespace shop\nA name alone is a pod\'s; write TYPE/NAME for others'),
+        (
+            "web",
+            3,
+            (
+                'pods "web" not found in namespace shop\ndeployment/web is in namespace shop. '
+                "Try kubectl qos place deployment/web -n shop --demo\n"
+            ),
+        ),
+        (
+            "web -n data",
+            3,
+            (
+                'pods "web" not found in namespace data\ndeployment/web is in namespace shop. '
+                "Try kubectl qos place deployment/web -n shop --demo\n"
+            ),
+        ),
+        ("xyz", 3, 'pods "xyz" not found in namespace shop\nA name alone is a pod\'s; write TYPE/NAME for others'),
+        *(
+            (
+                f"{typed} 3",
+                2,
+                (
+                    '"3": a number of pods stands behind --replicas\n'
+                    f"Try kubectl qos place {typed} --replicas 3 -n shop --demo\n"
+                ),
+            )
+            for typed in ("deploy/web", "deployment web")
+        ),
         (
             "ds/log-agent --replicas 3 -n monitoring",
             2,

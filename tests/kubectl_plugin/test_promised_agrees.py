@@ -129,3 +129,11 @@ def test_words_tell_the_same_numbers() -> None:
     ) in own
     own = " ".join(run("explain", "node/node-a3", "--demo").out.split())
     assert "memory 61.2Gi 68.6Gi 112%" in own
+
+
+def test_a_pod_that_is_nominated_has_the_score_of_that_node() -> None:
+    """Of nodes that are as large another one comes first by name."""
+    named = told("explain", f"pod/{NOMINATED}", "-n", "payments")
+    assert [entry["node"] for entry in named["oom"]] == ["node-b3"]
+    page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo").out.split())
+    assert "OOM score 682 as on node-b3 " in page
