@@ -11,7 +11,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.node_standing import NOT_READY, node_standing
 from kubectl_plugin.reports.partitions import PartitionsReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.reach_commands import remedies
 from kubectl_plugin.views.safety_words import guarded, ordinal_words, replaced_words, unfenced_from
@@ -28,17 +28,18 @@ __all__ = ["budgets_section", "by_itself", "partitions_pages", "partitions_verdi
 _HEADINGS = ("NodeDown", "pod", "what hangs on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
 _MOST_BUDGETS = 6
+_MOST_UNREADY = 3
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
-    """A page for each node, or one that says that all answer."""
-    if not report.nodes:
-        title = counted(report.nodes_total, "node")
-        parts = (unread_section(report.unread),) if report.unread else ()
-        told = partitions_verdict(report)
-        commands = tuple(qos("node", name) for name in report.not_ready[:3] if is_plain_name(name))
-        return (Page(title, told.sentences, told.severity, parts, commands),)
+    """A page for each node that does not answer and one for those that are not Ready, or one that says that all do."""
     pages = [_page(node, report, wide=wide) for node in report.nodes]
+    if not pages:
+        told = partitions_verdict(report)
+        title = counted(report.nodes_total, "node")
+        pages = [Page(title, told.sentences, told.severity, (), tuple(_to_look_at(report)))]
+    elif report.not_ready:
+        pages.append(_unready_page(report, wide=wide))
     if report.unread:
         last = pages[-1]
         pages[-1] = Page(
@@ -48,19 +49,42 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
 
 
 def partitions_verdict(report: PartitionsReport) -> Verdict:
-    """Whether all nodes answer; of those that do not, what each page says."""
+    """Whether all nodes answer and are Ready; of those that do not, what each page says."""
     if report.nodes:
-        alone = len(report.nodes) == 1
-        told = [
-            f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report.at))}" for node in report.nodes
+        unready = [Verdict(*NOT_READY, (_unready(report, most=_MOST_UNREADY),))] if report.not_ready else []
+        alone = len(report.nodes) == 1 and not unready
+        down = [
+            Verdict(
+                VerdictCode.NODES_LOST,
+                _severity(node),
+                (f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report.at))}",),
+            )
+            for node in report.nodes
         ]
-        return Verdict(VerdictCode.NODES_LOST, most_urgent(map(_severity, report.nodes)), tuple(told))
+        return joined_verdict((*down, *unready))
     answer = "All nodes answer."
     if not report.not_ready:
         return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
+    return Verdict(*NOT_READY, (answer, _unready(report, most=_MOST_UNREADY)))
+
+
+def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
+    """Of the nodes that answer and are not Ready, beside those that do not answer."""
+    names = report.not_ready
+    title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
+    told = _unready(report, most=len(names) if wide else _MOST_UNREADY)
+    answers = "It answers." if len(names) == 1 else "They answer."
+    return Page(title, (told, answers), NOT_READY[1], (), tuple(_to_look_at(report)))
+
+
+def _unready(report: PartitionsReport, *, most: int) -> str:
     verb, whose = ("is", "its") if len(report.not_ready) == 1 else ("are", "their")
-    unready = f"{listed(report.not_ready, most=3)} {verb} not Ready: {whose} taints may delete pods."
-    return Verdict(*NOT_READY, (answer, unready))
+    return f"{listed(report.not_ready, most=most)} {verb} not Ready: {whose} taints may delete pods."
+
+
+def _to_look_at(report: PartitionsReport) -> Iterator[Command]:
+    """The nodes that are not Ready, each by itself."""
+    yield from (qos("node", name) for name in report.not_ready[:_MOST_UNREADY] if is_plain_name(name))
 
 
 def _severity(node: NodeDown) -> Severity:

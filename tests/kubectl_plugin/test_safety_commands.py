@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Sequence
@@ -89,6 +90,45 @@ def test_F5_everything_answers(tmp_path: Path) -> None:
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
     ran = run("partitions", "--snapshot", str(file))
     assert (ran.code, ran.out.splitlines()[:2]) == (0, ["11 nodes", "All nodes answer."])
+
+
+@pytest.mark.parametrize(
+    ("unready", "pages", "said"),
+    [
+        pytest.param(
+            ["node-a1"],
+            ["node/node-c3", "node/node-a1"],
+            "node-a1 is not Ready: its taints may delete pods.",
+            id="one",
+        ),
+        pytest.param(
+            ["node-a1", "node-a2", "node-a3", "node-b1"],
+            ["node/node-c3", "4 nodes not Ready"],
+            "node-a1, node-a2, node-a3 and 1 more are not Ready: their taints may delete pods.",
+            id="more than are named",
+        ),
+    ],
+)
+def test_F5_a_node_that_is_not_ready_is_named_beside_one_that_is_silent(
+    unready: Sequence[str], pages: Sequence[str], said: str, tmp_path: Path
+) -> None:
+    objects = copy.deepcopy([entry for entry in demo_objects() if entry["kind"] in {"Node", "Lease"}])
+    for node in objects:
+        if node["kind"] == "Node" and node["metadata"]["name"] in unready:
+            ready = next(entry for entry in node["status"]["conditions"] if entry["type"] == "Ready")
+            ready.update(status="False", reason="KubeletNotReady")
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    told = " ".join(run("partitions", "--snapshot", str(file)).out.split())
+    assert [told.index(page) for page in pages] == sorted(told.index(page) for page in pages)
+    assert f"{pages[-1]} {said}" in told
+    assert f"kubectl qos node {unready[0]}" in told
+    verdict = json.loads(run("partitions", "--snapshot", str(file), "-o", "json").out)["verdict"]
+    assert verdict["text"].startswith("node-c3: Silent since ")
+    assert verdict["text"].endswith(f" {said}")
+    assert (verdict["code"], verdict["severity"]) == ("NodesLost", "trouble")
+    wide = " ".join(run("partitions", "--snapshot", str(file), "-o", "wide").out.split())
+    assert [name for name in unready if name not in wide] == []
 
 
 @pytest.mark.parametrize(
