@@ -202,7 +202,7 @@ class _Planner:
         args = wanted[0].framework.args if wanted else {}
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
         if found.snapshot is None:
-            raise _missing(found.unread[0])
+            raise found.error if isinstance(found.error, ManifestError) else _missing(found.unread[0])
         snapshot = with_controllers(with_brought(found.snapshot, files.brought), (entry.controlled for entry in wanted))
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)

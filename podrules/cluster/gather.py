@@ -81,6 +81,8 @@ class Cluster(Struct, frozen=True):
     """None when something is missing."""
     unread: tuple[Unread, ...] = ()
     """What is missing."""
+    error: ClusterError | None = None
+    """Why the first of that is."""
 
 
 class Gatherer:
@@ -92,7 +94,7 @@ class Gatherer:
         self._unread: dict[tuple[str, str, str | None], Unread] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
         self._cluster: Known | None = None
-        self._needs: dict[Need, Unread | None] = {}
+        self._needs: dict[Need, ClusterError | None] = {}
         """What placement has asked for, and why it could not be read."""
 
     @property
@@ -277,14 +279,16 @@ class Gatherer:
         while new := [need for need in dict.fromkeys(wanted) if need not in self._needs]:
             for need, found in zip(new, self._read_all(new), strict=True):
                 if isinstance(found, ClusterError):
-                    self._needs[need] = _unread(found, "get" if need.name else "list", need.kind, need.namespace)
+                    self._needs[need] = found
                 else:
                     self._needs[need] = None
                     known = self._cluster = known.adding(need, found)
             wanted = tuple(needs(pods, known, self.features, args or {}, budgets=budgets))
-        notes = (self._needs[need] for need in dict.fromkeys(wanted))
-        unread = tuple(note for note in notes if note is not None)
-        return Cluster(None if unread else known.snapshot, unread)
+        errors = {need: error for need in dict.fromkeys(wanted) if (error := self._needs[need]) is not None}
+        unread = tuple(
+            _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()
+        )
+        return Cluster(None if unread else known.snapshot, unread, next(iter(errors.values()), None))
 
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.views.unread import unread_lines
+from podrules.cluster.demo import demo_objects
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES
 from podrules.cluster.node_usage import read_usages
@@ -75,3 +81,45 @@ def test_the_report_names_the_node_once_on_the_terminal_and_in_its_page() -> Non
     assert " ".join(run("report", "-A", "--demo").out.split()).count(line) == 1
     page = run("report", "-A", "--demo", "-o", "-").out
     assert page.partition('id="unknown"')[2].partition("</section>")[0].count(line) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("Node", ("place", "deployment/web", "-n", "shop")),
+        ("Node", ("place", "--drain", "node/node-a1")),
+        ("Node", ("explain", "nodes")),
+        ("Node", ("explain", "node/cp-a1")),
+        ("Node", ("node",)),
+        ("Node", ("node", "cp-a1")),
+        ("Node", ("partitions",)),
+        ("Node", ("fence", "node/cp-a1")),
+        ("Pod", ("place", "deployment/web", "-n", "shop")),
+        ("Pod", ("place", "--drain", "node/node-a1")),
+        ("Pod", ("explain", "pods", "-A")),
+        ("Pod", ("report", "-A")),
+        ("Pod", ("delete", "pod/etcd-cp-a1", "-n", "kube-system", "--grace-period=0")),
+        ("PersistentVolume", ("place", "--drain", "node/node-b1")),
+        ("PersistentVolumeClaim", ("place", "--drain", "node/node-b1")),
+        ("PodDisruptionBudget", ("place", "deployment/web", "-n", "shop")),
+        ("PodDisruptionBudget", ("fence", "node/node-c3")),
+        ("PodDisruptionBudget", ("delete", "pod/db-1", "-n", "shop", "--grace-period=0")),
+        ("PodDisruptionBudget", ("partitions",)),
+        ("StorageClass", ("place", "--drain", "node/node-b1")),
+    ],
+)
+def test_an_object_of_a_snapshot_that_cannot_be_read_is_told_of_and_gives_one_code(
+    kind: str, words: Sequence[str], tmp_path: Path
+) -> None:
+    objects = copy.deepcopy(list(demo_objects()))
+    for entry in objects:
+        if entry["kind"] == kind:
+            entry["metadata"]["uid"] = True
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    ran = run(*words, "--snapshot", str(file))
+    problem, remedy = ran.err.splitlines()
+    assert problem.startswith(f"error: {kind.lower()}/")
+    assert problem.endswith(f' in snapshot {file}: metadata.uid: true is a boolean; write a string ("true")')
+    assert remedy == "Correct the field in the file, or capture that cluster anew: kubectl qos snapshot"
+    assert (ran.code, ran.out) == (6, "")
