@@ -13,8 +13,10 @@ from kubectl_plugin.commands.brought import NOTHING, Brought
 from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
+from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.ordinals import missing_pods
 from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
+from kubectl_plugin.reports.pod_pressure import near_limits
 from kubectl_plugin.reports.rollout import rollout, schedule
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import WorkloadPod, job_progress, pod_counts, pods_wanted, workload_pods
@@ -288,7 +290,15 @@ class Reporter:
 
     def _in_short(self, pods: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
         gatherer = self._gatherer
-        return workload_pods(pods, gatherer.features, self._reach_of_many, partial(gatherer.node_of, of_many=True))
+        node_of = partial(gatherer.node_of, of_many=True)
+        return workload_pods(pods, gatherer.features, self._reach_of_many, node_of, self._near_limit)
+
+    def _near_limit(self, pod: Pod) -> NearLimit | None:
+        """A pod's container near its own limit: of many pods only a source that has everything at hand is asked."""
+        node = self._gatherer.node(pod.spec.node_name) if pod.spec.node_name else None
+        if node is None or pod.finished or self._source.side_by_side:
+            return None
+        return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
 
     def _workload(self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None) -> WorkloadReport:
         found = None if pods is None else self._in_short(pods)

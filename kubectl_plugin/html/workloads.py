@@ -9,7 +9,9 @@ from kubectl_plugin.html.pages import severity_word
 from kubectl_plugin.html.table import MOST_ROWS, table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
-from kubectl_plugin.reports.verdict import Severity
+from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from kubectl_plugin.views.risk_words import RISK_WORDS
 from kubectl_plugin.views.words import counted
 
 __all__ = ["workloads"]
@@ -63,6 +65,8 @@ def _wanted_words(entry: WorkloadEntry) -> str:
 
 def _worst_words(entry: WorkloadEntry) -> str:
     missing = f"{counted(entry.counts.missing, 'pod')} missing" if entry.counts.missing else ""
+    if entry.code is VerdictCode.NEAR_MEMORY_LIMIT:
+        return RISK_WORDS[PodRisk.NEAR_LIMIT]
     if entry.worst is None:
         return missing or entry.code.value
     state = "" if entry.worst_status == entry.worst.value else f" ({entry.worst.value})"

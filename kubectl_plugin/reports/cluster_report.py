@@ -12,6 +12,7 @@ from kubectl_plugin.reports.alike import Alike
 from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, PodKey, Promised
 from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, workload_entries
+from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
 from podrules.budget_risk import Budgets, budgets_at_stake
@@ -45,7 +46,8 @@ class _Place(Struct):
 
     used: int | None = None
     cpu: int | None = None
-    near_limit: bool = False
+    near_limit: NearLimit | None = None
+    """The container that is nearest to its own limit, where that is near."""
     over_request: bool = False
     adj: int | None = None
     points: int | None = None
@@ -66,7 +68,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         at_is_newest=facts.at_is_newest,
         nodes=nodes,
         pods=entries.pods(),
-        workloads=_workloads(facts, entries.reach),
+        workloads=_workloads(facts, entries.reach, entries.near_limit),
         whole=Promised.together([node.memory for node in nodes]) if nodes else None,
         whole_cpu=Promised.together([node.cpu for node in nodes]) if nodes else None,
         zones=zone_nodes(entries.shown),
@@ -83,7 +85,11 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
     )
 
 
-def _workloads(facts: ClusterFacts, reach: Callable[[str], NodeReach | None]) -> tuple[WorkloadEntry, ...]:
+def _workloads(
+    facts: ClusterFacts,
+    reach: Callable[[str], NodeReach | None],
+    near_limit: Callable[[Pod], NearLimit | None],
+) -> tuple[WorkloadEntry, ...]:
     if facts.workloads is None:
         return ()
     listed = facts.listed_pods
@@ -91,7 +97,7 @@ def _workloads(facts: ClusterFacts, reach: Callable[[str], NodeReach | None]) ->
     nodes = {node.metadata.name: node for node in facts.nodes}
 
     def in_short(own: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
-        return workload_pods(own, facts.features, reach, nodes.get)
+        return workload_pods(own, facts.features, reach, nodes.get, near_limit)
 
     return workload_entries(pods, facts.workloads, facts.owner, in_short)
 
@@ -143,6 +149,11 @@ class _Entries:
             if pod.spec.node_name in by_node and not pod.finished:
                 by_node[pod.spec.node_name].append(pod)
         return tuple(self._node(node, by_node[node.metadata.name]) for node in self.shown)
+
+    def near_limit(self, pod: Pod) -> NearLimit | None:
+        """Its container that is nearest to its own limit, where that is near."""
+        place = self._places.get(pod_key(pod))
+        return place.near_limit if place is not None else None
 
     def pods(self) -> tuple[PodEntry, ...]:
         """Those that are told of."""
@@ -204,8 +215,11 @@ class _Entries:
             for order in pressure.ooms
             if order.scope is OOMScope.CONTAINER and is_near_limit(order.working_set, order.memory)
         ]
-        for order in near:
-            self._places.setdefault((order.namespace, order.pod), _Place()).near_limit = True
+        for order in reversed(near):
+            own = self._places.setdefault((order.namespace, order.pod), _Place())
+            own.near_limit = NearLimit(
+                order.namespace, order.pod, order.container, order.working_set or 0, order.memory
+            )
         return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, len(near)
 
     def _note(self, orders: MemoryOrders) -> None:
@@ -264,7 +278,7 @@ class _Entries:
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
         return pod_risk(
             pod,
-            near_limit=place.near_limit,
+            near_limit=place.near_limit is not None,
             over_request=place.over_request,
             down=pod.spec.node_name in self._down,
             provider=pod.spec.node_name in self._virtual,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from msgspec import Struct
@@ -13,8 +14,10 @@ from kubectl_plugin.reports.node_pressure import (
     eviction_place,
     oom_place,
 )
+from kubectl_plugin.reports.node_use import NearLimit
 from podrules.eviction.signals import Signal
 from podrules.model.pod import Pod
+from podrules.pressure.nearness import is_near_limit
 from podrules.pressure.node import OOMScope
 from podrules.pressure.oom_order import PAGE_SIZE
 from podrules.pressure.place import EvictionStanding, OOMStanding, PodStanding
@@ -27,6 +30,7 @@ __all__ = [
     "EvictionStandingReport",
     "OOMStandingReport",
     "PodPressureReport",
+    "near_limits",
     "pod_pressure_report",
 ]
 
@@ -118,6 +122,15 @@ def pod_pressure_report(
         oom=tuple(_oom(entry, classes) for entry in standing.ooms),
         evictions=tuple(_eviction(entry, classes) for entry in standing.evictions),
     )
+
+
+def near_limits(places: Sequence[PodPressureReport]) -> Iterator[NearLimit]:
+    """Containers near their own memory limit, of what runs and is measured, the fullest first."""
+    for place in places:
+        for standing in place.oom if place.assumption is Assumption.MEASURED else ():
+            used, limit = standing.working_set or 0, standing.memory
+            if standing.scope is OOMScope.CONTAINER and is_near_limit(standing.working_set, limit):
+                yield NearLimit(standing.place.namespace, standing.place.pod, standing.container, used, limit)
 
 
 def _oom(standing: OOMStanding, classes: Classes) -> OOMStandingReport:

@@ -30,6 +30,7 @@ def workload_code(
         VerdictCode.PODS_NOT_READY: counts.not_ready,
         VerdictCode.PODS_STARTING: counts.starting,
         VerdictCode.PODS_MISSING: counts.missing,
+        VerdictCode.NEAR_MEMORY_LIMIT: any(pod.near_limit is not None for pod in pods),
     }
     for found, severity in ((trouble, Severity.TROUBLE), (notice, Severity.NOTICE)):
         for code, is_so in found.items():

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.rollout import Said, said
 from podrules.ending import Ending, pod_ending
 from podrules.features import Features
@@ -51,6 +53,8 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     """Reason of its PodScheduled condition while that is False: Unschedulable or SchedulingGated."""
     nominated_node: str = ""
     """Where pods were preempted for it."""
+    near_limit: NearLimit | None = None
+    """Of a pod that is ready, the container that is nearest to its own memory limit, where that is near."""
 
 
 class PodCounts(Struct, frozen=True, rename="camel"):
@@ -103,6 +107,7 @@ def workload_pods(
     features: Features,
     reach: Callable[[str], NodeReach | None],
     node: Callable[[str], Node | None],
+    near_limit: Callable[[Pod], NearLimit | None],
 ) -> tuple[WorkloadPod, ...]:
     """The pods in short, by name.
 
@@ -111,8 +116,12 @@ def workload_pods(
         features: The gates of the cluster.
         reach: Tells whether a node answers, by its name.
         node: The node of that name: what exit codes mean there; None: it is not known.
+        near_limit: The container of a pod that is nearest to its own memory limit; None: none is near, or usage is not
+            known.
     """
-    return tuple(_in_short(pod, features, reach, node) for pod in sorted(pods, key=lambda pod: pod.metadata.name))
+    found = (_in_short(pod, features, reach, node) for pod in sorted(pods, key=lambda pod: pod.metadata.name))
+    near = {pod.metadata.name: near_limit(pod) for pod in pods}
+    return tuple(replace(one, near_limit=near[one.name]) if one.state is PodState.READY else one for one in found)
 
 
 def _in_short(

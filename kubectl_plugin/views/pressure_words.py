@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod_pressure import Assumption, EvictionStandingReport, PodPressureReport
+from kubectl_plugin.reports.pod_pressure import EvictionStandingReport, PodPressureReport, near_limits
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pressure import near_limit_words
 from kubectl_plugin.views.words import listed
 from podrules.eviction.signals import NodeCondition
-from podrules.pressure.nearness import is_near_limit
-from podrules.pressure.node import OOMScope
 
 __all__ = ["EVICTING", "pressed_sentences", "pressure_names"]
 
@@ -64,11 +62,9 @@ def _pressed(severity: Severity, *sentences: str) -> Verdict:
 
 def _near_limits(places: Sequence[PodPressureReport]) -> Iterator[Verdict]:
     """Of what runs and is measured: who meets its own limit before the node runs out."""
-    for place in places:
-        for standing in place.oom if place.assumption is Assumption.MEASURED else ():
-            if standing.scope is OOMScope.CONTAINER and is_near_limit(standing.working_set, standing.memory):
-                words = near_limit_words(standing.container, standing.working_set or 0, standing.memory)
-                yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,))
+    for near in near_limits(places):
+        words = near_limit_words(near.container, near.working_set, near.limit)
+        yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,))
 
 
 def _standing(node: NodeFacts, places: Sequence[PodPressureReport]) -> EvictionStandingReport | None:

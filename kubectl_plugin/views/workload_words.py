@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.ordinals import MissingPods
 from kubectl_plugin.reports.rollout import Said
-from kubectl_plugin.reports.verdict import Verdict, joined_verdict
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_code import workload_code
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
 from kubectl_plugin.views.ending import kept_words
 from kubectl_plugin.views.health_words import why_words
+from kubectl_plugin.views.pressure import near_limit_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
 from podrules.model.instant import instant
@@ -59,8 +61,21 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     if counts.wanted == 0 and not counts.ready and report.job is None and len(sentences) > 1:
         sentences[:2] = [f"{sentences[0].rstrip('.')}; {sentences[1]}"]
     code, severity = workload_code(report.job, counts, pods)
-    stands = Verdict(code, severity, tuple(sentences))
+    deciding = ""
+    if near := [pod.near_limit for pod in pods if pod.near_limit is not None]:
+        sentences.append(_near_limit_words(near))
+        deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
+    stands = Verdict(code, severity, tuple(sentences), deciding)
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
+
+
+def _near_limit_words(near: Sequence[NearLimit]) -> str:
+    """Of how many pods a container is near its own memory limit, with the fullest."""
+    worst = max(near, key=lambda one: one.working_set / one.limit)
+    words = near_limit_words(worst.container, worst.working_set, worst.limit, of=worst.pod)
+    if len(near) == 1:
+        return words
+    return f"{len(near)} pods are near their memory limit. {words}"
 
 
 def new_pods_refused(report: WorkloadReport) -> str:

@@ -208,3 +208,35 @@ def test_nodes_have_one_word_and_one_order_in_both_lists() -> None:
     told = [[row.split()[:2] for row in text.splitlines() if re.match(r"node-|cp-", row)] for text in lists]
     assert told[0] == told[1]
     assert ["node-c1", "Cordoned"] in told[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name", "told"),
+    [
+        (
+            "deployment",
+            "shop",
+            "recommend",
+            "2 pods are near their memory limit. Container recommend of recommend-",
+        ),
+        ("statefulset", "data", "postgres", "3 pods are near their memory limit. Container postgres of postgres-"),
+    ],
+)
+def test_pods_near_their_limit_are_told_of_their_workload(kind: str, namespace: str, name: str, told: str) -> None:
+    """In its row, on its page and in the report."""
+    row = " ".join(run("explain", f"{kind}s", "-A", "--demo").out.split())
+    page = " ".join(run("explain", f"{kind}/{name}", "-n", namespace, "--demo").out.split())
+    assert told in row
+    assert told in page
+    verdict = json.loads(run("explain", f"{kind}/{name}", "-n", namespace, "--demo", "-o", "json").out)["verdict"]
+    assert (verdict["code"], verdict["severity"]) == ("NearMemoryLimit", "notice")
+    report = json.loads(run("report", "-A", "--demo", "-o", "json").out)
+    [entry] = [one for one in report["workloads"] if (one["namespace"], one["name"]) == (namespace, name)]
+    assert (entry["code"], entry["severity"], entry["inTrouble"]) == ("NearMemoryLimit", "notice", 0)
+
+
+def test_a_workload_whose_next_pod_is_refused_is_wrong_while_its_pods_are_fine() -> None:
+    rows = " ".join(run("explain", "deployments", "-n", "shop", "--demo").out.split())
+    assert 'The API server will refuse each new pod: pods "loyalty" is forbidden' in rows
+    pods = json.loads(run("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo", "-o", "json").out)["items"]
+    assert [one["verdict"]["severity"] for one in pods] == ["fine", "fine"]

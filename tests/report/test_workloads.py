@@ -10,7 +10,7 @@ from tests.report.test_command import Read
 
 OF_PODS = frozenset(
     {"AllReady", "PodsBroken", "PodsPending", "PodsUnschedulable", "PodsUnreachable", "PodsStuck", "PodsNotReady"}
-    | {"PodsStarting", "PodsMissing", "JobRunning", "JobComplete", "JobFailed"}
+    | {"PodsStarting", "PodsMissing", "NearMemoryLimit", "JobRunning", "JobComplete", "JobFailed"}
 )
 
 
@@ -46,6 +46,7 @@ def test_the_page_shows_the_worst_first(demo: Path) -> None:
     assert "batch/ CronJob nightly-report by schedule 0 0 0" in said
     assert "trouble trainer-v9c4m: Pending shop/" in said, "the state only where STATUS says another"
     assert "trouble csi-block-node-52bfn: Running (Unreachable)" in said
+    assert "data/ StatefulSet postgres 3 3 0 0 notice near the memory limit" in said
 
 
 def test_chosen_pods_tell_of_no_workload() -> None:
