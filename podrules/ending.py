@@ -2,7 +2,8 @@
 
     static pod     its object mirrors what a kubelet reads from a file: a delete removes the mirror, the kubelet makes
                    it anew and stops nothing. Only removing the file stops it
-    told           deletionTimestamp - deletionGracePeriodSeconds
+    told           deletionTimestamp - deletionGracePeriodSeconds, which Go multiplied into a Duration (`go_seconds`).
+                   Where that is before the pod was made, the two do not go together: told then, or after
     told again     a second delete can only shorten. The API server writes both fields as if the first one had asked for
                    less, and a time that has passed becomes now, with 1 s (BeforeDelete): told then is later than true.
                    The kubelet's pod worker takes the shorter period and cancels its sync, to which SyncTerminatingPod
@@ -26,6 +27,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.instant import go_seconds, instant, later
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.pod_gc import collected_by
@@ -88,6 +90,8 @@ class Ending(Struct, frozen=True, rename="camel"):
     """When it was told to end; None: it was not."""
     told_before: bool
     """Whether it may have been told before that: a second delete came when the first period was over."""
+    told_after: bool
+    """Whether nothing tells when, but that it was not before the pod was made."""
     ends_by: datetime | None
     """When its last process gets SIGKILL at the latest; None: nothing of it ends, or by no known time."""
     finalizers: tuple[str, ...]
@@ -127,11 +131,9 @@ def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
 
 
 def deleted_at(pod: Pod) -> datetime | None:
-    """When the pod was told to end; its deletionTimestamp is when its grace period is over."""
-    if pod.metadata.deletion_timestamp is None:
-        return None
-    grace = pod.metadata.deletion_grace_period_seconds or 0
-    return datetime.fromisoformat(pod.metadata.deletion_timestamp) - timedelta(seconds=grace)
+    """When the pod was told to end, as far as its object tells; its deletionTimestamp is when its grace is over."""
+    told, made = _told(pod), instant(pod.metadata.creation_timestamp)
+    return told if told is None or made is None else max(told, made)
 
 
 def grace_of(pod: Pod) -> Grace:
@@ -156,13 +158,14 @@ def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> En
     ends_by = None
     if told is not None and processes and not static and not quiet:
         steps = container_stops(pod, grace.longest)
-        ends_by = told + timedelta(seconds=max((step.sigkill_latest for step in steps), default=0))
+        ends_by = later(told, max((step.sigkill_latest for step in steps), default=0))
     return Ending(
         static=static,
         processes=processes,
         grace=grace,
         deleted_at=told,
         told_before=told is not None and bool(pod.spec.node_name) and grace.first is not None and grace.seconds == 1,
+        told_after=told is not None and told != _told(pod),
         ends_by=ends_by,
         finalizers=pod.metadata.finalizers,
         collected_by=None if pod.metadata.finalizers else collected_by(told, node),
@@ -189,6 +192,12 @@ def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = Fals
         containers=steps,
         sigkill_latest=max((step.sigkill_latest for step in steps), default=0),
     )
+
+
+def _told(pod: Pod) -> datetime | None:
+    """By its deletionTimestamp and grace period alone."""
+    over = instant(pod.metadata.deletion_timestamp)
+    return later(over, -go_seconds(pod.metadata.deletion_grace_period_seconds or 0)) if over is not None else None
 
 
 def _grace_of_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:

@@ -30,6 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.affinity import Toleration
+from podrules.model.instant import later
 from podrules.model.node import Node, Taint
 from podrules.taint_eviction import Eviction, taint_eviction
 from podrules.tolerations import NO_EXECUTE
@@ -134,7 +135,7 @@ def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
     ready = node.ready
     if ready is not None and ready.status == "Unknown" and ready.last_transition_time:
         return datetime.fromisoformat(ready.last_transition_time)
-    return renewed + NODE_MONITOR_GRACE if renewed is not None else None
+    return later(renewed, NODE_MONITOR_GRACE.total_seconds()) if renewed is not None else None
 
 
 def taint_added(node: Node, key: str) -> datetime | None:

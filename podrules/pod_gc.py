@@ -15,10 +15,11 @@ markFailedAndDeletePod) at v1.36.3.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from podrules.lost_node import taint_added
+from podrules.model.instant import later
 from podrules.model.node import Node
 from podrules.reachability import OUT_OF_SERVICE, Reach
 
@@ -58,4 +59,4 @@ def collected_by(told: datetime | None, node: Node | None) -> datetime | None:
     added = taint_added(node, OUT_OF_SERVICE) if node is not None else None
     if told is None or added is None or ready is None or ready.status == "True" or not ready.last_transition_time:
         return None
-    return max(told, added, datetime.fromisoformat(ready.last_transition_time)) + timedelta(seconds=GC_CHECK_PERIOD)
+    return later(max(told, added, datetime.fromisoformat(ready.last_transition_time)), GC_CHECK_PERIOD)

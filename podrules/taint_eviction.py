@@ -5,7 +5,9 @@
                                         stays: a taint that comes later does not hasten it by a shorter time
     all tolerated without a time        never
 
-Of each taint the first toleration that tolerates it counts, and 0 s or less is at once. Time runs from when the
+Of each taint the first toleration that tolerates it counts, and 0 s or less is at once. The shortest becomes a Duration
+of Go, and a negative one is taken for no end: more than 9,223,372,036 s wrap there (`go_seconds`), to no end (10**10,
+2**63-1) or to another time (10**12 s to 3,875,820,020 s, 123 years). Time runs from when the
 controller saw the taint on the pod's node: `timeAdded` tells, where somebody noted it, and a pod that was bound after
 that has it from its binding. A controller that was restarted meanwhile counts anew.
 
@@ -23,6 +25,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.affinity import Toleration
+from podrules.model.instant import go_seconds, later
 from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
@@ -53,7 +56,7 @@ class Eviction(Struct, frozen=True, rename="camel"):
 def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> timedelta | None:
     """How long a pod may stay under NoExecute taints; None: for ever (processPodOnNode, getMinTolerationTime)."""
     found = _shortest(tolerations, [taint for taint in taints if taint.effect == NO_EXECUTE])
-    return found[0] if found is not None else None
+    return timedelta(seconds=found[0]) if found is not None else None
 
 
 def taint_eviction(
@@ -79,9 +82,9 @@ def taint_eviction(
         if found is None or (scheduled.comes and not at_once):
             continue
         after, taint = found
-        at = None if added == _LONG_AGO else max(added, bound or added) + after
+        at = None if added == _LONG_AGO else later(max(added, bound or added), after)
         if not scheduled.comes or (at is not None and (scheduled.at is None or at < scheduled.at)):
-            scheduled = Eviction(at, int(after.total_seconds()), taint=_text(taint))
+            scheduled = Eviction(at, after, taint=_text(taint))
     return scheduled
 
 
@@ -101,19 +104,23 @@ def bound_at(pod: Pod) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tuple[timedelta, Taint] | None:
-    """How long a pod may stay, and the taint that decides; None: for ever."""
-    found: tuple[timedelta, Taint] | None = None
+def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tuple[int, Taint] | None:
+    """How many seconds a pod may stay, and the taint that decides; None: for ever."""
+    found: tuple[int, Taint] | None = None
     for taint in taints:
         used = next((toleration for toleration in tolerations if tolerates_taint(toleration, taint)), None)
         if used is None:
-            return timedelta(), taint
+            return 0, taint
         if used.toleration_seconds is None:
             continue
-        after = timedelta(seconds=max(used.toleration_seconds, 0))
+        after = max(used.toleration_seconds, 0)
         if found is None or after < found[0]:
             found = after, taint
-    return found
+    if found is None:
+        return None
+    # The least is multiplied, and not each before they are compared.
+    stays = go_seconds(found[0])
+    return (stays, found[1]) if stays >= 0 else None
 
 
 def _added(taint: Taint) -> datetime:

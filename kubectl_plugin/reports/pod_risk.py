@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
@@ -11,6 +11,7 @@ from kubectl_plugin.reports.pending_resize import pending_resize
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from podrules.ending import PATIENCE, Ending, pod_ending, stop_plan
 from podrules.health import health
+from podrules.model.instant import later
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.placement.outcome import Outcome
 from podrules.qos import get_pod_qos
@@ -183,4 +184,4 @@ def _is_kept(ending: Ending, at: datetime | None) -> bool:
     told, held = ending.deleted_at, ending.finalizers and not ending.processes
     if told is None or at is None or not held:
         return False
-    return at - told > timedelta(seconds=ending.grace.longest) + PATIENCE
+    return at > later(told, ending.grace.longest + PATIENCE.total_seconds())

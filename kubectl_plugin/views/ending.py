@@ -26,10 +26,11 @@ _MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
 
 
 def told_words(ending: Ending, now: datetime | None) -> str:
-    """``03:02:04 UTC``, or before where a second delete moved it."""
+    """``03:02:04 UTC``, or before where a second delete moved it, or after where nothing tells how long after."""
     if ending.deleted_at is None:
         return "a time that is not known"
-    return f"{clock(ending.deleted_at, now)}{' or before' if ending.told_before else ''}"
+    more = " or after" if ending.told_after else " or before" if ending.told_before else ""
+    return f"{clock(ending.deleted_at, now)}{more}"
 
 
 def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tuple[tuple[str, ...], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.reports.node_facts import NodeFacts
@@ -103,20 +103,21 @@ def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
 def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
     """When its processes end: nobody knows."""
     status = report.status
-    due = instant(status.deletion_timestamp) if status is not None else None
+    told = report.ending.deleted_at
     grace = report.termination.grace.seconds
-    if status is not None and due is not None:
+    if status is not None and told is not None:
         grace = status.deletion_grace_period_seconds or 0
-        yield f"told to end at {clock(due - timedelta(seconds=grace), now)}, with {grace} s"
+        after = " or after" if report.ending.told_after else ""
+        yield f"told to end at {clock(told, now)}{after}, with {grace} s"
     yield f"nobody knows when: only its kubelet stops processes, and {quiet_words(node, now)}"
-    if due is None and grace == 0:
+    if told is None and grace == 0:
         yield "a delete removes the object at once, and stops nothing"
     if report.owner.guarantee is Guarantee.KUBELET_OWNED:
         return
     if _reach(node) is Reach.GONE:
         yield f"once its object is gone, a kubelet that registers {node.name} again stops what still runs of it"
     else:
-        asked = "" if due is not None else ", if it was deleted meanwhile"
+        asked = "" if told is not None else ", if it was deleted meanwhile"
         yield f"once {node.name} answers again its kubelet stops it{asked}: {grace} s from then"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
@@ -18,6 +18,7 @@ from kubectl_plugin.views.taint_words import node_sentences
 from kubectl_plugin.views.timeline_bar import bar_table
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, is_plain_name
+from podrules.model.instant import later
 from podrules.timeline.events import (
     Event,
     Note,
@@ -238,7 +239,7 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"
     if told.began is not None:
-        due = clock(told.began + timedelta(seconds=event.latest), now)
+        due = clock(later(told.began, event.latest), now)
         return _past_due(event, name, due) if _overdue(event, told, now) else f"{name} {word} {due}"
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
 
@@ -306,11 +307,11 @@ def _time(event: Event, began: datetime, now: datetime | None) -> str:
     """The time of day of the latest second."""
     if event.latest is None:
         return ""
-    return clock(began + timedelta(seconds=event.latest), now).removesuffix(" UTC")
+    return clock(later(began, event.latest), now).removesuffix(" UTC")
 
 
 def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
-    return now is not None and event.latest is not None and began + timedelta(seconds=event.latest) <= now
+    return now is not None and event.latest is not None and later(began, event.latest) <= now
 
 
 def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:

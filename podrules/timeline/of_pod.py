@@ -21,6 +21,7 @@ from podrules.ending import deleted_at
 from podrules.eviction.signals import pressures_of
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, taint_added, unknown_at
 from podrules.model.affinity import Toleration
+from podrules.model.instant import later
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -215,4 +216,4 @@ def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
     if facts.renewed is not None:
         return facts.renewed
     since = facts.reach.since if facts.reach is not None else None
-    return since - NODE_MONITOR_GRACE if since is not None else None
+    return later(since, -NODE_MONITOR_GRACE.total_seconds()) if since is not None else None

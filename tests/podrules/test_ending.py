@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,16 +17,14 @@ ENDED = {"name": "app", "state": {"terminated": {"exitCode": 0, "reason": "Compl
 
 
 def at(second: int) -> datetime:
-    return datetime(2026, 11, 22, 10, 5 + second // 60, second % 60, tzinfo=UTC)
+    return datetime(2026, 11, 22, 10, 5, tzinfo=UTC) + timedelta(seconds=second)
 
 
 def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
     """A pod that was told to end at 10:05:00, with so many seconds of grace."""
-    metadata = {
-        "deletionTimestamp": at(seconds).isoformat(),
-        "deletionGracePeriodSeconds": seconds,
-        **more.pop("metadata", {}),
-    }
+    metadata = {"deletionGracePeriodSeconds": seconds, **more.pop("metadata", {})}
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = at(seconds).isoformat()
     status = {"phase": "Running", "containerStatuses": [more.pop("told", RUNNING)], **more.pop("status", {})}
     given = {"nodeName": "node-1", "metadata": metadata, "status": status, **more}
     return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
@@ -52,6 +50,29 @@ def test_T5_stop_in_flight_lasts_the_period_with_which_it_began() -> None:
 def test_T5_period_that_was_over_hides_when_the_first_delete_came(seconds: int) -> None:
     ending = pod_ending(going(seconds, 60))
     assert (ending.deleted_at, ending.told_before) == (at(0), True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told", "after"),
+    [
+        pytest.param(60, at(-60), False, id="it goes together"),
+        pytest.param(600, at(-300), True, id="told before the pod was made"),
+        pytest.param(3_153_600_000, at(-300), True, id="a hundred years"),
+        pytest.param(10**11, at(-300), True, id="more than a Duration holds"),
+        pytest.param(2**63 - 1, at(1), False, id="the most: a Duration of -1 s"),
+    ],
+)
+def test_T5_pod_is_not_told_to_end_before_it_is_made(seconds: int, told: datetime, after: bool) -> None:
+    made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
+    ending = pod_ending(going(seconds, metadata=made))
+    assert (ending.deleted_at, ending.told_after) == (told, after)
+    assert ending.ends_by is not None
+
+
+def test_T5_pod_without_a_time_of_its_own_is_told_at_the_first_moment_at_the_earliest() -> None:
+    ending = pod_ending(going(86_400, metadata={"deletionTimestamp": "0001-01-01T00:00:00Z"}))
+    assert ending.deleted_at == datetime.min.replace(tzinfo=UTC)
+    assert pod_ending(going(60, 10**15)).ends_by == datetime.max.replace(tzinfo=UTC)
 
 
 def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:

@@ -71,6 +71,40 @@ def test_T5_when_taints_delete_a_pod(
     assert taint_eviction(own, taints) == expected
 
 
+MOST = 2**63 - 1
+YEARS = 9_223_372_036
+"""Seconds that the nanoseconds of a Go Duration hold."""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "stays"),
+    [
+        (YEARS, YEARS),
+        (YEARS + 1, None),
+        (10**10, None),
+        (10**12, 3_875_820_020),
+        (10**15, 2_003_764_206),
+        (2**55, 0),
+        (MOST - 1, None),
+        (MOST, None),
+    ],
+)
+def test_T5_more_seconds_than_a_duration_holds_wrap(seconds: int, stays: int | None) -> None:
+    expected = Eviction(None, None) if stays is None else _at(stays, stays, "a")
+    assert taint_eviction([_tolerates("a", seconds)], [_taint("a")]) == expected
+
+
+def test_T5_shortest_of_the_seconds_is_taken_before_it_wraps() -> None:
+    own = [_tolerates("a", 10**10), _tolerates("b", 10**12)]
+    assert taint_eviction(own, [_taint("a"), _taint("b")]) == Eviction(None, None)
+
+
+def test_T5_taint_of_the_last_day_deletes_then() -> None:
+    end = Taint("a", "", "NoExecute", "9999-12-31T23:59:59Z")
+    last = datetime.max.replace(tzinfo=UTC)
+    assert taint_eviction([_tolerates("a", 60)], [end]) == Eviction(last, 60, taint="a:NoExecute")
+
+
 def test_T5_pod_that_comes_after_the_taint_has_its_time_from_then() -> None:
     bound = AT + 30 * SECOND
     assert taint_eviction([_tolerates("a", 60)], [_taint("a")], bound=bound) == _at(90, 60, "a")
