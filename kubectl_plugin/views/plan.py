@@ -15,6 +15,7 @@ from kubectl_plugin.views.plan_more import (
     nodes_words,
     paid_words,
     pending_words,
+    replacement_words,
     row_name,
     suspended_words,
     victim_words,
@@ -91,8 +92,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     yield from _asked_words([spec for spec in report.specs if spec.origin in {"manifest", "drain"}], report)
     yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
     yield from _silent_words(report)
-    if any(spec.preempted for spec in report.specs):
-        yield "Pods that controllers make in place of preempted ones are not placed here."
+    yield from replacement_words(report.specs)
     yield from _flag_words(report)
 
 
@@ -323,6 +323,7 @@ def _victims_table(report: PlanReport, *, wide: bool) -> Table:
             str(victim.priority),
             f"{victim.pod.namespace}/{victim.pod.name}",
             f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
+            + ("" if victim.replaced else "; nobody makes another")
             + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
         )
         for spec, victim in shown

@@ -18,6 +18,7 @@ __all__ = [
     "nodes_words",
     "paid_words",
     "pending_words",
+    "replacement_words",
     "row_name",
     "suspended_words",
     "victim_words",
@@ -33,6 +34,8 @@ def more_words(report: PlanReport) -> Iterator[str]:
         if spec.origin == "more":
             yield from _awaited_words(spec)
             yield _answer(spec, report.silent)
+            if spec.victims and spec.nodes_unaided:
+                yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
             yield from victim_words([spec])
             if spec.stopped is not None:
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained)
@@ -79,6 +82,16 @@ def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
         whom = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
         yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {whom}."
     yield from _leaving_words(_leaving(specs))
+
+
+def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """What becomes of those that are preempted."""
+    victims = _victims(specs)
+    lost = _names(victim for victim in victims if not victim.replaced)
+    if lost:
+        yield f"{listed(lost, most=_SHOWN_VICTIMS)} would be lost: nobody makes another."
+    if len(lost) < len(victims):
+        yield "Room for what replaces preempted pods is not counted here."
 
 
 def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:

@@ -42,6 +42,7 @@ from podrules.placement.planned import AchievedSpread, AwaitedPod, Origin, Plann
 from podrules.placement.replicas import new_numbers, planned_uid, replica
 from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
 from podrules.reachability import NodeReach
+from podrules.safety import Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, nominated_rows, pre_enqueue, score_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
@@ -110,7 +111,10 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
     if any(spec.victims for spec in found[:-1]):
         # The victims of one leave room to the next, or the pods that they yield to take it.
         alone = _all_placed(demands, preemption=False)
-        found = [replace(spec, without_preemption=other.placed) for spec, other in zip(found, alone, strict=True)]
+        found = [
+            replace(spec, without_preemption=other.placed, nodes_unaided=other.nodes)
+            for spec, other in zip(found, alone, strict=True)
+        ]
     return tuple(found)
 
 
@@ -252,6 +256,7 @@ def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
         priority_of(pod),
         () if leaving else _names(victim.violates),
         leaving,
+        owner_guarantee(pod).guarantee is not Guarantee.NOT_REPLACED,
         tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
     )
 
@@ -282,6 +287,7 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         placed=len(placed.rows),
         without_preemption=placed.unaided,
         nodes=dict(Counter(names[row] for row in placed.rows).most_common()),
+        nodes_unaided=dict(Counter(names[row] for row in placed.rows[: placed.unaided]).most_common()),
         zones=dict(sorted(by_zone.items())),
         spread=tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),
         victims=placed.victims,

@@ -26,6 +26,8 @@ class PlannedVictim(Struct, frozen=True, rename="camel"):
     """PodDisruptionBudgets that its going violates, by ``namespace/name``; none where it goes anyway."""
     leaving: bool
     """It is being deleted already: nobody has to preempt it."""
+    replaced: bool
+    """Whether its controller makes another; else it is lost."""
     preempted_for: tuple[PodReference, ...]
     """Pods that are nominated to the node and go first, where it was preempted before; else none."""
 
@@ -72,6 +74,8 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """How many are placed when nobody is preempted, for this spec or for those before it."""
     nodes: dict[str, int]
     """Replicas by node, those with most first."""
+    nodes_unaided: dict[str, int]
+    """The same of those that are placed when nobody is preempted."""
     zones: dict[str, int]
     """Replicas by topology.kubernetes.io/zone; empty for nodes without one."""
     spread: tuple[AchievedSpread, ...]

@@ -186,7 +186,9 @@ def test_an_answer_that_others_pay_for_says_so() -> None:
     assert code == 0
     assert "Yes: 1 more pod of Deployment fraud-score fits, on node-b3, if 1 pod is preempted." in text
     assert "The scheduler preempts ml/model-server-x9c2gh544-2z6q5 for it." in text
-    assert "goes first, to node-b3, once ml/embed-n6d8t, already being deleted, is gone. Pods" in text
+    assert (
+        "goes first, to node-b3, once ml/embed-n6d8t, already being deleted, is gone. Room for what replaces " in text
+    )
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
 
 
@@ -231,6 +233,24 @@ def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, r
     victims = len(asked["victims"])
     told = f"without preemption, {asked['placed']} if {victims} pod{'' if victims == 1 else 's'} "
     assert (told in words(*flags)[1].replace("all ", "")) == (victims > 0)
+
+
+def test_both_numbers_have_their_nodes_and_who_is_lost_is_named() -> None:
+    """Nobody makes another price-feed: it has no controller."""
+    flags = ("deployment/web", "--replicas", "max")
+    (spec,), (alone,) = specs(*flags), specs(*flags, "--no-preemption")
+    text = words(*flags)[1]
+    assert spec["nodesUnaided"] == alone["nodes"] == alone["nodesUnaided"]
+    assert sum(alone["nodes"].values()) == spec["withoutPreemption"] > 0
+    first, count = next(iter(alone["nodes"].items()))
+    assert f"Without preemption: {count} on {first}" in text
+    lost = [victim["pod"]["name"] for victim in spec["victims"] if not victim["replaced"]]
+    assert lost == ["price-feed"]
+    assert (
+        "shop/price-feed would be lost: nobody makes another. Room for what replaces preempted pods is not counted"
+        in text
+    )
+    assert "shop/price-feed on node-a2, for deployment/web; nobody makes another 100 monitoring/prometheus-0" in text
 
 
 def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:
