@@ -381,7 +381,7 @@ def test_general_notes_of_the_same_list_stay() -> None:
 
 def test_no_cluster_at_all() -> None:
     cluster = Gatherer(NothingSource("default")).snapshot([pod()])
-    assert cluster == Cluster(
+    assert (cluster.snapshot, cluster.unread) == (
         None,
         (Unread("list", "nodes", None, "no cluster was asked"), Unread("list", "pods", None, "no cluster was asked")),
     )
@@ -399,12 +399,19 @@ def test_without_dynamic_resources_no_class_stands_for_an_extended_resource() ->
 def test_without_dynamic_resources_a_pod_with_claims_is_not_answered() -> None:
     claiming = pod(resourceClaims=[{"name": "a", "resourceClaimName": "a"}], containers=requesting("example.com/gpu"))
     cluster, _ = gathered(claiming, not_served=NO_DEVICES)
-    assert cluster == Cluster(None, (Unread("list", "resourceclaims.resource.k8s.io", None, "not served"),))
+    assert (cluster.snapshot, cluster.unread) == (
+        None,
+        (Unread("list", "resourceclaims.resource.k8s.io", None, "not served"),),
+    )
+    assert isinstance(cluster.error, NotServed)
 
 
 def test_device_classes_that_may_not_be_read_are_missing() -> None:
     cluster, _ = gathered(pod(containers=requesting("example.com/gpu")), forbidden=NO_DEVICES)
-    assert cluster == Cluster(None, (Unread("list", "deviceclasses.resource.k8s.io", None, "forbidden"),))
+    assert (cluster.snapshot, cluster.unread) == (
+        None,
+        (Unread("list", "deviceclasses.resource.k8s.io", None, "forbidden"),),
+    )
 
 
 def test_a_list_that_is_not_served_is_noted_elsewhere_too() -> None:
