@@ -133,5 +133,5 @@ def _name(word: str) -> str:
     if slash and name and find_kind(kind) is None and is_namespace_of_pod(kind):
         raise namespace_in_front(word, "explain")
     if slash and (find_kind(kind, [NODES]) is None or not name):
-        raise UsageError(f'"{word}": no node', advice="Write a node's name, or node/NAME")
+        raise UsageError(f'"{word}" is no name of a node', advice="Write a node's name, or node/NAME")
     return name if slash else word

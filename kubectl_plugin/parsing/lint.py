@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--severity",
         choices=("error", "warning", "notice"),
         default="error",
-        help="the least grave finding that fails, with exit code 1; error",
+        help="findings of this level or a graver one end it with exit code 1; error",
     )
     parser.add_argument(
         "--disable",

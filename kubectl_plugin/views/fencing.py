@@ -86,7 +86,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
-            yield "Not fenced: it answers. What runs there would be asked to leave, and not waited for."
+            yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
             yield "To empty a node that answers, drain it."
         case FenceState.TOO_EARLY, _:
             due = report.node.unknown_at if report.node is not None else None

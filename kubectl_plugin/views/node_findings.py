@@ -149,9 +149,8 @@ def _room(report: NodeReport) -> Iterator[Verdict]:
 
 def full_words(names: Sequence[str]) -> str:
     """Which pods do not fit a node whose requests reach what is allocatable of some resources."""
-    none = "none" if len(names) == 1 else "neither" if len(names) == 2 else "none of them"
     several = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
-    return f"a pod that requests {several} does not fit here, one that requests {none} may"
+    return f"no pod that requests {several} fits here"
 
 
 def _near_limits(use: NodeUse) -> Iterator[Verdict]:

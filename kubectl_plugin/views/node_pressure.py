@@ -113,7 +113,7 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     if evicted is not None and use.met is None:
         same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
         going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
-        sentence += f"; if it comes slowly, the kubelet evicts {going} before that"
+        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that"
     yield f"{sentence}."
 
 
@@ -151,7 +151,7 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
         "adj" if unmeasured else "points = usage + adj",
         *(() if unmeasured else (_measure(report, order),)),
         *(("/proc",) if wide and order.scope is OOMScope.GLOBAL else ()),
-        "container, class: why ahead",
+        "container, class: why ahead of the next",
     )
     return Table(
         title,
@@ -201,7 +201,7 @@ def _eviction_table(order: EvictionOrderReport, *, wide: bool) -> Table:
     if spared:
         rest.append(("", "", "", f"{spared} critical: never evicted"))
     used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
-    headings = ("", used, "priority", "pod, class: why ahead")
+    headings = ("", used, "priority", "pod, class: why ahead of the next")
     title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"
     return Table(title, headings, (*rows, *rest), right=frozenset({0, 2}))
 

@@ -278,7 +278,8 @@ def _not_told(node: NodeDown) -> Iterator[Row]:
         yield Row(("soon", f"{counted(untimed, 'pod')} told to end because of {taint} for ever; it has no timeAdded"))
     forever = sum(pod.eviction.tolerated is None for pod in waiting)
     if forever:
-        yield Row(("never", f"{counted(forever, 'pod')} told to end: the taint is tolerated without end"))
+        tolerates = "tolerates" if forever == 1 else "tolerate"
+        yield Row(("stays", f"not told to end: {counted(forever, 'pod')} that {tolerates} the taint without end"))
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:

@@ -37,6 +37,8 @@ SIGNAL_NAMES: Final = {
     Signal.PID_AVAILABLE: "process ids",
 }
 
+_TIE: Final = "tie, either may go first"
+"""What nothing puts before the next one: it depends on the order in which the kernel or the kubelet meets them."""
 _OOM: Final = {
     OOMSeparator.ADJ: "higher adj",
     OOMSeparator.USAGE: "larger",
@@ -70,13 +72,13 @@ def oom_terms(place: OOMPlaceReport) -> str:
 
 def oom_separator(place: OOMPlaceReport) -> str:
     """What puts it before the next one."""
-    return _OOM[place.decided_by] if place.decided_by is not None else "tie"
+    return _OOM[place.decided_by] if place.decided_by is not None else _TIE
 
 
 def eviction_separator(place: EvictionPlaceReport, signal: Signal) -> str:
     """What puts it before the next one."""
     if place.decided_by is None:
-        return "tie"
+        return _TIE
     if place.decided_by is Comparator.USAGE_OVER_REQUEST and not place.exceeds_request:
         return "nearer to its request"
     if signal.resource == INODES and place.decided_by is Comparator.USAGE_OVER_REQUEST:

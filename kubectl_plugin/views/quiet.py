@@ -158,7 +158,7 @@ def _then(report: PodReport) -> Iterator[str]:
 
 
 def _stays(what: str, node: NodeFacts) -> str:
-    return f"{what} until {node.name} answers again, its Node is deleted, or it is declared out of service."
+    return f"{what} until {node.name} answers again, or its Node is deleted or declared out of service."
 
 
 def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:

@@ -33,7 +33,7 @@ _NODES: Final = {
     Reach.GONE: "gone",
 }
 _STUCK: Final = {
-    False: "stuck, nothing there tells that its processes have ended",
+    False: "stuck, and nobody can tell whether its processes have ended",
     True: "pod garbage collection removes its object, nobody confirms that its processes have ended",
 }
 """Of a pod that is being deleted on a node that does not answer, by whether its object goes all the same."""

@@ -176,7 +176,7 @@ TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, 
             "Leave -l or the name out",
         ),
         ("report sts/db -o - --demo", '"sts/db": no pod and no node', "Write pod/NAME or node/NAME"),
-        ("node pod/node-a1 --demo", '"pod/node-a1": no node', "Write a node's name, or node/NAME"),
+        ("node pod/node-a1 --demo", '"pod/node-a1" is no name of a node', "Write a node's name, or node/NAME"),
         (
             "explain pods -l a=(b) --demo",
             '-l: "a=(b)" is no term of a label selector',

@@ -70,8 +70,12 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
     ("words", "code", "said"),
     [
         pytest.param(["node-a7"], 3, 'nodes "node-a7" not found\nDid you mean node/node-a', id="unknown"),
-        pytest.param(["pod/web"], 2, 'error: "pod/web": no node\nWrite a node\'s name, or node/NAME\n', id="a pod"),
-        pytest.param(["node/"], 2, 'error: "node/": no node\nWrite a node\'s name, or node/NAME\n', id="no name"),
+        pytest.param(
+            ["pod/web"], 2, 'error: "pod/web" is no name of a node\nWrite a node\'s name, or node/NAME\n', id="a pod"
+        ),
+        pytest.param(
+            ["node/"], 2, 'error: "node/" is no name of a node\nWrite a node\'s name, or node/NAME\n', id="no name"
+        ),
     ],
 )
 def test_what_is_no_node(words: list[str], code: int, said: str) -> None:
@@ -190,7 +194,8 @@ def test_Q3_Q6_metrics_stand_in_and_are_named(tmp_path: Path) -> None:
     assert "Measured by the metrics API: working sets, which hold file cache too" in said
     # 875 + 250 is more than 1000 + 12.
     assert (
-        "the kernel kills container app of default/web first; if it comes slowly, the kubelet evicts that pod" in said
+        "the kernel kills container app of default/web first; if usage grows slowly, the kubelet evicts that pod"
+        in said
     )
     assert "memory.available < 100Mi: Kubernetes' default, the kubelet's own was not read" in said
     place = _flat(_on(tmp_path, objects, "explain", "pod/batch", "-n", "default", "-o", "wide"))
@@ -273,7 +278,7 @@ def test_on_an_unknown_node() -> None:
     assert 'nodes "node-a7" not found' in ran.err
     ran = run("explain", "-f", MANIFEST, "--on", "pod/x", "--demo")
     assert ran.code == 2
-    assert ran.err == 'error: --on "pod/x": no node\nWrite a node\'s name, or node/NAME\n'
+    assert ran.err == 'error: --on "pod/x" is no name of a node\nWrite a node\'s name, or node/NAME\n'
 
 
 def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path) -> None:
