@@ -178,6 +178,9 @@ class Tally(Struct, frozen=True, rename="camel"):
 
     nodes: int
     nodes_ready: int
+    """They answer, are Ready and not cordoned."""
+    nodes_cordoned: int
+    """Cordoned ones that are Ready apart from that."""
     nodes_measured: int
     """Nodes whose usage was known."""
     pods: int
@@ -272,7 +275,8 @@ def _side(report: EarlierReport | ClusterReport) -> _Side:
     risks = Counter(pod.risk.value if isinstance(pod.risk, PodRisk) else pod.risk for pod in report.pods if pod.risk)
     tally = Tally(
         nodes=len(nodes),
-        nodes_ready=sum(node.is_ready for node in nodes.values()),
+        nodes_ready=sum(node.is_ready and not node.unschedulable for node in nodes.values()),
+        nodes_cordoned=sum(node.is_ready and node.unschedulable for node in nodes.values()),
         nodes_measured=sum(node.usage_known for node in nodes.values()),
         pods=len(pods),
         pods_by_risk=dict(sorted(risks.items())),

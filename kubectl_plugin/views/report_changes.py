@@ -110,6 +110,8 @@ def count_rows(changes: ClusterChanges) -> Iterator[tuple[str, str, str]]:
     before, after = changes.before, changes.after
     yield _row("nodes", before.nodes, after.nodes)
     yield _row("nodes ready", before.nodes_ready, after.nodes_ready)
+    if before.nodes_cordoned or after.nodes_cordoned:
+        yield _row("nodes cordoned", before.nodes_cordoned, after.nodes_cordoned)
     if before.nodes_measured != after.nodes_measured:
         yield _row("nodes whose usage is known", before.nodes_measured, after.nodes_measured)
     yield _row("pods", before.pods, after.pods)

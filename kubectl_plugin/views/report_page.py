@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
@@ -12,7 +12,7 @@ from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.node_flags import NodeMark, node_flags
 from kubectl_plugin.views.report import Finding, asked_words, categories, findings, headline, measured_nodes
-from kubectl_plugin.views.report_changes import changes_sentences, changes_tables
+from kubectl_plugin.views.report_changes import changes_sentences, changes_tables, news
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, counted, listed, memory
 
@@ -26,19 +26,25 @@ _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 def summary_page(report: ClusterReport) -> Page:
     """The summary of the HTML page, and what changed."""
     found = findings(report)
+    # Where nothing changed the earlier report has told the rest: what the counts below tell is enough.
+    told = report.changes is None or bool(news(report.changes))
     when = "" if report.at is None else f", {clock(report.at, None)}"
     rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
     counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
     return Page(
         title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
-        verdict=(headline(report, found), *_changed(report)),
+        verdict=_sentences(report, found),
         severity=_worst(report),
         parts=(
             *(changes_tables(report.changes) if report.changes is not None else ()),
-            *([Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows)] if rows else ()),
+            *(
+                [Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows)]
+                if rows and told
+                else ()
+            ),
             *(
                 [Table("Pods, each counted once", ("pods", "urgency", "what"), counts, frozenset({0}))]
-                if counts
+                if counts and told
                 else ()
             ),
             *_unknown(report),
@@ -69,7 +75,7 @@ def report_verdict(report: ClusterReport) -> Verdict:
     """The headline, for a program too."""
     found = findings(report)
     code = VerdictCode.FINDINGS if found else VerdictCode.NOTHING_FOUND
-    return Verdict(code, _worst(report), (headline(report, found), *_changed(report)))
+    return Verdict(code, _worst(report), _sentences(report, found))
 
 
 def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
@@ -87,6 +93,11 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
         severity=_worst(report),
         parts=tuple(_unknown(report)),
     )
+
+
+def _sentences(report: ClusterReport, found: Sequence[Finding]) -> tuple[str, ...]:
+    """What changed, which was asked for, and how many things stand out."""
+    return *_changed(report), headline(report, found)
 
 
 def _changed(report: ClusterReport) -> tuple[str, ...]:
