@@ -15,7 +15,7 @@ from kubectl_plugin.commands.brought import Brought, joined, with_brought
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.more_pods import More, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
-from kubectl_plugin.commands.placement import claims_left_out
+from kubectl_plugin.commands.placement import left_out
 from kubectl_plugin.commands.wanted import Asking, Wanted, waiting_pods
 from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
@@ -194,7 +194,7 @@ class _Planner:
         """A spec, or why it is not known where its pods would go."""
         if isinstance(entry, Refused):
             return entry
-        reason = claims_left_out(self._source, entry.pod, snapshot)
+        reason = left_out(self._source, entry.pod, snapshot)
         return Refused(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
     def _cluster(self, wanted: Sequence[Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:

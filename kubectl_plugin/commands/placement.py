@@ -12,8 +12,8 @@ from kubectl_plugin.commands.admission import claim_templates, first_ordinal
 from kubectl_plugin.commands.brought import Brought, with_brought
 from kubectl_plugin.commands.controllers import Controllers
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import Kind
-from podrules.cluster.source import Source, Unread
+from podrules.cluster.kinds import NODES, Kind
+from podrules.cluster.source import Source, Unread, tells_of
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Outcome, Placement
 from podrules.platform import NotModelled, not_modelled, scheduling_group
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
 
-__all__ = ["Maker", "Placed", "Placer", "Schedulers", "claims_left_out"]
+__all__ = ["Maker", "Placed", "Placer", "Schedulers", "left_out"]
 
 
 class Maker(Struct, frozen=True):
@@ -204,10 +204,8 @@ class Placer:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
             return Placed(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
         pod, snapshot = before(cluster.snapshot)
-        if self._source.is_plain_list and not cluster.snapshot.nodes:
-            return Placed(self._unknown(pod, f"{self._source.description} has no nodes"))
-        if left_out := claims_left_out(self._source, pod, snapshot):
-            return Placed(self._unknown(pod, left_out))
+        if missing := left_out(self._source, pod, snapshot):
+            return Placed(self._unknown(pod, missing))
         situation = Situation(
             pod=pod,
             table=self._table_of(snapshot),
@@ -256,8 +254,10 @@ class Placer:
         return self._table
 
 
-def claims_left_out(source: Source, pod: Pod, snapshot: ClusterSnapshot) -> str:
-    """Why nothing is known of the claims that a pod names; empty: they are known, or it names none."""
+def left_out(source: Source, pod: Pod, snapshot: ClusterSnapshot) -> str:
+    """Why nothing is known of the nodes, or of the claims that a pod names; empty: what it takes is known."""
+    if not snapshot.nodes and not tells_of(source, NODES):
+        return f"{source.description} has no nodes"
     named = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
     # What was not captured looks as if it did not exist.
     if not source.is_plain_list or not named or snapshot.persistent_volume_claims:

@@ -119,6 +119,7 @@ class VerdictCode(Enum):
     # The nodes of partitions.
     ALL_NODES_ANSWER = "AllNodesAnswer"
     NODES_LOST = "NodesLost"
+    NODES_UNREAD = "NodesUnread"
     # A delete, fence or unfence: as its outcome.
     NOT_CONFIRMED = "NotConfirmed"
     NOT_POSSIBLE = "NotPossible"

@@ -62,6 +62,10 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
             for node in report.nodes
         ]
         return joined_verdict((*down, *unready))
+    if not report.nodes_total:
+        # A List may hold no Node because nobody asked for any.
+        nothing = "No Node was read: whether the nodes of pods answer is not known."
+        return Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
     answer = "All nodes answer."
     if not report.not_ready:
         return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))

@@ -243,6 +243,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.DOES_NOT_FIT: demo("place", "-f", f"{CASES}/cli/huge30.yaml"),
     C.ALL_NODES_ANSWER: of("partitions", "--snapshot", f"{CASES}/s3c.json"),
     C.NODES_LOST: demo("partitions"),
+    C.NODES_UNREAD: of("partitions", "--snapshot", f"{CASES}/d6svc.yaml"),
     C.NOT_CONFIRMED: demo("fence", "node/node-c3"),
     C.NOT_POSSIBLE: demo("fence", "node/node-a1"),
     C.REFUSED: demo("delete", "-n", "shop", "pod/db-0"),

@@ -171,3 +171,29 @@ def test_that_no_budget_holds_is_not_known_where_the_list_has_none(tmp_path: Pat
     unknown = "poddisruptionbudgets.policy"
     assert unknown in asked(tmp_path, [running("db-1")], *words)
     assert unknown not in asked(tmp_path, [running("db-1"), BUDGET], *words)
+
+
+@pytest.fixture
+def nodeless(tmp_path: Path) -> str:
+    file = tmp_path / "pods.json"
+    pods = [entry for entry in demo_objects() if entry["kind"] != "Node"]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    return str(file)
+
+
+@pytest.mark.parametrize("form", ["table", "wide"])
+def test_without_nodes_nobody_says_that_all_answer(form: str, nodeless: str) -> None:
+    told = " ".join(run("partitions", "--snapshot", nodeless, "-o", form).out.split())
+    assert told.startswith("0 nodes No Node was read: whether the nodes of pods answer is not known.")
+    verdict = json.loads(run("partitions", "--snapshot", nodeless, "-o", "json").out)["verdict"]
+    assert (verdict["code"], verdict["severity"]) == ("NodesUnread", "notice")
+
+
+def test_without_nodes_it_is_not_known_where_pods_would_go(nodeless: str) -> None:
+    asked = "place", "deployment/web", "-n", "shop", "--snapshot", nodeless
+    ran = run(*asked)
+    told = " ".join(ran.out.split())
+    assert told.startswith(f"deployment/web is not placed: not known: snapshot {nodeless} has no nodes.")
+    assert ran.code == 7
+    added = run(*asked, "--add-node", "name=n1,cpu=4,memory=8Gi")
+    assert "Yes: 1 more pod of Deployment web fits, on n1." in added.out
