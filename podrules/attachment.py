@@ -30,6 +30,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.ending import deleted_at
+from podrules.model.instant import instant
 from podrules.model.pod import ContainerStatus, Pod
 from podrules.model.storage import PersistentVolume, VolumeAttachment
 from podrules.pod_gc import collected_within
@@ -196,7 +197,7 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
 
 def _detach(facts: VolumeFacts, node: str, held: VolumeAttachment | None, by_node: dict[str, Reach]) -> VolumePosition:
     if held is not None and held.metadata.deletion_timestamp is not None:
-        since, error = datetime.fromisoformat(held.metadata.deletion_timestamp), held.status.detach_error
+        since, error = instant(held.metadata.deletion_timestamp), held.status.detach_error
         text = error.message if error is not None else ""
         return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text)
     does = _who_attaches(facts)
@@ -216,7 +217,7 @@ def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> Volum
         MoveStep.ATTACH,
         _who_attaches(facts),
         pod.spec.node_name,
-        since=datetime.fromisoformat(made) if made else None,
+        since=instant(made),
         error=error.message if error is not None else "",
     )
 

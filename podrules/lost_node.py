@@ -30,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.affinity import Toleration
-from podrules.model.instant import later
+from podrules.model.instant import instant, later
 from podrules.model.node import Node, Taint
 from podrules.taint_eviction import Eviction, taint_eviction
 from podrules.tolerations import NO_EXECUTE
@@ -133,8 +133,9 @@ def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
     An Unknown condition without a time counts as one that will become so, by its Lease.
     """
     ready = node.ready
-    if ready is not None and ready.status == "Unknown" and ready.last_transition_time:
-        return datetime.fromisoformat(ready.last_transition_time)
+    since = instant(ready.last_transition_time) if ready is not None and ready.status == "Unknown" else None
+    if since is not None:
+        return since
     return later(renewed, NODE_MONITOR_GRACE.total_seconds()) if renewed is not None else None
 
 
@@ -142,7 +143,7 @@ def taint_added(node: Node, key: str) -> datetime | None:
     """When a node got its NoExecute taint of that key; None without one, or when nobody noted when."""
     added = (taint.time_added for taint in node.spec.taints if (taint.key, taint.effect) == (key, NO_EXECUTE))
     text = next(added, None)
-    return datetime.fromisoformat(text) if text else None
+    return instant(text)
 
 
 def eviction(

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Final
 
 from podrules.lost_node import taint_added
-from podrules.model.instant import later
+from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.reachability import OUT_OF_SERVICE, Reach
 
@@ -57,6 +57,7 @@ def collected_by(told: datetime | None, node: Node | None) -> datetime | None:
     """
     ready = node.ready if node is not None else None
     added = taint_added(node, OUT_OF_SERVICE) if node is not None else None
-    if told is None or added is None or ready is None or ready.status == "True" or not ready.last_transition_time:
+    unready = instant(ready.last_transition_time) if ready is not None and ready.status != "True" else None
+    if told is None or added is None or unready is None:
         return None
-    return later(max(told, added, datetime.fromisoformat(ready.last_transition_time)), GC_CHECK_PERIOD)
+    return later(max(told, added, unready), GC_CHECK_PERIOD)

@@ -30,6 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.base import Condition
+from podrules.model.instant import instant
 from podrules.model.node import Taint
 from podrules.platform import has_provider_taint
 
@@ -135,9 +136,7 @@ def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | Non
 def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: datetime) -> NodeReach:
     ready = node.ready
     missed = renewed is not None and now - renewed > _LEASE_DURATION
-    since = None
-    if ready is not None and ready.status == "Unknown" and ready.last_transition_time:
-        since = datetime.fromisoformat(ready.last_transition_time)
+    since = instant(ready.last_transition_time) if ready is not None and ready.status == "Unknown" else None
     # A heartbeat of a time to come, or from before the condition became Unknown, is proof of nothing. The condition's
     # time has whole seconds: within the same second nobody can tell which came first.
     after = renewed is not None and (since is None or renewed.replace(microsecond=0) > since)

@@ -25,7 +25,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.affinity import Toleration
-from podrules.model.instant import go_seconds, later
+from podrules.model.instant import go_seconds, instant, later
 from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
@@ -101,7 +101,7 @@ def bound_at(pod: Pod) -> datetime | None:
     scheduled = pod.status.condition("PodScheduled")
     noted = scheduled.last_transition_time if scheduled is not None and scheduled.status == "True" else None
     text = noted or pod.metadata.creation_timestamp
-    return datetime.fromisoformat(text) if text else None
+    return instant(text)
 
 
 def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tuple[int, Taint] | None:
@@ -124,7 +124,7 @@ def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tup
 
 
 def _added(taint: Taint) -> datetime:
-    return datetime.fromisoformat(taint.time_added) if taint.time_added else _LONG_AGO
+    return instant(taint.time_added) or _LONG_AGO
 
 
 def _text(taint: Taint) -> str:

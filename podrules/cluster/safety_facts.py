@@ -24,6 +24,7 @@ from podrules.cluster.kinds import (
     VOLUME_ATTACHMENTS,
 )
 from podrules.cluster.stakes import renewals as of_leases
+from podrules.model.instant import instant
 from podrules.partitions import PartitionFacts, nodes_down, nodes_gone
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
 from podrules.safety import Guarantee, owner_guarantee
@@ -80,9 +81,9 @@ def partition_facts(
             and (found := gatherer.get(STATEFUL_SETS, owner.name, pod.metadata.namespace)) is not None
         },
         namespaces_being_deleted={
-            entry.metadata.name: datetime.fromisoformat(entry.metadata.deletion_timestamp)
+            entry.metadata.name: since
             for entry in gatherer.list(NAMESPACES) or ()
-            if entry.metadata.deletion_timestamp
+            if (since := instant(entry.metadata.deletion_timestamp)) is not None
         },
         claims=claims,
         volumes=volumes,

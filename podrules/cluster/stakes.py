@@ -11,6 +11,7 @@ from podrules.attachment import has_started
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from podrules.cluster.source import Source
+from podrules.model.instant import instant
 from podrules.model.node import Lease
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume
@@ -64,14 +65,12 @@ def read_renewed(name: str, source: Source) -> datetime | None:
         text = source.get(LEASES, name, LEASE_NAMESPACE).spec.renew_time
     except NotFound:
         return None
-    return datetime.fromisoformat(text) if text else None
+    return instant(text)
 
 
 def renewals(leases: Iterable[Lease]) -> dict[str, datetime]:
     """When each node's kubelet last renewed its Lease, by node."""
-    return {
-        lease.metadata.name: datetime.fromisoformat(lease.spec.renew_time) for lease in leases if lease.spec.renew_time
-    }
+    return {lease.metadata.name: renewed for lease in leases if (renewed := instant(lease.spec.renew_time)) is not None}
 
 
 def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:

@@ -32,6 +32,7 @@ from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import Threshold, with_container_fs
 from podrules.eviction.usage import StatsFunc, stats_by_uid
 from podrules.features import REFERENCE, Features
+from podrules.model.instant import instant
 from podrules.model.kubelet import Summary
 from podrules.model.node import Taint
 from podrules.model.pod import Pod, PodQOSClass
@@ -186,9 +187,8 @@ def _is_new(threshold: Threshold, observations: Observations, before: Observatio
     observed, last = observations.get(threshold.signal), before.get(threshold.signal)
     if observed is None:
         return False
-    if last is None or not observed.time or not last.time:
-        return True
-    return datetime.fromisoformat(observed.time) > datetime.fromisoformat(last.time)
+    measured, measured_before = instant(observed.time), instant(last.time) if last is not None else None
+    return measured is None or measured_before is None or measured > measured_before
 
 
 def _over_own_limits(pods: Sequence[Pod], stats: StatsFunc, disks: Disks) -> tuple[Evicted, ...]:

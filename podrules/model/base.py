@@ -5,11 +5,29 @@ Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go at v0.36.3.
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct, field
 
 from podrules.model.quantity import Quantity
 
-__all__ = ["Condition", "KubeObject", "Model", "ObjectMeta", "OwnerReference", "ResourceList"]
+__all__ = ["Condition", "KubeObject", "Model", "ObjectMeta", "OwnerReference", "ResourceList", "Time"]
+
+_DATE: Final = (
+    "(?!0000)(?:[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)"
+    "|(?:0[13578]|1[02])-31)|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+)
+_CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+_MADE_UP: Final = "\0[0-9]{19}"
+"""What stands for a time in the form of a snapshot's models, which are read with their types as well."""
+Time = Annotated[
+    str,
+    Meta(
+        pattern=rf"\A(?:{_DATE}T{_CLOCK}|{_MADE_UP})\Z",
+        extra_json_schema={"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T", "format": "date-time"},
+    ),
+]
+"""A day that there is, at a time of RFC 3339, as Go reads it (Time.UnmarshalJSON, MicroTime.UnmarshalJSON)."""
 
 ResourceList = dict[str, Quantity]
 """Resource name (``cpu``, ``memory``, ``example.com/gpu``) to amount."""
@@ -46,8 +64,8 @@ class ObjectMeta(Model, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
     finalizers: tuple[str, ...] = ()
 
@@ -75,5 +93,5 @@ class Condition(Model, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: str | None = None
-    last_heartbeat_time: str | None = None
+    last_transition_time: Time | None = None
+    last_heartbeat_time: Time | None = None

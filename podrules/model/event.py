@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from podrules.model.base import KubeObject, Model
+from podrules.model.base import KubeObject, Model, Time
 
 __all__ = ["Event", "ObjectReference"]
 
@@ -29,8 +29,8 @@ class Event(KubeObject, frozen=True):
     """Another object that had a part in it."""
     reason: str = ""
     message: str = ""
-    event_time: str | None = None
-    last_timestamp: str | None = None
+    event_time: Time | None = None
+    last_timestamp: Time | None = None
 
     @property
     def time(self) -> str | None:

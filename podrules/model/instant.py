@@ -17,20 +17,23 @@ __all__ = ["go_seconds", "instant", "later"]
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
+_NO_TIME: Final = timedelta()
 _SECOND: Final = 10**9
 """In nanoseconds."""
 _SIGN: Final = 1 << 63
 
 
 def instant(stamp: str | None) -> datetime | None:
-    """An RFC 3339 time of the API, None when it is absent or cannot be read."""
+    """An RFC 3339 time of the API in UTC, None when it is absent or cannot be read."""
     if not stamp:
         return None
     try:
         when = datetime.fromisoformat(stamp)
     except ValueError:
         return None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
+    if when.tzinfo is None:
+        return when.replace(tzinfo=UTC)
+    return later(when.replace(tzinfo=UTC), -(when.utcoffset() or _NO_TIME).total_seconds())
 
 
 def later(when: datetime, seconds: float) -> datetime:

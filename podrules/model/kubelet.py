@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from podrules.model.base import Model, ResourceList
+from podrules.model.base import Model, ResourceList, Time
 
 __all__ = [
     "CPUStats",
@@ -62,7 +62,7 @@ class CPUStats(Model, frozen=True):
 class MemoryStats(Model, frozen=True):
     """``memory``; bytes."""
 
-    time: str = ""
+    time: Time = ""
     available_bytes: int | None = None
     """Of the node or of a cgroup with a limit: what is left before it."""
     working_set_bytes: int | None = None
@@ -82,7 +82,7 @@ class SwapStats(Model, frozen=True):
 class FsStats(Model, frozen=True):
     """A filesystem, or what a container or volume uses of one."""
 
-    time: str = ""
+    time: Time = ""
     available_bytes: int | None = None
     capacity_bytes: int | None = None
     used_bytes: int | None = None
@@ -100,7 +100,7 @@ class VolumeStats(FsStats, frozen=True):
 class RlimitStats(Model, frozen=True):
     """``rlimit``: process ids."""
 
-    time: str = ""
+    time: Time = ""
     max_pid: int | None = field(default=None, name="maxpid")
     num_of_running_processes: int | None = field(default=None, name="curproc")
 

@@ -29,6 +29,9 @@ _WRITE: Final = {
     "array": "a list",
     "object": "a mapping",
 }
+_OF_TIME: Final = "matching regex"
+"""Of all texts only times have a pattern."""
+_A_TIME: Final = '"2026-11-22T10:00:00Z"'
 _BOUND: Final = re.compile(r"(>=|<=) (-?[0-9]+)")
 _SIDES: Final = {">=": "at least", "<=": "at most"}
 
@@ -67,6 +70,8 @@ def _problem(problem: str, found: Any) -> str:
     wanted = [kind for kind in expected[1].split(" | ") if kind in _WRITE] if expected else []
     if not wanted:
         return f"{_shown(found)} does not fit this field"
+    if _OF_TIME in problem and isinstance(found, str):
+        return f"{_shown(found)} is no time; write one as {_A_TIME}"
     bound = _BOUND.search(problem)
     example = f" of {_SIDES[bound[1]]} {bound[2]}" if bound else _example(found, wanted)
     return f"{_what_it_is(found, wanted)}; write {' or '.join(_WRITE[kind] for kind in wanted)}{example}"

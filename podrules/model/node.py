@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import field
 
-from podrules.model.base import Condition, KubeObject, Model, ResourceList
+from podrules.model.base import Condition, KubeObject, Model, ResourceList, Time
 
 __all__ = [
     "CSINode",
@@ -30,7 +30,7 @@ class Taint(Model, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
-    time_added: str | None = None
+    time_added: Time | None = None
 
 
 class NodeSpec(Model, frozen=True):
@@ -106,7 +106,7 @@ def ready_condition(conditions: Iterable[Condition]) -> Condition | None:
 class LeaseSpec(Model, frozen=True):
     """``spec``."""
 
-    renew_time: str | None = None
+    renew_time: Time | None = None
 
 
 class Lease(KubeObject, frozen=True):

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from podrules.model.affinity import Affinity, Toleration
-from podrules.model.base import Condition, KubeObject, Model, OwnerReference, ResourceList
+from podrules.model.base import Condition, KubeObject, Model, OwnerReference, ResourceList, Time
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Volume
 
@@ -241,8 +241,8 @@ class ContainerStateTerminated(Model, frozen=True):
     exit_code: int = 0
     signal: int = 0
     """That ended it; 0: not told. The kubelet tells of none: it has exit codes alone, 128 + n for signal n."""
-    started_at: str | None = None
-    finished_at: str | None = None
+    started_at: Time | None = None
+    finished_at: Time | None = None
 
 
 class ContainerStateWaiting(Model, frozen=True):
@@ -255,7 +255,7 @@ class ContainerStateWaiting(Model, frozen=True):
 class ContainerStateRunning(Model, frozen=True):
     """Since when a container runs."""
 
-    started_at: str | None = None
+    started_at: Time | None = None
 
 
 class ContainerState(Model, frozen=True):
@@ -295,7 +295,7 @@ class PodStatus(Model, frozen=True):
     message: str = ""
     conditions: tuple[Condition, ...] = ()
     qos_class: str = ""
-    start_time: str | None = None
+    start_time: Time | None = None
     nominated_node_name: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from msgspec import field
 
 from podrules.model.affinity import NodeSelector
-from podrules.model.base import Condition, KubeObject, Model, ResourceList
+from podrules.model.base import Condition, KubeObject, Model, ResourceList, Time
 from podrules.model.quantity import Quantity
 
 __all__ = [
@@ -164,7 +164,7 @@ class AllocationResult(Model, frozen=True):
     devices: DeviceAllocationResult = field(default_factory=DeviceAllocationResult)
     node_selector: NodeSelector | None = None
     """Where the devices can be reached; none: everywhere."""
-    allocation_timestamp: str | None = None
+    allocation_timestamp: Time | None = None
 
 
 class ResourceClaimConsumerReference(Model, frozen=True):

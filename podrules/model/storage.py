@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import field
 
 from podrules.model.affinity import NodeSelector
-from podrules.model.base import KubeObject, Model, ResourceList
+from podrules.model.base import KubeObject, Model, ResourceList, Time
 from podrules.model.quantity import Quantity
 from podrules.model.selectors import LabelSelector
 
@@ -315,7 +315,7 @@ class VolumeError(Model, frozen=True):
     """What a driver said when it could not attach or detach."""
 
     message: str = ""
-    time: str | None = None
+    time: Time | None = None
 
 
 class VolumeAttachmentStatus(Model, frozen=True):

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from podrules.model.base import Condition, KubeObject, Model
+from podrules.model.base import Condition, KubeObject, Model, Time
 from podrules.model.pod import PodTemplateSpec
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Empty, PersistentVolumeClaim
@@ -169,7 +169,7 @@ class CronJobStatus(Model, frozen=True):
     """``status`` of a CronJob."""
 
     active: tuple[ActiveJob, ...] = ()
-    last_schedule_time: str | None = None
+    last_schedule_time: Time | None = None
 
 
 class CronJob(KubeObject, frozen=True):

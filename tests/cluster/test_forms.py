@@ -20,14 +20,13 @@ INSIDE = f"since \N{ACUTE ACCENT}{EARLY}"
 TEXTS = st.one_of(
     st.sampled_from(["", "Running", EARLY, LATE, MADE_UP, INSIDE, f"\N{ACUTE ACCENT}{MADE_UP}"]), st.text(max_size=30)
 )
+MOMENTS = st.none() | st.sampled_from([EARLY, LATE, MADE_UP, "2026-11-21T10:00:00.000001+01:00"])
 STATUSES = st.builds(
     PodStatus,
     phase=TEXTS,
     message=TEXTS,
-    conditions=st.lists(st.builds(Condition, type=TEXTS, last_transition_time=st.none() | TEXTS), max_size=3).map(
-        tuple
-    ),
-    start_time=st.none() | TEXTS,
+    conditions=st.lists(st.builds(Condition, type=TEXTS, last_transition_time=MOMENTS), max_size=3).map(tuple),
+    start_time=MOMENTS,
 )
 
 

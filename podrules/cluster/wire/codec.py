@@ -100,7 +100,7 @@ class Codec(Generic[T]):
         """
         try:
             return self._read(self.narrowed(raw))
-        except (NotProtobuf, ValueError) as error:
+        except (NotProtobuf, ValueError, OverflowError) as error:
             raise DecodeError(f"not valid protobuf: {error}") from error
 
     def narrowed(self, raw: bytes) -> Message:

@@ -59,7 +59,7 @@ class PodCodec(Codec[Pod]):
                 self._spec.decode(pod.spec.SerializeToString()),
                 self._status.decode(pod.status.SerializeToString()),
             )
-        except (NotProtobuf, ValueError):
+        except (NotProtobuf, ValueError, OverflowError):
             return super().decode(raw)
 
 

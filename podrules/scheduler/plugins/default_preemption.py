@@ -29,6 +29,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from podrules.model.base import Model
+from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
@@ -104,7 +105,7 @@ def priority_of(pod: Pod) -> int:
 
 def start_of(pod: Pod) -> datetime | None:
     """When the kubelet took the pod; None: it has not started, which counts as now (GetPodStartTime)."""
-    return None if pod.status.start_time is None else datetime.fromisoformat(pod.status.start_time)
+    return instant(pod.status.start_time)
 
 
 def never_preempts(pod: Pod) -> bool:

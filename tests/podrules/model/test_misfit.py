@@ -60,6 +60,8 @@ def _sample(kind: Any, depth: int = 0) -> Any:
             return 1.5
         case msgspec.inspect.EnumType():
             return next(iter(kind.cls)).value
+        case msgspec.inspect.StrType(pattern=str()):
+            return "2026-11-22T10:00:00Z"
     return "1"
 
 
@@ -117,6 +119,14 @@ def test_no_wrong_value_is_told_in_a_program_s_words(model: type[KubeObject]) ->
         ({"spec": {"containers": {"name": "a"}}}, "spec.containers: this is a mapping; write a list"),
         ({"spec": {"containers": [None]}}, "spec.containers[0]: nothing stands here; write a mapping"),
         ({"spec": []}, "spec: this is a list; write a mapping"),
+        (
+            {"metadata": {"deletionTimestamp": "garbage"}},
+            'metadata.deletionTimestamp: "garbage" is no time; write one as "2026-11-22T10:00:00Z"',
+        ),
+        (
+            {"status": {"conditions": [{"lastTransitionTime": ""}]}},
+            'status.conditions[0].lastTransitionTime: "" is no time; write one as "2026-11-22T10:00:00Z"',
+        ),
         ({"spec": {"priority": "x" * 99}}, f'spec.priority: "{"x" * 38}… is a string; write a whole number'),
     ],
 )

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from podrules.model.instant import instant, later
 from podrules.model.pod import Pod, PodResourceClaim
 from podrules.model.resource import AllocationResult, ResourceClaim
 from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedState, DeviceID
@@ -110,12 +111,12 @@ def is_unavailable(
     ready, failed = _readiness(claim, allocation)
     if ready or failed:
         return failed
-    begun = allocation.allocation_timestamp
+    begun = instant(allocation.allocation_timestamp)
     if begun is None:
         return False
     if now is None:
         raise UnknownAnswer(f"whether binding of claim {claim.key} has timed out depends on the time")
-    return datetime.fromisoformat(begun) + timeout < now
+    return later(begun, timeout.total_seconds()) < now
 
 
 def _readiness(claim: ResourceClaim, allocation: AllocationResult) -> tuple[bool, bool]:
