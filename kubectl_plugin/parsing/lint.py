@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Holds manifests against the rules of Kubernetes 1.36: what the API server will
-refuse, and what it takes and does harm later. It asks no cluster. Folders are
-read with all that is below them; kinds that no rule is about are passed over.
+Holds manifests against the rules of Kubernetes 1.36: the known refusals of the
+API server (docs/lint.md lists them), and what it takes and does harm later. It
+asks no cluster. Folders are read with all that is below them; kinds that no
+rule is about are passed over.
 """
 EXAMPLES: Final = """\
 examples:

@@ -32,6 +32,11 @@ WORDS: Final = {
         "{problem}.",
         "Write the type that the field has; amounts and label values often need quotes.",
     ),
+    "no-containers": _words(
+        "A pod has no container.",
+        "The list of containers is empty or missing.",
+        "Write one container or more, e.g. containers: [{name: web, image: nginx}].",
+    ),
     "negative-number": _words(
         "A request, a limit or a number of pods is below 0.",
         "{value}: must be greater than or equal to 0.",

@@ -48,6 +48,7 @@ _DISRUPTION: Final = "pkg/controller/disruption/disruption.go"
 
 _ALL: Final = (
     Rule("invalid-field", Level.ERROR, "k8s.io/api (the Go types of the field)"),
+    Rule("no-containers", Level.ERROR, f"{_VALIDATION} (validateContainers)"),
     Rule("negative-number", Level.ERROR, f"{_VALIDATION} (ValidateNonnegativeField, ValidateNonnegativeQuantity)"),
     Rule("request-over-limit", Level.ERROR, f"{_VALIDATION} (validateResourceRequirements)"),
     Rule("invalid-pod-resources", Level.ERROR, f"{_VALIDATION} (validatePodResourceConsistency)"),

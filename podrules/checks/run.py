@@ -14,7 +14,7 @@ from podrules.checks.priority import check_classes, check_priority
 from podrules.checks.resources import check_resources
 from podrules.checks.rules import RULES, Level
 from podrules.checks.spread import check_spread
-from podrules.checks.workloads import check_counts, check_selector
+from podrules.checks.workloads import check_containers, check_counts, check_selector
 from podrules.checks.writers import check_writers
 
 __all__ = ["check", "refusals"]
@@ -39,6 +39,7 @@ def refusals(case: PodCase) -> tuple[Finding, ...]:
 def _of_itself(case: PodCase) -> Iterator[Finding]:
     yield from check_selector(case)
     yield from check_counts(case)
+    yield from check_containers(case)
     yield from check_resources(case)
     yield from check_ending(case)
     yield from check_placement(case)

@@ -1,7 +1,8 @@
-"""Workloads that the API server refuses: a selector that does not match their own pods, numbers of pods below 0.
+"""Workloads that the API server refuses: another selector than their pods' labels, numbers below 0, no container.
 
-Source: pkg/apis/apps/validation/validation.go (ValidateDeploymentSpec, ValidatePodTemplateSpecForReplicaSet,
-ValidateStatefulSetSpec, ValidateDaemonSetSpec) at v1.36.3.
+Source: pkg/apis/core/validation/validation.go (validateContainers), pkg/apis/apps/validation/validation.go
+(ValidateDeploymentSpec, ValidatePodTemplateSpecForReplicaSet, ValidateStatefulSetSpec, ValidateDaemonSetSpec) at
+v1.36.3.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from podrules.checks.refused import negative_counts
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import Workload
 
-__all__ = ["check_counts", "check_selector"]
+__all__ = ["check_containers", "check_counts", "check_selector"]
 
 _SELECTING: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"))
 
@@ -34,6 +35,12 @@ def check_counts(case: PodCase) -> Iterator[Finding]:
     """What is told of a workload's numbers of pods."""
     for number in negative_counts(case.owner.content):
         yield Finding("negative-number", case.owner.position, number.field, {"value": number.value})
+
+
+def check_containers(case: PodCase) -> Iterator[Finding]:
+    """What is told of a pod without containers; one without a spec has none either."""
+    if not case.pod.spec.containers:
+        yield case.finding("no-containers", "spec.containers")
 
 
 def _problem(workload: Workload, case: PodCase) -> str:
