@@ -20,14 +20,11 @@ _DATE: Final = (
 _CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 _MADE_UP: Final = "\0[0-9]{19}"
 """What stands for a time in the form of a snapshot's models, which are read with their types as well."""
-Time = Annotated[
-    str,
-    Meta(
-        pattern=rf"\A(?:{_DATE}T{_CLOCK}|{_MADE_UP})\Z",
-        extra_json_schema={"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T", "format": "date-time"},
-    ),
-]
-"""A day that there is, at a time of RFC 3339, as Go reads it (Time.UnmarshalJSON, MicroTime.UnmarshalJSON)."""
+Time = Annotated[str, Meta(pattern=rf"^(?:{_DATE}T{_CLOCK}|{_MADE_UP})$(?!\n)")]
+"""A day that there is, at a time of RFC 3339, as Go reads it (Time.UnmarshalJSON, MicroTime.UnmarshalJSON).
+
+The pattern is also one of JSON Schema's, whose ``$`` is the end: that of Python may have a line's end after it.
+"""
 
 ResourceList = dict[str, Quantity]
 """Resource name (``cpu``, ``memory``, ``example.com/gpu``) to amount."""
