@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
@@ -35,6 +35,7 @@ from podrules.lost_node import (
     zone_health,
     zone_key,
 )
+from podrules.model.instant import later
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
@@ -230,7 +231,7 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
         for reach in nodes_down(facts.nodes, facts.renewed, now)
     )
     gone = (_node_gone(reach, facts) for reach in nodes_gone(facts.nodes, facts.pods, facts.renewed))
-    latest = now + timedelta(days=1)
+    latest = later(now, 86_400)
     return tuple(sorted((*found, *gone), key=lambda entry: (_worst(entry), entry.renewed or latest, entry.reach.name)))
 
 

@@ -71,9 +71,13 @@ def _oom(report: PodReport) -> Iterator[str]:
         bound = report.status is not None and report.status.node is not None
         on = " on " if several else " as on "
         told = listed(
-            [_scores(entry) + (f"{on}{entry.node}" if entry.node and not bound else "") for entry in report.oom]
+            [
+                _scores(entry) + (f"{on}{entry.node}" if entry.node and not bound else "")
+                for entry in report.oom
+                if entry.containers
+            ]
         )
-        yield f"{told}{idle}"
+        yield f"{told}{idle}" if told else "none: it has no containers"
     for entry in places:
         standing = entry.oom_of(OOMScope.GLOBAL)
         if standing is not None:

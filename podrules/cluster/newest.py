@@ -4,6 +4,9 @@ A List that `kubectl get -o json` printed does not say when. By the clock of the
 node in it would be silent, and every deletion overdue. The newest time that somebody wrote down as over is the nearest
 that can be known: a kubelet renews its Lease every 10 s.
 
+One wrong time must not do the same: where there are heartbeats, of Leases and of Nodes' conditions, what is more than
+an hour after the newest of them does not count. All that follows the loss of every node by itself is within that hour.
+
 Only what has happened counts: when objects were made, written and deleted, what status reports, heartbeats, events.
 A time to come is none of these. A pod's metadata.deletionTimestamp is one: the API server writes the end of the grace
 period there, metadata.deletionGracePeriodSeconds after the DELETE.
@@ -15,10 +18,15 @@ staging/src/k8s.io/api/{core,coordination,batch,storage,events}, pkg/kubelet/nod
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
+from podrules.model.instant import instant, later
+
 __all__ = ["newest_time"]
+
+_NEAR: Final = 3600
+"""Seconds after the newest heartbeat."""
 
 _OF_STATUS: Final = frozenset(
     {
@@ -60,7 +68,19 @@ def newest_time(objects: Iterable[Mapping[str, Any]]) -> datetime | None:
     Args:
         objects: As the API has them; what is none of its times is passed over.
     """
-    return max((when for entry in objects for when in _times(entry)), default=None)
+    objects = list(objects)
+    heard = max((when for entry in objects for when in _heartbeats(entry)), default=None)
+    latest = later(heard, _NEAR) if heard is not None else None
+    times = (when for entry in objects for when in _times(entry))
+    return max((when for when in times if latest is None or when <= latest), default=None)
+
+
+def _heartbeats(entry: Mapping[str, Any]) -> Iterator[datetime]:
+    if entry.get("kind") == "Lease":
+        yield from _read(_mapping(entry.get("spec")), ("renewTime",))
+    if entry.get("kind") == "Node":
+        for condition in _list(_mapping(entry.get("status")).get("conditions")):
+            yield from _read(condition, ("lastHeartbeatTime",))
 
 
 def _times(entry: Mapping[str, Any]) -> Iterator[datetime]:
@@ -89,7 +109,7 @@ def _of_metadata(metadata: Mapping[str, Any], kind: Any, spec: Mapping[str, Any]
             grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE) if kind == "Pod" else 0
         # Of an odd one it is not known when it began; the end may be to come.
         if isinstance(grace, int) and 0 <= grace <= _MOST_GRACE:
-            yield end - timedelta(seconds=grace)
+            yield later(end, -grace)
 
 
 def _within(value: Any) -> Iterator[datetime]:
@@ -110,13 +130,9 @@ def _read(entry: Mapping[str, Any], keys: Iterable[str]) -> Iterator[datetime]:
 
 
 def _instant(value: Any) -> Iterator[datetime]:
-    if not isinstance(value, str):
-        return
-    try:
-        when = datetime.fromisoformat(value)
-    except ValueError:
-        return
-    yield when if when.tzinfo else when.replace(tzinfo=UTC)
+    when = instant(value) if isinstance(value, str) else None
+    if when is not None:
+        yield when
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

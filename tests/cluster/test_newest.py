@@ -70,6 +70,18 @@ def test_what_is_to_come_does_not_count(name: str) -> None:
     assert newest_time([made, TO_COME[name]]) == AT_NEW
 
 
+NODE = obj("Node", status={"conditions": [{"type": "Ready", "lastHeartbeatTime": OLD}]})
+LEASE = obj("Lease", spec={"renewTime": OLD})
+
+
+@pytest.mark.parametrize("heard", [NODE, LEASE], ids=["of a Node", "of a Lease"])
+def test_what_is_far_after_all_heartbeats_does_not_count(heard: dict[str, Any]) -> None:
+    far = obj("Pod", {"creationTimestamp": "2099-01-01T00:00:00Z"}, status={"startTime": "2099-01-01T00:00:00Z"})
+    assert newest_time([far, heard, obj("Pod", {"creationTimestamp": NEW})]) == AT_NEW
+    assert newest_time([far, obj("Pod", {"creationTimestamp": NEW})]) == datetime(2099, 1, 1, tzinfo=UTC)
+    assert newest_time([obj("Pod", {"creationTimestamp": "2026-11-22T10:00:01Z"}), heard]) != AT_NEW
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -125,3 +125,12 @@ def test_Q2_a_value_that_the_kernel_would_not_take_names_the_request_at_fault(
     assert told["oomUnknown"] == "NotInRange"
     assert told["memoryTooLow"] == {"field": field, "value": value, "least": least}
     assert f"none: {field} {words}" in _said(tmp_path, pod)
+
+
+def test_pod_without_containers_has_no_score(tmp_path: Path) -> None:
+    pod = raw_pod("web", containers=[])
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES, pod]}))
+    ran = run("explain", "pod/web", "-n", "shop", "--snapshot", str(file))
+    assert ran.code == 0
+    assert "OOM score     none: it has no containers\n" in ran.out
