@@ -40,7 +40,7 @@ _KEPT_FIELDS: Final = frozenset(
         *("kubelet_version", "kernel_version", "os_image", "container_runtime_version", "operating_system"),
         *("creation_timestamp", "deletion_timestamp", "last_transition_time", "last_heartbeat_time", "start_time"),
         *("started_at", "finished_at", "renew_time", "time_added", "time", "event_time", "last_timestamp"),
-        "resource_version",
+        *("allocation_timestamp", "last_schedule_time", "resource_version"),
     }
 )
 """Values that Kubernetes names."""
