@@ -6,7 +6,7 @@
     no node                     pending: the scheduler has not placed it, or may not look at it
     a container is held up      broken: it waits or has ended, and that does not pass by itself
     starting                    it has a node, and its containers are on their way
-    not Ready                   it runs, and its Ready condition is not True, or was never told
+    not Ready                   it runs, and its Ready is not True, or was never told; or no phase is known
     Ready                       it runs, as the controllers count it (readyReplicas)
 
 Source: pkg/controller/controller_utils.go (FilterActivePods, IsPodActive), pkg/api/v1/pod/util.go (IsPodReady),
@@ -63,4 +63,4 @@ def state_of(found: Health, *, bound: bool, deleted: bool, reach: NodeReach | No
         return PodState.BROKEN
     if found.phase == "Pending":
         return PodState.STARTING
-    return PodState.READY if found.ready else PodState.NOT_READY
+    return PodState.READY if found.ready and found.phase == "Running" else PodState.NOT_READY

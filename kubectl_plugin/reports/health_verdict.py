@@ -42,7 +42,7 @@ def health_verdict(health: Health, now: datetime | None) -> tuple[VerdictCode, S
         return VerdictCode.STARTING, Severity.TROUBLE if lasts else Severity.NOTICE
     if health.phase != "Running":
         return VerdictCode.PHASE_UNKNOWN, Severity.NOTICE
-    if health.ready is False:
+    if not health.ready:
         return VerdictCode.NOT_READY, Severity.NOTICE
     if lately_ended(health, now):
         return VerdictCode.RESTARTED, Severity.NOTICE

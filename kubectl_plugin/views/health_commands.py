@@ -39,4 +39,4 @@ def _worst(health: Health, now: datetime | None) -> ObservedContainer | None:
 
 
 def _says_too_little(health: Health) -> bool:
-    return health.phase == "Unknown" or (health.phase == "Running" and health.ready is False)
+    return health.phase == "Unknown" or (health.phase == "Running" and not health.ready)

@@ -60,7 +60,7 @@ def _further(health: Health) -> Iterator[str]:
                 f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
                 "memory the status does not tell."
             )
-    if health.phase == "Running" and health.ready is False and not health.broken:
+    if health.phase == "Running" and not health.ready and not health.broken:
         yield "Services that want ready pods send it nothing."
         if health.unmet_gates:
             which = "each readiness gate" if len(health.unmet_gates) > 1 else "the readiness gate"
@@ -87,13 +87,16 @@ def _ended_line(health: Health, now: datetime | None) -> str:
     said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
     # Of those that were killed with the others it tells as much as of the one that began.
     failed = [(one, end) for one, end in ends if end.exit_code]
-    if health.phase == "Succeeded":
+    contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)
+    if health.phase == "Succeeded" and not contradicted:
         # A sidecar is killed after the others, and its exit code does not count.
         said.append("every app container ended well" if failed else "every container ended well")
     for one, end in failed[:_TOLD]:
         said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
     if len(failed) > _TOLD:
         said.append(f"{len(failed) - _TOLD} more")
+    if health.phase == "Succeeded" and contradicted:
+        said.append("the phase says that all ended well")
     return f"{lead}: {'; '.join(said)}" if said else f"{lead}: which container ended with an error is not told"
 
 
@@ -101,7 +104,7 @@ def _lead(health: Health, now: datetime | None) -> str:
     """Phase and readiness, and since when."""
     if health.phase != "Running":
         lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""
-        return f"{health.phase or 'No phase told'}{f' {lasts}' if lasts else ''}"
+        return f"{health.phase or 'State not known'}{f' {lasts}' if lasts else ''}"
     since = for_words(health.ready_since, now)
     ready = {True: " and ready", False: ", not ready", None: ", readiness not told"}[health.ready]
     return f"Running{ready}{f' {since}' if since and health.ready is not None else ''}"
@@ -115,6 +118,8 @@ def _why(health: Health, now: datetime | None) -> Iterator[str]:
         yield from _containers(_with_oom_killed(told, health), health, now)
     elif health.phase == "Pending":
         yield from _starting(health, now)
+    elif not health.phase:
+        yield "status.phase is not set"
     elif health.phase == "Unknown":
         yield "its state could not be read"
         yield from _containers(health.oom_killed, health, now)

@@ -52,8 +52,9 @@ def quiet_words(node: NodeFacts, now: datetime | None) -> str:
 def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
     """The verdict on a pod that nobody has told to end."""
     phase = report.status.phase if report.status else ""
+    heard = f"{phase} is the last that was heard of it" if phase else "what it did last is not known (no status.phase)"
     return (
-        f"Its node {quiet_words(node, now)}: {phase} is the last that was heard of it.{_since_when(report, node, now)}",
+        f"Its node {quiet_words(node, now)}: {heard}.{_since_when(report, node, now)}",
         _unconfirmed(report, node, now),
         *_replacement(report, node),
     )

@@ -191,7 +191,13 @@ def commands(pod: Pod) -> list[str]:
             make(phase="Pending"), "Pending for 7 min: its kubelet has not told of its containers yet", id="new"
         ),
         pytest.param(make(phase="Unknown"), "Unknown: its state could not be read", id="phase Unknown"),
-        pytest.param(make(phase="", ready=None), "No phase told", id="no phase"),
+        pytest.param(make(phase="", ready=None), "State not known: status.phase is not set", id="no phase"),
+        pytest.param(
+            make(told("app", ended(3)), phase="Succeeded"),
+            'Succeeded 3 min ago: container "app" ended with exit 3 (Error) 3 min ago; '
+            "the phase says that all ended well",
+            id="succeeded, by its phase alone",
+        ),
         pytest.param(
             make(told("app", ended(0, "Completed")), phase="Succeeded"),
             "Succeeded 3 min ago: every container ended well",

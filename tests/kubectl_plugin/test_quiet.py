@@ -124,6 +124,12 @@ def test_T5_a_gone_node_leads_in_explain() -> None:
     assert "Unknown nodes: not found" not in told
 
 
+def test_T5_a_pod_without_a_phase_on_a_silent_node_leaves_no_hole(tmp_path: Path) -> None:
+    pod = {field: value for field, value in _pod(deleted=False).items() if field != "status"}
+    told = _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, WELL, SILENT, pod))
+    assert "is silent since 09:50:50 UTC: what it did last is not known (no status.phase). " in told
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -229,3 +229,56 @@ def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_pa
     told = " ".join(run("explain", "pod/web", "--timeline=drain", "--snapshot", str(file)).out.split())
     assert "eviction subresource does not support." in told
     assert "support.." not in told
+
+
+@pytest.mark.parametrize(
+    ("status", "counted", "code", "why"),
+    [
+        pytest.param({"phase": "Running", "conditions": [raw_condition("Ready")]}, "1 run", "Running", "", id="ready"),
+        pytest.param(
+            {"phase": "Running", "conditions": None, "containerStatuses": None},
+            "1 not ready",
+            "NotReady",
+            "Running, readiness not told",
+            id="nothing told",
+        ),
+        pytest.param(
+            {"phase": "Unknown", "conditions": [raw_condition("Ready")]},
+            "1 not ready",
+            "PhaseUnknown",
+            "its state could not be read",
+            id="phase Unknown",
+        ),
+        pytest.param(
+            {"phase": "Bogus", "conditions": [raw_condition("Ready")]},
+            "1 not ready",
+            "PhaseUnknown",
+            "Bogus",
+            id="a phase that there is not",
+        ),
+        pytest.param(
+            {"conditions": [raw_condition("Ready")]},
+            "1 not ready",
+            "PhaseUnknown",
+            "status.phase is not set",
+            id="no phase",
+        ),
+    ],
+)
+def test_row_total_and_code_of_a_pod_come_from_one_rule(
+    status: dict[str, Any], counted: str, code: str, why: str, tmp_path: Path
+) -> None:
+    limited = [raw_container("app", requests={"memory": "1Mi"})]
+    pods = [raw_pod(name, nodeName="n1", containers=limited) | {"status": status} for name in ("a", "b")]
+    items = [raw_node("n1", conditions=[raw_condition("Ready")]), *pods]
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    told = _told("explain", "pods", "--snapshot", str(file))
+    assert f"2 pods: {counted.replace('1', '2')}" in told
+    assert told.count(why) >= bool(why) * 2
+    [verdict] = {json.dumps(one["verdict"]["code"]) for one in _list_of(file)}
+    assert json.loads(verdict) == code
+
+
+def _list_of(file: Path) -> Any:
+    return json.loads(run("explain", "pods", "--snapshot", str(file), "-o", "json").out)["items"]
