@@ -1,0 +1,109 @@
+"""Numbers and times at the edge of what the API holds: an answer, or an error that names the field; no traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from podrules.cluster.demo import demo_objects
+from podrules.model.instant import instant
+from tests.kubectl_plugin.running import run
+
+Place = tuple[str | int, ...]
+MOST: Final = 2**63 - 1
+NUMBERS: Final = (0, -1, 9_223_372_037, 10**12, 10**15, MOST - 1, MOST, -MOST - 1)
+TIMES: Final = (
+    "0001-01-01T00:00:00Z",
+    "1969-12-31T23:59:59Z",
+    "2099-01-01T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59-23:59",
+    "garbage",
+    "",
+)
+SILENT: Final = "node-c3"
+POD: Final = "db-1"
+CALLS: Final = (
+    ("explain", f"pod/{POD}", "-n", "shop"),
+    ("explain", f"pod/{POD}", "-n", "shop", "--timeline"),
+    ("explain", "pods", "-A"),
+    ("node", SILENT),
+    ("partitions",),
+    ("report", "-A", "-o", "table"),
+)
+REFUSED: Final = 6
+
+
+def _changed() -> list[dict[str, Any]]:
+    """The objects of the demo cluster, with fields that only some pods have."""
+    objects: list[dict[str, Any]] = json.loads(json.dumps(demo_objects()))
+    for entry in objects:
+        if entry["kind"] == "Pod" and entry["metadata"]["name"] == POD:
+            entry["metadata"] |= {"deletionTimestamp": "2026-10-17T03:07:56Z", "deletionGracePeriodSeconds": 30}
+    return objects
+
+
+OBJECTS: Final = _changed()
+
+
+def _fields(value: Any, path: Place = ()) -> Iterator[Place]:
+    """Where numbers and times stand in an object."""
+    if isinstance(value, dict | list):
+        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _fields(below, (*path, key))
+    elif (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, str) and instant(value)):
+        yield path
+
+
+FIELDS: Final = [
+    (index, *path)
+    for index, entry in enumerate(OBJECTS)
+    if (entry["kind"], entry["metadata"]["name"]) in {("Pod", POD), ("Node", SILENT), ("Lease", SILENT)}
+    for path in _fields(entry)
+]
+
+
+def _field(kind: str, *path: str | int) -> Place:
+    """A field of what stands in `OBJECTS`."""
+    name = POD if kind == "Pod" else SILENT
+    index = next(index for index, one in enumerate(OBJECTS) if (one["kind"], one["metadata"]["name"]) == (kind, name))
+    return (index, *path)
+
+
+def _put(objects: Any, path: Place, value: Any) -> None:
+    for step in path[:-1]:
+        objects = objects[step]
+    old = objects[path[-1]]
+    objects[path[-1]] = value[isinstance(old, str)]
+
+
+VALUES: Final = st.tuples(st.sampled_from(NUMBERS), st.sampled_from(TIMES))
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=4), st.sampled_from(CALLS))
+@example({_field("Pod", "metadata", "deletionGracePeriodSeconds"): (MOST, "")}, CALLS[0])
+@example({_field("Pod", "metadata", "deletionGracePeriodSeconds"): (10**14, "")}, CALLS[2])
+@example({_field("Pod", "spec", "tolerations", 1, "tolerationSeconds"): (MOST, "")}, CALLS[4])
+@example({_field("Pod", "spec", "tolerations", 1, "tolerationSeconds"): (10**12, "")}, CALLS[5])
+@example({_field("Pod", "metadata", "deletionTimestamp"): (0, "garbage")}, CALLS[0])
+@example({_field("Lease", "spec", "renewTime"): (0, "garbage")}, CALLS[4])
+@settings(max_examples=25, deadline=None)
+def test_no_number_and_no_time_ends_in_a_traceback(
+    changes: dict[Place, tuple[int, str]], call: tuple[str, ...]
+) -> None:
+    objects = deepcopy(OBJECTS)
+    for path, value in changes.items():
+        _put(objects, path, value)
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "cluster.json")
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+        ran = run(*call, "--snapshot", str(file))
+    assert ran.code in {0, REFUSED}, ran.err
+    assert ran.out if ran.code == 0 else ": " in ran.err, ran.err
