@@ -251,6 +251,11 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
     try:
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
+        if not source.side_by_side:
+            # Loaded when there is no such object; a cluster is not asked for all of a kind unbidden.
+            from kubectl_plugin.commands.targets import Asked, name_its_place
+
+            name_its_place(Asked(kind, name), error, source)
         tell(error, streams.err, target)
         return None
 

@@ -22,6 +22,7 @@ __all__ = [
     "find",
     "is_namespace_of_pod",
     "label_selector",
+    "name_its_place",
     "namespace_hint",
     "namespace_in_front",
     "source_pods",
@@ -107,7 +108,7 @@ def find(
         if live:
             _look_everywhere(asked, error)
         else:
-            _name_its_place(asked, error, source)
+            name_its_place(asked, error, source)
         raise
 
 
@@ -268,8 +269,14 @@ def _look_everywhere(asked: Asked, error: NotFound) -> None:
         error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
 
 
-def _name_its_place(asked: Asked, error: NotFound, source: Source) -> None:
-    """Name in the error the namespace that has an object of the name, where nothing else is wrong."""
+def name_its_place(asked: Asked, error: NotFound, source: Source) -> None:
+    """Name in the error the namespace that has an object of the name, where nothing else is wrong.
+
+    Args:
+        asked: What was asked for.
+        error: That it is not there.
+        source: Where; no cluster, for one is not asked for all its pods unbidden.
+    """
     if not asked.kind.namespaced or error.advice not in {"", error.meant, _of_what_else(asked.name)}:
         return
     try:

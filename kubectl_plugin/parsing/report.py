@@ -37,7 +37,7 @@ examples:
   kubectl qos report -l app=web -o web.html          pods with this label, their nodes
   kubectl qos report node/node-1 -o node-1.html      one node and its pods
   kubectl qos report pod/web-0 pod/web-1 -o web.html
-  kubectl qos report -f web.yaml --all -o web.html   with pods to come
+  kubectl qos report -f web.yaml --all -o web.html   pods to come (page only)
   kubectl qos report --all --snapshot c.qos -o c.html
   kubectl qos report --all --demo -o demo.html       the built-in demo cluster
   kubectl qos report --all -o - | gzip > c.html.gz

@@ -542,6 +542,15 @@ def test_a_pod_of_another_namespace_is_named_there(typed: str) -> None:
     ]
 
 
+def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
+    ran = run("delete", "pod/trainer-v9c4m", "--demo")
+    assert (ran.code, ran.out) == (8, "")
+    assert ran.err.splitlines() == [
+        'error: pods "trainer-v9c4m" not found in namespace shop',
+        "It is in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
+    ]
+
+
 def test_of_a_namespace_that_is_not_there_it_is_said() -> None:
     ran = run("explain", "pods", "-n", "nosuch", "--demo")
     said = "No resources found in nosuch namespace.\nThere is no namespace nosuch\n"
