@@ -144,7 +144,7 @@ def _rows(
     widths: list[int] | None = None,
     least: int = _MIN_LAST,
 ) -> list[str]:
-    """Cells in columns; the last one wraps below itself, or with less room than `least` below all of them."""
+    """Cells in columns; the last wraps below itself, or below all with less room than `least` or its longest word."""
     widths = widths or _widths(rows)
     lines: list[str] = []
     for row in rows:
@@ -156,7 +156,8 @@ def _rows(
         lead = head + _GAP if cells else ""
         if len(row) - 1 in right:
             last = last.rjust(widths[len(row) - 1])
-        if width - len(lead) < least and len(lead) + len(last) > width:
+        longest = max(map(len, last.split()), default=0)
+        if len(lead) + len(last) > width and width - len(lead) < max(least, longest):
             lines += _folded(cells, head, width)
             lines += [f"{_GAP}{line}" for line in _fill(last, width - len(_GAP))]
             continue

@@ -229,3 +229,11 @@ def test_colours_suit_light_and_dark_terminals() -> None:
         plain = render_page(drawn, colour=False, target=Target())
         assert re.sub(r"\x1b\[[\d;]*m", "", painted) == plain
     assert "\x1b" not in run("explain", "--demo", *SIZES["pod-stuck"]).out
+
+
+def test_a_name_that_cannot_be_broken_starts_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("node", "--demo", "-o", "wide").out.splitlines()
+    assert any(line.startswith("  kube-system/csi-block-controller-qwtv78rmd-vxhjc ") for line in lines)
+    # Commands are pasted: they alone are longer.
+    assert [line for line in lines if len(line) > 80 and "kubectl qos " not in line] == []
