@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kubectl_plugin.render.command import Prose
@@ -223,7 +223,9 @@ def _reason(group: RejectedGroup) -> str:
     if nearest is None:
         return reason
     words = fact_words(nearest)
-    return f"{reason}: {nearest.node}{f' {words}' if words else ''}"
+    # The verdict counts those that are silent on their own: both numbers are told here, so that they add up.
+    silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
+    return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
 
 
 _PHRASES = {
@@ -249,13 +251,13 @@ def _phrases(group: RejectedGroup) -> Iterator[str]:
     others = group.count - len(group.silent)
     if others:
         yield f"{others} {_phrase(group, one=others == 1)}"
-    match group.silent:
-        case ():
-            return
-        case (name,):
-            yield f"{name} is silent (taint unreachable)"
-        case names:
-            yield f"{len(names)} are silent (taint unreachable)"
+    if group.silent:
+        yield f"{_silent_words(group.silent)} (taint unreachable)"
+
+
+def _silent_words(names: Sequence[str]) -> str:
+    """``node-c3 is silent``, or ``2 are silent``."""
+    return f"{names[0]} is silent" if len(names) == 1 else f"{len(names)} are silent"
 
 
 def _phrase(group: RejectedGroup, *, one: bool) -> str:
