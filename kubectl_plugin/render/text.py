@@ -124,7 +124,8 @@ def _fitted(table: Table, width: int) -> Table:
             if room() < needed:
                 kept.remove(table.headings.index(name))
     headings = [table.headings[column] for column in kept]
-    if room() < len(headings[-1]):
+    # Where each goes below its line, a heading would stand over nothing.
+    if not any(0 < len(escape(row[-1])) <= room() for row in table.rows):
         headings[-1] = ""
     rows = tuple(tuple(row[column] for column in kept) for row in table.rows)
     right = frozenset(place for place, column in enumerate(kept) if column in table.right)

@@ -240,3 +240,9 @@ def test_a_workload_whose_next_pod_is_refused_is_wrong_while_its_pods_are_fine()
     assert 'The API server will refuse each new pod: pods "loyalty" is forbidden' in rows
     pods = json.loads(run("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo", "-o", "json").out)["items"]
     assert [one["verdict"]["severity"] for one in pods] == ["fine", "fine"]
+
+
+@pytest.mark.parametrize(("columns", "stands"), [(80, False), (200, True)])
+def test_no_heading_stands_over_nothing(columns: int, stands: bool) -> None:
+    heading = run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out.splitlines()[0]
+    assert heading.endswith("VERDICT") is stands
