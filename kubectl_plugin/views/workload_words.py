@@ -75,7 +75,7 @@ def _near_limit_words(near: Sequence[NearLimit]) -> str:
     words = near_limit_words(worst.container, worst.working_set, worst.limit, of=worst.pod)
     if len(near) == 1:
         return words
-    return f"{len(near)} pods are near their memory limit. {words}"
+    return f"{counted(len(near), 'pod')} are near their memory limit. {words}"
 
 
 def new_pods_refused(report: WorkloadReport) -> str:
