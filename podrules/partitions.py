@@ -24,7 +24,8 @@ from msgspec import Struct
 
 from podrules.attachment import has_started, is_pod_terminated, unique_volume_name
 from podrules.disruption import budgets_of
-from podrules.ending import deleted_at, pod_ending
+from podrules.ending import deleted_at, pod_ending, stop_plan
+from podrules.forcing import pod_force_safety
 from podrules.lost_node import (
     UNREACHABLE,
     ZoneHealth,
@@ -43,7 +44,7 @@ from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, Volu
 from podrules.model.workload import Workload
 from podrules.ordinals import is_ordered
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
-from podrules.safety import OF_ONE_NODE, Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.safety import OF_ONE_NODE, ForceSafety, Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.taint_eviction import Eviction, bound_at
 from podrules.volumes import (
     ClaimedVolume,
@@ -137,6 +138,8 @@ class PodDown(Struct, frozen=True, rename="camel"):
     volumes: tuple[WriterGuard, ...]
     blocks: tuple[Block, ...]
     risk: Risk
+    force_safety: ForceSafety
+    """Whether its object can go without grace."""
 
 
 class HeldAttachment(Struct, frozen=True, rename="camel"):
@@ -258,7 +261,8 @@ def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionF
     unknown = unknown_at(node, renewed) if lost else None
     pods = [pod for pod in facts.pods if pod.spec.node_name == name and hangs_on_its_node(pod)]
     down = (
-        _pod_down(pod, eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod)), facts) for pod in pods
+        _pod_down(pod, reach, eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod)), facts)
+        for pod in pods
     )
     return NodeDown(
         reach=reach,
@@ -280,7 +284,7 @@ def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionF
 def _node_gone(reach: NodeReach, facts: PartitionFacts) -> NodeDown:
     """A node without a Node object: no taints delete its pods, garbage collection does."""
     pods = [pod for pod in facts.pods if pod.spec.node_name == reach.name and hangs_on_its_node(pod)]
-    down = (_pod_down(pod, Eviction(None, None), facts) for pod in pods)
+    down = (_pod_down(pod, reach, Eviction(None, None), facts) for pod in pods)
     return NodeDown(
         reach=reach,
         ready=None,
@@ -308,7 +312,7 @@ RANKING: Final[tuple[Callable[[PodDown], object], ...]] = (
 """The worst risk first, then the highest priority, then by name."""
 
 
-def _pod_down(pod: Pod, to_go: Eviction, facts: PartitionFacts) -> PodDown:
+def _pod_down(pod: Pod, reach: NodeReach, to_go: Eviction, facts: PartitionFacts) -> PodDown:
     owner = owner_guarantee(pod)
     guards = (*(_guard(pod, claimed, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
     blocks = tuple(_blocks(pod, owner, facts))
@@ -324,6 +328,7 @@ def _pod_down(pod: Pod, to_go: Eviction, facts: PartitionFacts) -> PodDown:
         volumes=guards,
         blocks=blocks,
         risk=_risk(owner.guarantee, guards, blocks),
+        force_safety=pod_force_safety(owner.guarantee, stop_plan(pod, 0, quiet=reach.ends_unknown), reach, guards),
     )
 
 

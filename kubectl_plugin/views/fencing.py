@@ -11,7 +11,7 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import Outcome, StepKind
 from kubectl_plugin.reports.verdict import Verdict
-from kubectl_plugin.views.partitions import budgets_section, by_itself, pods_table
+from kubectl_plugin.views.partitions import budgets_section, by_itself, force_section, pods_table
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.safety_words import guarded, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
@@ -40,7 +40,10 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None)
     if report.node is not None and now is not None:
         table = pods_table(report.node, now, priorities=True, nodes_own=False)
         budgets = budgets_section(report.node)
+        forced = force_section(report.node)
         parts += [table] if table.rows else []
+        # Somebody who vouches that the machine is off has the answer.
+        parts += [forced] if forced.lines and report.outcome is not Outcome.UNDER_WAY else []
         parts += [Section("Changes", tuple(_changes(report))), *([budgets] if budgets.lines else [])]
         # Once it is done, what would happen without it is of no interest.
         if report.outcome is not Outcome.UNDER_WAY:

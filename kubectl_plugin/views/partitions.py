@@ -12,6 +12,7 @@ from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.node_standing import NOT_READY, node_standing
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod import unread_section
 from kubectl_plugin.views.reach_commands import remedies
 from kubectl_plugin.views.safety_words import guarded, ordinal_words, replaced_words, unfenced_from
@@ -21,14 +22,16 @@ from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
 from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
-from podrules.reachability import Reach
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import ForceSafety
 
-__all__ = ["budgets_section", "by_itself", "partitions_pages", "partitions_verdict", "pods_table"]
+__all__ = ["budgets_section", "by_itself", "force_section", "partitions_pages", "partitions_verdict", "pods_table"]
 
 _HEADINGS = ("NodeDown", "pod", "what hangs on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
 _MOST_BUDGETS = 6
 _MOST_UNREADY = 3
+_MOST_FORCED = 6
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
@@ -100,6 +103,7 @@ def _severity(node: NodeDown) -> Severity:
 def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
     now = report.at
     sections = (
+        force_section(node),
         Section("Heartbeat", (_heartbeat(node, now),)),
         Section("Zone", tuple(_zone(node.zone))),
         Section("By itself", tuple(by_itself(node, now))),
@@ -317,6 +321,47 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         tuple(rows),
         right=frozenset({2}) if priorities else frozenset(),
     )
+
+
+def force_section(node: NodeDown) -> Section:
+    """Which of its pods can be deleted without grace, and when the others can."""
+    return Section("Force delete", tuple(_forced(node)))
+
+
+def _forced(node: NodeDown) -> Iterator[str]:
+    if not node.pods:
+        return
+    named: dict[ForceSafety, list[str]] = {}
+    for pod in node.pods:
+        named.setdefault(pod.force_safety, []).append(f"{pod.namespace}/{pod.name}")
+    answers = not node.reach.reach.quiet
+    count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
+    verb = "is" if len(safe) < 2 else "are"
+    if answers:
+        yield f"no need to: {node.reach.name} answers, so delete with grace"
+    elif not safe:
+        which = "the pod is not" if count == 1 else f"none of the {count} pods is"
+        yield f"{which} safe{_until(node.reach)}"
+    elif len(safe) == count:
+        yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MOST_FORCED)}"
+    else:
+        yield f"{len(safe)} of {count} pods {verb} safe: {listed(safe, most=_MOST_FORCED)}"
+        yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node.reach)}"
+    for safety in FORCE_LEADS:
+        if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
+            yield f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MOST_FORCED)}"
+
+
+def _until(node: NodeReach) -> str:
+    """When a pod of a node that does not answer can go, or what to do in place of a force deletion."""
+    match node.reach:
+        case Reach.GONE:
+            return " until you know that the machine is off"
+        case Reach.OUT_OF_SERVICE:
+            return ": garbage collection removes what is deleted there, with grace too"
+        case Reach.MISSED_HEARTBEATS:
+            return f": {node.name} may still come back"
+    return f" until the machine is off: then fence {node.name}"
 
 
 def budgets_section(node: NodeDown) -> Section:

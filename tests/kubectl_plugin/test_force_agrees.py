@@ -118,6 +118,38 @@ def test_F1_delete_explain_and_partitions_agree_on_a_pod_that_is_replaced() -> N
         assert f"{another}: two copies" in " ".join(_explained(pod["namespace"], name, "--demo", "-o", "wide").split())
 
 
+def test_F5_partitions_and_delete_agree_on_every_pod_of_a_silent_node() -> None:
+    told = {(pod["namespace"], pod["name"]): pod["forceSafety"] for pod in _partitions()}
+    assert len(told) == 9
+    assert told == {pod: _looked_at(*pod, "--demo")["stakes"]["safety"] for pod in told}
+    none = "none of the 9 pods is safe until the machine is off: then fence node-c3"
+    assert _force_section(run("partitions", "--demo").out) == none
+    assert _force_section(run("partitions", "--demo", "-o", "wide").out) == none
+    assert _force_section(run("fence", "node-c3", "--demo").out) == none
+
+
+def _of_three_kinds(entry: dict[str, Any]) -> None:
+    """On the silent node one pod has ended, and one is static."""
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "web-wkmm8tk5p-m7lqd":
+        entry["status"]["phase"] = "Succeeded"
+    if entry["kind"] == "Pod" and entry["metadata"]["name"] == "net-agent-f7j29":
+        entry["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "abc"}
+
+
+def test_F5_partitions_tells_the_safe_pods_of_a_silent_node_from_the_others(tmp_path: Path) -> None:
+    source = _on(tmp_path, _of_three_kinds)
+    assert _force_section(run("partitions", *source).out) == (
+        "1 of 9 pods is safe: shop/web-wkmm8tk5p-m7lqd"
+        " not the others until the machine is off: then fence node-c3"
+        " it stops nothing: kube-system/net-agent-f7j29"
+        " not safe yet: shop/db-1, data/broker-2, shop/checkout-mv9cgvs6p-g8h5k, shop/search-5l7xfxsb4-k5wvb,"
+        " kube-system/csi-block-node-52bfn, kube-system/kube-proxy-trmb5 and 1 more"
+    )
+    for namespace, name in (("shop", "web-wkmm8tk5p-m7lqd"), ("kube-system", "net-agent-f7j29")):
+        lead = _first_words(_looked_at(namespace, name, *source)["verdict"]["text"])
+        assert lead in {"safe", "it stops nothing"}
+
+
 def test_F1_whether_a_pod_is_replaced_that_a_node_ends_that_answers_is_left_open(tmp_path: Path) -> None:
     """A rollout may have told it to end, or a smaller number of replicas."""
 

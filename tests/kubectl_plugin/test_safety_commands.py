@@ -198,6 +198,8 @@ def test_F6_of_a_fenced_node_it_is_told_what_goes_and_what_stays(tmp_path: Path)
     listed = " ".join(run("partitions", *target).out.split())
     assert "5 pods hang on it. 4 of them are removed, and volumes are detached" in listed
     assert "1 pod stays: the taint is tolerated." in listed
+    none = "Force delete none of the 9 pods is safe: garbage collection removes what is deleted there, with grace too"
+    assert f"{none} Heartbeat" in listed
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 10
     said = " ".join(asked.out.split())
@@ -255,6 +257,7 @@ def test_F6_what_finalizers_keep_does_not_go(tmp_path: Path) -> None:
     listed = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "8 pods removed by pod garbage collection" in listed
     assert "1 pod told to end and not removed: finalizers keep the object" in listed
+    assert "Force delete none of the 9 pods is safe until you know that the machine is off Heartbeat" in listed
 
 
 def _overdue(entry: dict[str, Any]) -> None:
@@ -269,6 +272,7 @@ def test_F5_what_is_due_and_has_not_come_is_not_told_as_to_come(tmp_path: Path) 
     listed = " ".join(run("partitions", *target).out.split())
     assert "03:08:50 UTC Ready should have become Unknown" in listed
     assert "1 pod should have been told to end: the toleration is over; it is due" in listed
+    assert " not the others: node-b1 may still come back not safe yet: data/broker-1, " in listed
     timeline = run("explain", "pod/db-1", "-n", "shop", "--timeline=node-lost", *target).out
     assert "Last heartbeat 03:02:04 UTC: deletion due since 03:07:56 UTC," in " ".join(timeline.split())
     assert "Not fenced yet: it sends no heartbeats, but is not taken for lost. It may" in " ".join(
@@ -288,6 +292,8 @@ def test_F6_a_node_that_comes_back_is_not_fenced_and_its_machine_is_said_to_be_o
     assert "Coming back, Ready is still Unknown: 5 pods hang on it. It answers again: its machine is on." in listed
     assert re.search(r"(?<![\w/])-\d", listed) is None  # No time lies before the present one.
     assert "fence node/node-c3" not in listed
+    assert "Force delete no need to: node-c3 answers, so delete with grace no promise is broken: " in listed
+    assert " not safe: shop/db-1 and data/broker-2 Heartbeat" in listed
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 9
     assert "Not fenced: it answers." in asked.out

@@ -25,6 +25,7 @@ from podrules.partitions import (
     partitions,
 )
 from podrules.reachability import Reach
+from podrules.safety import ForceSafety
 from podrules.volumes import WriterLock
 from tests.podrules.lost import (
     HEARTBEAT,
@@ -99,6 +100,31 @@ def test_F5_finished_pods_hang_on_nothing() -> None:
     assert the_node(partitions(facts(make_lost_pod(phase="Succeeded")), NOW)).pods == ()
     kept = make_lost_pod(phase="Failed", deleted=TOLD)
     assert the_node(partitions(facts(kept), NOW)).pods[0].blocks[0].kind is BlockKind.STATEFUL_SET
+
+
+@pytest.mark.parametrize(
+    ("pod", "node", "renewed", "safety"),
+    [
+        pytest.param(make_lost_pod(), LOST, HEARTBEAT, ForceSafety.NOT_SAFE_YET, id="silent"),
+        pytest.param(
+            make_lost_pod(phase="Failed", deleted=TOLD), LOST, HEARTBEAT, ForceSafety.SAFE, id="silent, has ended"
+        ),
+        pytest.param(MIRROR, LOST, HEARTBEAT, ForceSafety.STOPS_NOTHING, id="silent, static"),
+        pytest.param(make_lost_pod(), LOST, FRESH, ForceSafety.NOT_SAFE, id="coming back"),
+        pytest.param(
+            make_lost_pod(owner="ReplicaSet/web"),
+            LOST,
+            FRESH,
+            ForceSafety.NO_PROMISE_BROKEN,
+            id="coming back, replaced",
+        ),
+    ],
+)
+def test_F5_whether_a_pod_can_be_deleted_without_grace(
+    pod: Pod, node: Node, renewed: datetime, safety: ForceSafety
+) -> None:
+    read = replace(facts(pod, nodes=[node, WELL]), renewed={"lost": renewed, "well": FRESH})
+    assert the_node(partitions(read, NOW)).pods[0].force_safety is safety
 
 
 @pytest.mark.parametrize(("policy", "ordered"), [("OrderedReady", True), ("", True), ("Parallel", False)])
