@@ -36,7 +36,7 @@ def more_words(report: PlanReport) -> Iterator[str]:
             yield _answer(spec, report.silent)
             if spec.victims and spec.nodes_unaided:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
-            yield from victim_words([spec])
+            yield from _leaving_words(_leaving([spec])) if _is_paid_for(spec) else victim_words([spec])
             if spec.stopped is not None:
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained)
             yield from suspended_words(spec)
@@ -64,10 +64,16 @@ def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
     return f"{fit} {alone}, {'all ' if wanted and placed == sum(wanted) else ''}{placed} {paid}"
 
 
-def paid_words(specs: Sequence[PlannedSpec]) -> str:
-    """``if 2 pods are preempted and 1 that is ending is gone``; empty: nobody has to go."""
+def paid_words(specs: Sequence[PlannedSpec], *, named: bool = False) -> str:
+    """``if 2 pods are preempted and 1 that is ending is gone``; empty: nobody has to go.
+
+    Args:
+        specs: What they would have to go for.
+        named: Those that are preempted have their names.
+    """
     victims, leaving = len(_victims(specs)), len(_leaving(specs))
-    preempted = f"if {counted(victims, 'pod')} {_are(victims)} preempted" if victims else ""
+    who = listed(_names(_victims(specs)), most=_SHOWN_VICTIMS) if named else counted(victims, "pod")
+    preempted = f"if {who} {_are(victims)} preempted" if victims else ""
     if not leaving:
         return preempted
     gone = f"that {_are(leaving)} ending {_are(leaving)} gone"
@@ -91,7 +97,8 @@ def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
     if lost:
         yield f"{listed(lost, most=_SHOWN_VICTIMS)} would be lost: nobody makes another."
     if len(lost) < len(victims):
-        yield "Room for what replaces preempted pods is not counted here."
+        need = "pod's replacement needs" if len(victims) == 1 else "pods' replacements need"
+        yield f"The preempted {need} room too: that is not counted here."
 
 
 def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
@@ -161,26 +168,50 @@ def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
         return f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}"
     short = spec.placed < spec.wanted
     # What goes to a node that does not answer has a place, and does not start.
-    lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else "Yes: "
+    lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
     if spec.awaited is not None:
         lead = "" if short else "There is room: "
     if spec.wanted == 1:
         if short:
             return f"{lead}1 more pod {of} does not fit now."
-        paid = f", {paid_words([spec])}" if spec.victims else ""
+        paid = f", {paid_words([spec], named=True)}" if spec.victims else ""
         return f"{lead}1 more pod {of} fits, on {next(iter(spec.nodes))}{paid}."
+    if _is_paid_for(spec):
+        return f"{lead}{_paid_answer(spec, spec.wanted)}."
     now = " now" if short and not spec.victims else ""
     return f"{lead}{fit_words([spec], 'more pod', of)}{now}{where}.{next_one}"
 
 
+def _yes(spec: PlannedSpec) -> str:
+    """All of a spec fit; at a price they do not fit just so."""
+    return "Only with preemption: " if spec.preempted else "Yes: "
+
+
+def _is_paid_for(spec: PlannedSpec) -> bool:
+    """Whether all that are wanted fit, and only when others go."""
+    return spec.placed == spec.wanted and bool(spec.victims)
+
+
+def _paid_answer(spec: PlannedSpec, wanted: int) -> str:
+    """``3 more pods of Deployment web fit if shop/job-0 is preempted (2 on node-b1, 1 on node-a2); 1 of 3 fits …``."""
+    alone = spec.without_preemption
+    fit = f"{alone or 'none'} of {wanted} {'fit' if alone > 1 else 'fits'} {'without' if spec.preempted else 'now'}"
+    paid = paid_words([spec], named=True)
+    return f"{counted(wanted, 'more pod')} {_of(spec)} fit {paid} ({', '.join(_places(spec.nodes))}); {fit}"
+
+
 def nodes_words(nodes: Mapping[str, int]) -> str:
     """``2 on node-b1 and 1 on node-a2``, or ``… and 5 on 3 more nodes``."""
+    return listed(_places(nodes))
+
+
+def _places(nodes: Mapping[str, int]) -> list[str]:
     places = [(count, node) for node, count in nodes.items()]
     # One more node is as short as saying that there is one.
     if len(places) > _SHOWN_NODES + 1:
         rest = places[_SHOWN_NODES:]
         places = [*places[:_SHOWN_NODES], (sum(count for count, _ in rest), counted(len(rest), "more node"))]
-    return listed([f"{count} on {node}" for count, node in places])
+    return [f"{count} on {node}" for count, node in places]
 
 
 def _of(spec: PlannedSpec) -> str:

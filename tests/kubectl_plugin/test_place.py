@@ -237,7 +237,7 @@ def test_what_a_drain_costs_is_said_before_its_caveats() -> None:
         "2 on node-c2, 2 on node-b2, 1 on node-a2 and 1 on node-a1. "
         "The scheduler preempts shop/recommend-27tvm5xll-5mzzd and batch/nightly-index-q7n2s for "
         "pod/search-5l7xfxsb4-ctpmn. "
-        "Room for what replaces preempted pods is not counted here. "
+        "The preempted pods' replacements need room too: that is not counted here. "
         "kubectl drain evicts nobody without "
     )
 

@@ -184,11 +184,14 @@ def test_an_answer_that_others_pay_for_says_so() -> None:
     """The pod that is pending already preempts one as well; that is not the answer's."""
     code, text = words("deployment/fraud-score", "-n", "payments")
     assert code == 0
-    assert "Yes: 1 more pod of Deployment fraud-score fits, on node-b3, if 1 pod is preempted." in text
-    assert "The scheduler preempts ml/model-server-x9c2gh544-2z6q5 for it." in text
     assert (
-        "goes first, to node-b3, once ml/embed-n6d8t, already being deleted, is gone. Room for what replaces " in text
-    )
+        "Only with preemption: 1 more pod of Deployment fraud-score fits, on node-b3, if "
+        "ml/model-server-x9c2gh544-2z6q5 is preempted. "
+    ) in text
+    assert (
+        "goes first, to node-b3, once ml/embed-n6d8t, already being deleted, is gone. "
+        "The preempted pod's replacement needs room too: that is not counted here. "
+    ) in text
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
 
 
@@ -230,9 +233,39 @@ def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, r
     alone = specs(*flags, "--no-preemption")[-1]
     asked = specs(*flags)[-1]
     assert asked["withoutPreemption"] == alone["placed"] == alone["withoutPreemption"]
-    victims = len(asked["victims"])
+    victims, text = len(asked["victims"]), words(*flags)[1]
     told = f"without preemption, {asked['placed']} if {victims} pod{'' if victims == 1 else 's'} "
-    assert (told in words(*flags)[1].replace("all ", "")) == (victims > 0)
+    if victims and asked["placed"] == asked["wanted"]:
+        assert text.startswith("Only with preemption: ")
+        told = f"; {alone['placed']} of {asked['wanted']} fit without."
+    assert (told in text) == (victims > 0)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "answer"),
+    [
+        ("1", "Yes: 1 more pod of StatefulSet ledger fits, on node-b2."),
+        (
+            "2",
+            (
+                "Only with preemption: 2 more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted "
+                "(1 on node-b2, 1 on node-a1); 1 of 2 fits without. Without preemption: 1 on node-b2. "
+            ),
+        ),
+        (
+            "3",
+            (
+                "Only with preemption: 3 more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted "
+                "(2 on node-a1, 1 on node-b2); 1 of 3 fits without. Without preemption: 1 on node-b2. "
+                "The preempted pod's replacement needs room too: that is not counted here. spec"
+            ),
+        ),
+    ],
+)
+def test_a_yes_is_unconditional_and_an_answer_with_a_price_begins_with_it(replicas: str, answer: str) -> None:
+    code, text = words("statefulset/ledger", "-n", "payments", "--replicas", replicas)
+    assert code == 0
+    assert text.startswith(answer)
 
 
 def test_both_numbers_have_their_nodes_and_who_is_lost_is_named() -> None:
@@ -247,7 +280,7 @@ def test_both_numbers_have_their_nodes_and_who_is_lost_is_named() -> None:
     lost = [victim["pod"]["name"] for victim in spec["victims"] if not victim["replaced"]]
     assert lost == ["price-feed"]
     assert (
-        "shop/price-feed would be lost: nobody makes another. Room for what replaces preempted pods is not counted"
+        "shop/price-feed would be lost: nobody makes another. The preempted pods' replacements need room too: that"
         in text
     )
     assert "shop/price-feed on node-a2, for deployment/web; nobody makes another 100 monitoring/prometheus-0" in text
