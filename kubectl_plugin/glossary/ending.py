@@ -163,7 +163,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="CrashLoopBackOff",
-        also=("BackOff", "restart back-off", "back-off restarting failed container"),
+        also=("BackOff", "restart", "container restarts", "restart back-off", "back-off restarting failed container"),
         pattern=r"back-off .*restarting failed container.*",
         means="The container ends again and again, and the kubelet waits before each start: 10 s, doubled up to 5 min.",
         rule=("After ten minutes without an end it begins at 10 s again.",),

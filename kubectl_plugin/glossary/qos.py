@@ -54,7 +54,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="oom_score_adj",
-        also=("oom score", "oom_score", "oomScoreAdj", "who sets oom_score_adj", "set oom_score_adj"),
+        also=("adj", "points", "oom score", "oom_score", "oomScoreAdj", "who sets oom_score_adj", "set oom_score_adj"),
         means="What the kubelet tells the kernel of each container: a higher number is killed sooner.",
         rule=(
             "Node-critical pods and Guaranteed ones -997, BestEffort 1000, Burstable 1000 - 1000 x request / capacity.",
@@ -121,7 +121,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="requests",
-        also=("request", "resources.requests", "effective request"),
+        also=("request", "resources.requests", "effective request", "promised", "promised memory", "promised cpu"),
         means="What the scheduler keeps for a pod: the larger of its containers' sum and its init containers' peak.",
         rule=(
             "Sidecars count with the init containers that start after them, and with the containers.",
