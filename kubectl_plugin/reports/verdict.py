@@ -152,6 +152,8 @@ class Verdict(Struct, frozen=True):
     sentences: tuple[str, ...]
     deciding: str = ""
     """The sentence that gives code and severity; empty: the first."""
+    more: int = 0
+    """How many other findings, more than fine, are joined in it."""
 
     @property
     def decisive(self) -> str:
@@ -171,4 +173,5 @@ def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
     """
     worst = max(parts, key=lambda part: part.severity.urgency)
     sentences = tuple(sentence for part in parts for sentence in part.sentences)
-    return Verdict(worst.code, worst.severity, sentences, worst.decisive)
+    found = sum(part.more + (part.severity is not Severity.FINE) for part in parts)
+    return Verdict(worst.code, worst.severity, sentences, worst.decisive, max(found - 1, 0))

@@ -26,7 +26,7 @@ from podrules.platform import Platform
 from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.node import ThresholdSource
 
-__all__ = ["NodeFindings", "full_words", "node_findings", "signal_amount", "time_words"]
+__all__ = ["NodeFindings", "finding_words", "full_words", "node_findings", "signal_amount", "time_words"]
 
 
 class NodeFindings(NamedTuple):
@@ -162,6 +162,14 @@ def _near_limits(use: NodeUse) -> Iterator[Verdict]:
             are = "is near its" if len(more) == 1 else "are near their"
             words.append(f"{counted(len(more), 'more container')} {are} limit.")
         yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words))
+
+
+def finding_words(said: Verdict) -> str:
+    """The decisive finding, and how many there are beside it: a line has no room for more; empty where all is fine."""
+    if said.severity is Severity.FINE:
+        return ""
+    more = f"; {counted(said.more, 'more finding')}" if said.more else ""
+    return f"{said.decisive.rstrip('.')}{more}"
 
 
 def signal_amount(text: str, signal: Signal) -> str:

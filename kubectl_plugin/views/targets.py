@@ -22,6 +22,7 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts
 from kubectl_plugin.views.node import node_condition, node_verdict
+from kubectl_plugin.views.node_findings import finding_words
 from kubectl_plugin.views.node_lines import nearest_threshold
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
@@ -302,13 +303,12 @@ def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
 
 def _node(report: NodeReport, now: datetime | None) -> _Row:
     said = node_verdict(report, now)
-    why = said.decisive if said.severity is not Severity.FINE else ""
     condition = node_condition(report)
     nearest = nearest_threshold(report.usage) if report.usage is not None else None
     rank = (1, 0) if nearest is None else (0, nearest.headroom_percent)
     percent = {entry.name: f"{entry.requested_percent}%" for entry in report.resources}
     pods = f"{report.max_pods}" if report.pods is None else f"{report.pods}/{report.max_pods}"
-    cells = (condition, pods, percent.get("cpu", ""), percent.get("memory", ""), why.rstrip("."))
+    cells = (condition, pods, percent.get("cpu", ""), percent.get("memory", ""), finding_words(said))
     return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, condition.lower())
 
 

@@ -102,11 +102,28 @@ def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known()
         assert percents == sorted(percents)
 
 
+def test_the_total_names_the_nearest_to_an_eviction_whichever_row_is_first() -> None:
+    nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd goes first"
+    assert nearest in " ".join(run("node", "--demo").out.split())
+    others = " ".join(run("node", "node-b1", "node-c3", "node-b2", "--demo").out.split())
+    assert "nearest to an eviction: node-b1, 10.3Gi (34%): monitoring/log-agent-rm99l goes first" in others
+    assert "nearest to" not in run("node", "node-c3", "node-b4", "--demo").out
+
+
+def test_a_line_counts_what_it_has_no_room_for() -> None:
+    counts = {name: _cells(_report(name))["VERDICT"].partition("; ")[2] for name in ALL}
+    assert {name: more for name, more in counts.items() if more} == dict.fromkeys(
+        ("node-a1", "node-a3"), "1 more finding"
+    )
+    listed = " ".join(run("explain", "nodes", "--demo").out.split())
+    assert listed.count("; 1 more finding") == 2
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_line_says_what_the_page_says(name: str) -> None:
     report = _report(name)
     cells, page = _cells(report), " ".join(run("node", name, "--demo").out.split())
-    assert cells["VERDICT"] in page
+    assert cells["VERDICT"].partition("; ")[0] in page
     verdict = json.loads(run("node", name, "--demo", "-o", "json").out)["verdict"]
     assert bool(cells["VERDICT"]) is (verdict["severity"] != "fine")
     if cells["HEADROOM"] == "unknown":
@@ -212,9 +229,16 @@ def test_a_threshold_that_is_met_leaves_nothing() -> None:
         replace(one, met=one.signal is Signal.MEMORY_AVAILABLE, headroom="-1", headroom_percent=-1)
         for one in report.thresholds
     ]
-    cells = _cells(_with(report, thresholds=tuple(met)))
+    under_pressure = _with(report, thresholds=tuple(met))
+    cells = _cells(under_pressure)
     assert (cells["STATE"], cells["HEADROOM"]) == ("Evicting", "none")
     assert cells["VERDICT"].startswith("Under pressure: memory.available is ")
+    lines = NodeLines(NOW)
+    for one in (_report("node-a1"), under_pressure):
+        lines.add(one)
+    [total] = [part for part in lines.page(by_trouble=True).parts if not isinstance(part, Table)]
+    first = "memory.available is met: monitoring/log-agent-rm99l goes first"
+    assert total.lines[1] == f"nearest to an eviction: node-b1, {first}"
 
 
 def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport, ...]:
