@@ -111,7 +111,7 @@ def _helps(error: ClusterError, target: Target | None) -> str:
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "Which there are: ")
     elif error.remedy:
-        hint = Hint(Command(error.remedy), "Try ")
+        hint = Hint(target.again(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:
         return error.advice
     return " ".join(filter(None, (error.advice, target.said(Prose((hint,))))))

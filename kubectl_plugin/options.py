@@ -86,6 +86,14 @@ class Output(NamedTuple):
         return self.format not in {"table", "markdown", "name"}
 
 
+class Again(NamedTuple):
+    """What else was typed, for a command that is what was typed with another target."""
+
+    command: str = ""
+    flags: tuple[tuple[str, str], ...] = ()
+    """Each with its value; without those that choose a cluster or a namespace."""
+
+
 class ClusterOptions(NamedTuple):
     """Which cluster, as whom, in which namespace: kubectl's own flags, and the sources that need no cluster."""
 
@@ -103,6 +111,7 @@ class ClusterOptions(NamedTuple):
     offline: bool = False
     can_do_without: bool = False
     """Whether less can be answered where none answers: manifests alone are asked about."""
+    again: Again = Again()
     names_context: bool = False
     """Whether the answer names the context, so that kubectl is asked for it also where the namespace was typed."""
 
@@ -133,6 +142,8 @@ class ClusterOptions(NamedTuple):
             namespace=self.namespace or "",
             scheduler_config="" if known else scheduler_config or "",
             live=self.live,
+            command=self.again.command,
+            typed=self.again.flags,
         )
 
     def _connection(self) -> tuple[tuple[str, str], ...]:

@@ -108,7 +108,7 @@ def find(
         if live:
             _look_everywhere(asked, error)
         else:
-            name_its_place(asked, error, source)
+            name_its_place(asked, error, source, command)
         raise
 
 
@@ -209,7 +209,7 @@ def namespace_in_front(word: str, command: str = "") -> UsageError:
     wrong = f'"{word}": {namespace} is no type, and a namespace stands behind -n'
     if not command:
         return UsageError(wrong, advice=f"Write pod/{name} -n {namespace} in place of {word}")
-    return UsageError(wrong, remedy=("kubectl", "qos", command, f"pod/{name}", "-n", namespace))
+    return UsageError(wrong, remedy=("kubectl", "qos", command, f"pod/{name}", "-n", namespace), corrects=True)
 
 
 def _with_comma(word: str) -> UsageError:
@@ -246,6 +246,7 @@ def _is_workload(asked: Asked, error: NotFound, source: Source, command: str, *,
     kind, namespace = found
     error.advice = f"{kind.singular}/{asked.name} is in namespace {namespace}."
     error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{asked.name}", "-n", namespace)
+    error.corrects = True
     return True
 
 
@@ -269,13 +270,14 @@ def _look_everywhere(asked: Asked, error: NotFound) -> None:
         error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
 
 
-def name_its_place(asked: Asked, error: NotFound, source: Source) -> None:
+def name_its_place(asked: Asked, error: NotFound, source: Source, command: str = "explain") -> None:
     """Name in the error the namespace that has an object of the name, where nothing else is wrong.
 
     Args:
         asked: What was asked for.
         error: That it is not there.
         source: Where; no cluster, for one is not asked for all its pods unbidden.
+        command: Ours to be tried there.
     """
     if not asked.kind.namespaced or error.advice not in {"", error.meant, _of_what_else(asked.name)}:
         return
@@ -287,7 +289,8 @@ def name_its_place(asked: Asked, error: NotFound, source: Source) -> None:
         return
     if places:
         error.advice = f"It is in {'namespace' if len(places) == 1 else 'namespaces'} {listed(places, most=3)}."
-        error.remedy = (*_EXPLAIN, f"{asked.kind.singular}/{asked.name}", "-n", places[0])
+        error.remedy = ("kubectl", "qos", command, f"{asked.kind.singular}/{asked.name}", "-n", places[0])
+        error.corrects = True
 
 
 def namespace_hint(source: Source) -> str:

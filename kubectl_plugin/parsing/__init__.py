@@ -198,7 +198,7 @@ def _of_command(command: str, typed: Typed) -> Parsed:
         allow_abbrev=False,
         exit_on_error=False,
     )
-    parser.set_defaults(command_parser=parser)
+    parser.set_defaults(command_parser=parser, typed_command=command, typed_flags=typed.flags)
     words.add(parser)
     try:
         args, left = parser.parse_known_args([*typed.flags, *(["--"] if typed.own else []), *typed.own])

@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -59,6 +59,15 @@ _INTERVAL: Final = 10.0
 """Seconds between two looks where none are given."""
 _LEAST_INTERVAL: Final = 1.0
 """Seconds: less would be a busy poll."""
+_OF_A_TARGET: Final = frozenset(
+    {
+        *("-n", "--namespace", "-A", "--all-namespaces", "--context", "--kubeconfig", "--cluster", "--user"),
+        *("--as", "--as-group", "--demo", "--snapshot"),
+    }
+)
+"""Flags that a hint has by itself."""
+_IN_FULL: Final = {"-f": "--filename", "-o": "--output", "-l": "--selector"}
+"""Those that take their value behind a ``=``."""
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -302,9 +311,10 @@ def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argpar
 
 def cluster_options(args: argparse.Namespace, *, can_do_without: bool = False) -> ClusterOptions:
     """Which cluster, as whom, in which namespace; and whether less can be answered where none answers."""
-    from kubectl_plugin.options import ClusterOptions
+    from kubectl_plugin.options import Again, ClusterOptions
 
     return ClusterOptions(
+        again=Again(args.typed_command, tuple(_kept(args.typed_flags))),
         namespace=args.namespace,
         context=args.context,
         kubeconfig=args.kubeconfig,
@@ -318,6 +328,21 @@ def cluster_options(args: argparse.Namespace, *, can_do_without: bool = False) -
         offline=getattr(args, "offline", False),
         can_do_without=can_do_without,
     )
+
+
+def _kept(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Flags as they were typed, each with its value, without those that choose a cluster or a namespace."""
+    from kubectl_plugin.parsing import FLAGS_WITH_VALUE
+
+    words = iter(flags)
+    for word in words:
+        name, _, value = word.partition("=")
+        if not word.startswith("--"):
+            name, value = word[:2], word[2:].removeprefix("=")
+        if name in FLAGS_WITH_VALUE and name == word:
+            value = next(words, "")
+        if name not in _OF_A_TARGET:
+            yield _IN_FULL.get(name, name), value
 
 
 def scheduler_config(args: argparse.Namespace) -> str | None:

@@ -110,6 +110,15 @@ class Target(Struct, frozen=True):
     scheduler_config: str = ""
     live: bool = True
     """Whether there is a cluster to ask."""
+    command: str = ""
+    """Which of ours was typed."""
+    typed: tuple[tuple[str, str], ...] = ()
+    """Its flags that are none of a target."""
+
+    def again(self, words: tuple[str, ...]) -> Command:
+        """The command that corrects what was typed, with the flags that were typed where it is the same command."""
+        corrected = Command(words)
+        return Command(words, typed=self.typed) if self.command and corrected.ours == self.command else corrected
 
     def flags(self, command: str) -> str | None:
         """What a command of ours needs to be led here, quoted for the shell; None: it cannot be shown as it is.

@@ -33,18 +33,20 @@ ASK_ANOTHER: Final = "Name a cluster that runs: --context, --kubeconfig; or ask 
 class ClusterError(Exception):
     """Something could not be read. The message is for the user: what, and the remedy."""
 
-    def __init__(self, message: str, *, remedy: tuple[str, ...] = (), advice: str = "") -> None:
+    def __init__(self, message: str, *, remedy: tuple[str, ...] = (), advice: str = "", corrects: bool = False) -> None:
         """Take it in parts.
 
         Args:
             message: What, and what helps.
             remedy: A command that helps. Whoever knows how the cluster was chosen names it with the flags for that;
                 ``str`` gives it without.
+            corrects: The remedy is what was typed with another target: other flags that were typed belong to it.
             advice: What helps, as a sentence of its own below the message; ``str`` leaves it out.
         """
         super().__init__(f"{message}; try `{' '.join(remedy)}`" if remedy else message)
         self.message = message
         self.remedy = remedy
+        self.corrects = corrects
         self.advice = advice
 
 

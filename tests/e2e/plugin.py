@@ -194,7 +194,9 @@ class KeptConnection:
     @staticmethod
     def serves(cluster: ClusterOptions) -> bool:
         """Whether nothing was typed that makes a connection another one."""
-        return cluster == ClusterOptions(namespace=cluster.namespace, can_do_without=cluster.can_do_without)
+        return cluster == ClusterOptions(
+            namespace=cluster.namespace, can_do_without=cluster.can_do_without, again=cluster.again
+        )
 
     def proxy(self) -> KubectlProxy:
         """It; the environment is that of a run."""

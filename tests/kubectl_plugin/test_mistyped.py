@@ -551,6 +551,28 @@ def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("place catalog --replicas 3", "place deployment/catalog -n shop --demo --replicas=3"),
+        ("place catalog --replicas=3 -n shop", "place deployment/catalog -n shop --demo --replicas=3"),
+        (
+            "place catalog --no-preemption -o wide",
+            "place deployment/catalog -n shop --demo --no-preemption --output=wide",
+        ),
+        ("place pod/trainer-v9c4m --replicas 2", "place pod/trainer-v9c4m -n ml --demo --replicas=2"),
+        ("place shop/db-1 --replicas 2", "place pod/db-1 -n shop --demo --replicas=2"),
+        ("explain checkout -owide", "explain deployment/checkout -n shop --demo --output=wide"),
+        ("explain trainer-v9c4m --timeline=all", "explain pod/trainer-v9c4m -n ml --demo --timeline=all"),
+        ("delete pod/trainer-v9c4m --grace-period=0", "explain pod/trainer-v9c4m -n ml --demo"),
+        ("node shop/db-1 -o wide", "explain pod/db-1 -n shop --demo"),
+    ],
+)
+def test_a_hint_keeps_the_flags_that_were_typed_where_it_is_the_same_command(typed: str, hint: str) -> None:
+    """One that leads to another command has none of them: that may not know them."""
+    assert run(*typed.split(), "--demo").err.rstrip("\n").endswith(f"Try kubectl qos {hint}")
+
+
 def test_of_a_namespace_that_is_not_there_it_is_said() -> None:
     ran = run("explain", "pods", "-n", "nosuch", "--demo")
     said = "No resources found in nosuch namespace.\nThere is no namespace nosuch\n"
