@@ -319,7 +319,10 @@ def test_Q3_node_under_pressure_is_said_first_without_usage(words: Sequence[str]
 
 def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     told = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
-    assert f"on n1 Running, readiness not told. Its node n1 has {SAID} Pods over their requests go first" in told
+    assert (
+        "on n1 Running, readiness not told. Services that want ready pods send it nothing. "
+        f"Its node n1 has {SAID} Pods over their requests go first"
+    ) in told
 
 
 def test_Q3_pod_on_a_node_under_pressure_says_who_goes_before_it(tmp_path: Path) -> None:
