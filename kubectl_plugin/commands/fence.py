@@ -1,6 +1,6 @@
 """``kubectl qos fence``: detect, decide, and declare a node out of service, once somebody knows that it is off.
 
-    look      the node is silent; what hangs on it; what the user may do
+    look      the node is silent; what depends on it; what the user may do
     proof     an operator vouches, or a command that was told to run ends with 0
     look      once more: it may have come back meanwhile
     taint     one patch, of the Node as it was looked at; of two operators one wins

@@ -31,7 +31,7 @@ ENTRIES: Final = (
         also=("deletionTimestamp", "stuck terminating", "finalizers", "finalizer"),
         means="The pod has a deletionTimestamp; it goes when the kubelet has stopped it and no finalizer is left.",
         rule=(
-            "A kubelet that does not answer never reports it: on a silent node it stays without end.",
+            "A kubelet that does not answer never reports it: on a silent node it stays for ever.",
             "A second delete can shorten the period in the object; the stop that is under way lives its first one out.",
         ),
         do=("See which it waits for: process, finalizer or node.",),

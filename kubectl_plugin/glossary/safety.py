@@ -208,7 +208,7 @@ ENTRIES: Final = (
             "It is detached when the other pod's object is gone and its kubelet has unmounted it.",
             "From an unhealthy node it is forced after 6 minutes, counted from when no pod wants it there.",
         ),
-        do=("See who holds it; a pod that is Terminating on a silent node holds it without end.",),
+        do=("See who holds it; a pod that is Terminating on a silent node holds it for ever.",),
         commands=("kubectl qos explain pod/NAME", _PARTITIONS),
         source=(_RECONCILER, "pkg/volume/util/operationexecutor/operation_generator.go"),
         see=("out-of-service", "access modes"),

@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "snapshot": "capture what the rules need, for --snapshot of the other commands",
     "lint": "what is wrong in manifests, without a cluster; for CI",
     "why": "what a term, or a text that Kubernetes wrote, means",
-    "partitions": "nodes that went silent, and what hangs on them",
+    "partitions": "nodes that went silent, and what depends on them",
     "delete": "delete a pod and follow it; without grace only what was looked at",
     "fence": "declare a silent node out of service, once its machine is off",
     "unfence": "take a node back that was declared out of service",

@@ -17,7 +17,7 @@ _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
     WaitsFor.SOMEBODY: "nobody has told {holders} on {node} to end",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
-    WaitsFor.SILENT_KUBELET: "{holders} on {node}, which does not answer: this waits without end",
+    WaitsFor.SILENT_KUBELET: "{holders} on {node}, which does not answer: this waits for ever",
     WaitsFor.POD_GC: (
         "{holders} on {node}: pod garbage collection removes the object, and nobody confirms that processes ended"
     ),

@@ -143,7 +143,8 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
         case NodeMark.NEAR_LIMIT:
             containers = counted(sum(node.near_limit for node in nodes), "container")
             meaning = (
-                f"Its working set is {NEAR_LIMIT_PERCENT}% of its own limit or more: at the limit the kernel kills it."
+                "The working set of each is "
+                f"{NEAR_LIMIT_PERCENT}% of its own limit or more: at the limit the kernel kills it."
             )
             return f"{name}: {containers} near the limit.", meaning
         case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:

@@ -27,8 +27,8 @@ from podrules.safety import ForceSafety
 
 __all__ = ["budgets_section", "by_itself", "force_section", "partitions_pages", "partitions_verdict", "pods_table"]
 
-_HEADINGS = ("NodeDown", "pod", "what hangs on it")
-_WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what hangs on it")
+_HEADINGS = ("NodeDown", "pod", "what depends on it")
+_WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")
 _MOST_BUDGETS = 6
 _MOST_UNREADY = 3
 _MOST_FORCED = 6
@@ -122,7 +122,7 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
 def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     them, their, they = ("it", "its", "It") if len(lost or node.pods) == 1 else ("them", "their", "They")
-    yield f"{_state(node, now)}: {counted(len(lost), 'pod')} hang{'s' if len(lost) == 1 else ''} on it."
+    yield f"{_state(node, now)}: {counted(len(lost), 'pod')} depend{'s' if len(lost) == 1 else ''} on it."
     if node.zone.cluster_down:
         yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
     match node.reach.reach:
@@ -223,7 +223,7 @@ def _then(pods: int, *, quiet: bool) -> str:
     if not quiet:
         return "its kubelet stops what is told to end: it answers again"
     they = "it" if pods == 1 else "they"
-    return f"Terminating without end: only the kubelet of this node could tell that {they} stopped"
+    return f"Terminating for ever: only the kubelet of this node could tell that {they} stopped"
 
 
 _LATE = "; it is due: look at kube-controller-manager"
@@ -287,17 +287,17 @@ def _not_told(node: NodeDown) -> Iterator[Row]:
     forever = sum(pod.eviction.tolerated is None for pod in waiting)
     if forever:
         tolerates = "tolerates" if forever == 1 else "tolerate"
-        yield Row(("stays", f"not told to end: {counted(forever, 'pod')} that {tolerates} the taint without end"))
+        yield Row(("stays", f"not told to end: {counted(forever, 'pod')} that {tolerates} the taint for ever"))
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
-    """The pods that hang on a node, the worst first.
+    """The pods that depend on a node, the worst first.
 
     Args:
         node: It.
         now: When it was so.
         priorities: With a column of them.
-        nodes_own: With the pods of the node alone.
+        nodes_own: With the pods that belong to the node.
     """
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
@@ -314,7 +314,7 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
     ]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
-        rows.append((age, more, *([""] if priorities else []), "of the node alone (DaemonSets, static pods)"))
+        rows.append((age, more, *([""] if priorities else []), "belong to this node (DaemonSets, static pods)"))
     return Table(
         "",
         _WITH_PRIORITIES if priorities else _HEADINGS,
@@ -388,7 +388,7 @@ def _hangs(pod: PodDown, reach: Reach) -> str:
         case Risk.NOBODY_REPLACES:
             return "nobody replaces it"
         case Risk.NODES_OWN:
-            return "of the node alone"
+            return "belongs to this node"
         case _ if pod.deleted is not None:
             return f"{replaced_words(pod.owner.kind, pod.owner.name)}; this one may still run"
     return f"{pod.owner.kind} {pod.owner.name} makes another once it is told to end"

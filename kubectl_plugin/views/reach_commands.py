@@ -1,9 +1,9 @@
 """The commands that come first about a node that does not answer, or is still declared out of service.
 
-silent              which pods hang on it, then what a fence of it would do
-heartbeats missed   which pods hang on it: it may still come back by itself
-out of service      which pods hang on it, then what is left to go
-gone                which pods hang on it: there is no Node to fence
+silent              which pods depend on it, then what a fence of it would do
+heartbeats missed   which pods depend on it: it may still come back by itself
+out of service      which pods depend on it, then what is left to go
+gone                which pods depend on it: there is no Node to fence
 back                how to take it back
 """
 

@@ -149,11 +149,16 @@ def _pods_tell(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
 
 
 def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
-    """How many pods are on silent nodes, and which of them are of the node alone."""
+    """How many pods are on silent nodes, and which of them belong to it."""
     there = [node for node in _partitioned(report) if node.reach.name in names]
     hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
-    words = f"{counted(hanging + own, 'pod')} there: {hanging} {'hangs' if hanging == 1 else 'hang'}"
-    return f"{words}, {own} of the node alone (DaemonSets, static pods). " if own else f"{words}. "
+    depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
+    words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}"
+    return (
+        f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods). "
+        if own
+        else f"{words}. "
+    )
 
 
 _FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}

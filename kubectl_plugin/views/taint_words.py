@@ -32,7 +32,7 @@ def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tupl
         evicts = _eviction(node.eviction, node.name, now)
         told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (evicts,)))
     elif node.eviction is not None and told:
-        stays = "It stays there: it tolerates the taints of the node without end."
+        stays = "It stays there: it tolerates the taints of the node for ever."
         told.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (stays,)))
     return tuple(told)
 

@@ -433,7 +433,7 @@ _WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
     Rule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
     Rule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
-    Rule.TOLERATED_FOR_EVER: _named("it tolerates the taint without end {field}"),
+    Rule.TOLERATED_FOR_EVER: _named("it tolerates the taint for ever {field}"),
     Rule.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
     Rule.POD_GC_OUT_OF_SERVICE: _named(
         "its node is declared out of service and not Ready: pod garbage collection removes it, within {seconds} s"

@@ -79,7 +79,7 @@ def _container(events: list[Event], end: int) -> str:
 
 
 def _until(event: Event, end: int, *, overdue: bool = False) -> str:
-    """Something that is there until then, or without end."""
+    """Something that is there until then, or for ever."""
     if event.latest is not None and not overdue:
         return _drawn([(0, event.latest, _RUNS)], end)
     return _drawn([(0, end, _RUNS)], end)[:-1] + _OPEN

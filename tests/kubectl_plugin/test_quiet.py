@@ -175,7 +175,7 @@ def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
 def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> None:
     snapshot = str(CASES / "s3f.json")
     told = _told("partitions", "--snapshot", snapshot)
-    assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod hangs on it." in told
+    assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod depends on it." in told
     assert "default/etcd-2" in told
     page = tmp_path / "page.html"
     assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0
@@ -189,7 +189,7 @@ def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
     told = _told("partitions", "--snapshot", file)
     assert "It answers again: take it back, or its pods are kept away." in told
     assert "its kubelet stops what is told to end" in told
-    assert "Terminating without end" not in told
+    assert "Terminating for ever" not in told
 
 
 @pytest.mark.parametrize("added", [{}, {"timeAdded": "2026-11-22T09:52:00Z"}])

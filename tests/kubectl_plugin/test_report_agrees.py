@@ -71,7 +71,7 @@ def test_the_next_node_is_the_worst_that_answers_where_none_is_silent(tmp_path: 
 
 
 def test_report_and_list_count_pods_of_a_silent_node_alike() -> None:
-    there = "9 pods there: 5 hang, 4 of the node alone"
+    there = "9 pods there: 5 depend on it, 4 belong to it (DaemonSets, static pods)."
     assert there in _flat("report", "-A")
     counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
     assert counts in _flat("explain", "pods", "-A")
@@ -101,7 +101,7 @@ def test_what_is_wrong_in_the_list_of_pods_has_a_risk_in_the_report() -> None:
 
 
 def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
-    of_nodes = "5 nodes: 5 containers near the limit. Its working set is 95% of its own limit or more"
+    of_nodes = "5 nodes: 5 containers near the limit. The working set of each is 95% of its own limit or more"
     assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
     assert of_nodes not in _flat("report", "-A")
     # Of pods that were not asked for the nodes tell.

@@ -196,7 +196,7 @@ def _one_stays(entry: dict[str, Any]) -> None:
 def test_F6_of_a_fenced_node_it_is_told_what_goes_and_what_stays(tmp_path: Path) -> None:
     target = ("--snapshot", str(_demo_file(tmp_path, _one_stays)))
     listed = " ".join(run("partitions", *target).out.split())
-    assert "5 pods hang on it. 4 of them are removed, and volumes are detached" in listed
+    assert "5 pods depend on it. 4 of them are removed, and volumes are detached" in listed
     assert "1 pod stays: the taint is tolerated." in listed
     none = "Force delete none of the 9 pods is safe: garbage collection removes what is deleted there, with grace too"
     assert f"{none} Heartbeat" in listed
@@ -289,7 +289,7 @@ def test_F6_a_node_that_comes_back_is_not_fenced_and_its_machine_is_said_to_be_o
     """Its Ready is Unknown still, and its Lease is renewed."""
     target = ("--snapshot", str(_demo_file(tmp_path, _returning)))
     listed = " ".join(run("partitions", *target).out.split())
-    assert "Coming back, Ready is still Unknown: 5 pods hang on it. It answers again: its machine is on." in listed
+    assert "Coming back, Ready is still Unknown: 5 pods depend on it. It answers again: its machine is on." in listed
     assert re.search(r"(?<![\w/])-\d", listed) is None  # No time lies before the present one.
     assert "fence node/node-c3" not in listed
     assert "Force delete no need to: node-c3 answers, so delete with grace no promise is broken: " in listed

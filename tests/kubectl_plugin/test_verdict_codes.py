@@ -143,7 +143,7 @@ def test_the_worst_part_gives_the_code_and_all_give_sentences() -> None:
         Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, ("Three.",)),
     )
     assert joined_verdict(parts) == Verdict(
-        VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."), "Two."
+        VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("One.", "Two.", "Three."), "Two.", more=1
     )
 
 
