@@ -345,7 +345,7 @@ def _forced(node: NodeDown) -> Iterator[str]:
     elif len(safe) == count:
         yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MOST_FORCED)}"
     else:
-        yield f"{len(safe)} of {count} pods {verb} safe: {listed(safe, most=_MOST_FORCED)}"
+        yield f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MOST_FORCED)}"
         yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node.reach)}"
     for safety in FORCE_LEADS:
         if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
