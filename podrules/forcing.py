@@ -43,7 +43,7 @@ def pod_force_safety(
 
 
 def force_safety_whatever_volumes(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None) -> ForceSafety | None:
-    """The same of a pod of whose volumes nobody asked; None: it hangs on them."""
+    """The same of a pod of whose volumes nobody asked; None: they decide it."""
     found = {_safety(guarantee, plan, node, unprotected=unprotected) for unprotected in (False, True)}
     return found.pop() if len(found) == 1 else None
 

@@ -106,7 +106,7 @@ class Health(Struct, frozen=True, rename="camel"):
     containers: tuple[ObservedContainer, ...] = ()
     """All that its kubelet told of; app containers first."""
     ephemeral: tuple[ObservedContainer, ...] = ()
-    """The same of ephemeral containers: how the pod is does not hang on them."""
+    """The same of ephemeral containers: they do not change how the pod is."""
     troubles: tuple[Trouble, ...] = ()
     """The worst first; init containers before others. Of a pod that has finished: none."""
     ready: bool | None = None

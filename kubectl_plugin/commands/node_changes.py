@@ -45,7 +45,7 @@ class NodeChange(Change):
     undo: ClassVar[bool]
 
     def __init__(self, node: Node, options: FenceOptions, source: Source, streams: Streams) -> None:
-        """Look at the node and at what hangs on it."""
+        """Look at the node and at what depends on it."""
         super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
         # Read now: a report is made also when the connection has gone with an interruption.
@@ -80,7 +80,7 @@ class NodeChange(Change):
         return state_words(self.report(), sure=sure)
 
     def look_again(self) -> FenceState:
-        """Read the node and its Lease anew, not what hangs on it."""
+        """Read the node and its Lease anew, not what depends on it."""
         node = self._source.get(NODES, self.looked.node.metadata.name)
         if node.metadata.uid != self.looked.node.metadata.uid:
             raise Conflict(f"{self.named} is another Node by now: it was made anew")

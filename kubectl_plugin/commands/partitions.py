@@ -1,4 +1,4 @@
-"""``kubectl qos partitions``: nodes that do not answer, and what hangs on them."""
+"""``kubectl qos partitions``: nodes that do not answer, and what depends on them."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def namespace_in_front(word: str, command: str = "") -> UsageError:
 
     Args:
         word: As it was typed.
-        command: Ours that is right for it as it is; empty: what it does hangs on more flags.
+        command: Ours that is right for it as it is; empty: more flags decide what it does.
     """
     namespace, _, name = word.partition("/")
     wrong = f'"{word}": {namespace} is no type, and a namespace stands behind -n'

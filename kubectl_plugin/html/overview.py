@@ -296,7 +296,7 @@ def _unprotected(report: ClusterReport) -> Markup | None:
 
 
 def partitions(report: ClusterReport, target: Target) -> Markup:
-    """Nodes that do not answer, and what hangs on them; the target is for the commands in it."""
+    """Nodes that do not answer, and what depends on them; the target is for the commands in it."""
     known = report.partitions
     if known is None:
         body: Child = element("p", "Unknown: no heartbeat was read.", class_="note")

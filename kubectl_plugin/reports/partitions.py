@@ -1,4 +1,4 @@
-"""Nodes that do not answer, and what hangs on them (F5)."""
+"""Nodes that do not answer, and what depends on them (F5)."""
 
 from __future__ import annotations
 

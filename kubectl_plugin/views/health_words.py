@@ -70,7 +70,7 @@ def _further(health: Health) -> Iterator[str]:
 
 
 def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
-    """The ephemeral containers that do not run as they should; how the pod is does not hang on them."""
+    """The ephemeral containers that do not run as they should; they do not change how the pod is."""
     for one in ephemeral_trouble(health, now)[:_TOLD]:
         never = "; it is never started anew" if one.end is not None else ""
         yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."

@@ -66,7 +66,7 @@ _DATA: Final = (
         port=5432,
         claim="fast-block 500Gi",
     ),
-    # broker-2 hangs on the silent node as shop/db-1 does, but its block volume stays locked to that node.
+    # broker-2 depends on the silent node as shop/db-1 does, but its block volume stays locked to that node.
     Workload(
         "StatefulSet",
         "data",
