@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podrules.model.misfit import misfit, not_json
 from podrules.model.quantity import Quantity
 
 __all__ = ["DecodeError", "dec_hook", "from_json", "from_object"]
@@ -40,7 +39,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     except msgspec.ValidationError:
         return from_object(_plain(data), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(not_json(error)) from error
+        raise DecodeError(_not_json(error)) from error
 
 
 def from_object(value: Any, kind: type[T]) -> T:
@@ -54,6 +53,9 @@ def from_object(value: Any, kind: type[T]) -> T:
         value = _without_nulls(value)
         return msgspec.convert(value, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
+        # Loaded for an error alone: nearly every answer is without one.
+        from podrules.model.misfit import misfit
+
         raise DecodeError(misfit(error, value)) from error
     except RecursionError as error:
         raise DecodeError("nested too deeply") from error
@@ -71,7 +73,13 @@ def _plain(data: bytes | str) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(not_json(error)) from error
+        raise DecodeError(_not_json(error)) from error
+
+
+def _not_json(error: Exception) -> str:
+    from podrules.model.misfit import not_json
+
+    return not_json(error)
 
 
 def dec_hook(kind: type[Any], value: Any) -> Any:
