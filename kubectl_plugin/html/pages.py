@@ -45,7 +45,7 @@ def _section(section: Section, level: int, target: Target) -> Markup:
             lines.append(element("table", body, class_="rows", role="presentation"))
         else:
             lines += [element("p", target.said(line)) for line in group if not isinstance(line, Row)]
-    return element("section", element(f"h{level}", section.label), element("div", lines), class_="part-of")
+    return element("section", element(f"h{level}", section.label), element("div", lines), class_="fact")
 
 
 def _table(table: Table, level: int) -> Markup:
@@ -73,6 +73,4 @@ def _next(lines: Sequence[str], level: int) -> Markup | None:
     if not lines:
         return None
     commands = [element("li", element("code", line)) for line in lines]
-    return element(
-        "section", element(f"h{level}", "Next"), element("ul", commands, class_="commands"), class_="part-of"
-    )
+    return element("section", element(f"h{level}", "Next"), element("ul", commands, class_="commands"), class_="fact")
