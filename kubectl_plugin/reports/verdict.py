@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import TypeVar
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["Severity", "Verdict", "VerdictCode", "VerdictReport", "joined_verdict", "most_urgent", "trouble_until"]
+__all__ = [
+    "Severity",
+    "Verdict",
+    "VerdictCode",
+    "VerdictReport",
+    "joined_verdict",
+    "most_urgent",
+    "trouble_until",
+    "worst_few",
+]
 
 K = TypeVar("K", bound=Enum)
+
+_FEW: Final = 3
 
 
 class Severity(Enum):
@@ -29,6 +40,19 @@ class Severity(Enum):
 def most_urgent(severities: Iterable[Severity]) -> Severity:
     """The worst of some; fine of none."""
     return max(severities, key=lambda severity: severity.urgency, default=Severity.FINE)
+
+
+class _Judged(Protocol):
+    @property
+    def severity(self) -> Severity: ...
+
+
+J = TypeVar("J", bound=_Judged)
+
+
+def worst_few(worst_first: Sequence[J]) -> Sequence[J]:
+    """Of rows those whose pages a list leads to: three in trouble at most; without one, the worst."""
+    return [row for row in worst_first if row.severity is Severity.TROUBLE][:_FEW] or worst_first[:1]
 
 
 def trouble_until(last: K) -> dict[K, Severity]:

@@ -16,7 +16,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node_pressure import NodePressureReport
 from kubectl_plugin.reports.node_use import NodeUse, ThresholdReport
-from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.reports.verdict import most_urgent, worst_few
 from kubectl_plugin.views.node import node_condition
 from kubectl_plugin.views.node_findings import finding_words, signal_amount
 from kubectl_plugin.views.node_pressure import node_pressure_verdict
@@ -34,7 +34,6 @@ _HEADINGS: Final = ("NODE", "STATE", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KI
 _NARROW: Final = ("KILLED-FIRST", "EVICTED-FIRST", "MEM-REQ")
 """Left out where there is no room, in this order."""
 _UNKNOWN: Final = "unknown"
-_NEXT: Final = 3
 
 
 class _Row(Struct, frozen=True):
@@ -113,7 +112,7 @@ class NodeLines:
 
     def _next_commands(self) -> Iterator[Command]:
         worst = sorted(self._rows, key=lambda row: row.order)
-        for row in [row for row in worst if row.severity is Severity.TROUBLE][:_NEXT] or worst[:1]:
+        for row in worst_few(worst):
             if is_plain_name(row.name):
                 yield qos("node", row.name)
 

@@ -18,7 +18,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts
 from kubectl_plugin.views.node import node_condition, node_verdict
@@ -46,7 +46,6 @@ _UNKNOWN: Final = "whose pods are not known"
 _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
 _REFUSED: Final = "refused"
 _ALL: Final = 1000
-_NEXT: Final = 3
 _DISPENSABLE: Final = ("PRIORITY", "OOM", "QOS")
 _NARROW: Final = ("RESTARTS", "NODE", "MEM-REQ", "CPU-REQ", "PODS")
 
@@ -168,7 +167,7 @@ class TargetTable:
         """The pages of the worst: of a long list the last screen has none of their rows."""
         there = [row for row in self._rows if row.family is not _MANIFESTS]
         worst = sorted(there, key=lambda row: (-row.severity.urgency, row.rank))
-        for row in [row for row in worst if row.severity is Severity.TROUBLE][:_NEXT] or worst[:1]:
+        for row in worst_few(worst):
             if not (is_plain_name(row.name) and is_plain_name(row.namespace)):
                 return
             if row.family is _NODES:
