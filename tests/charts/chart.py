@@ -13,7 +13,7 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.processes import run_client
 
-__all__ = ["CHART", "CLIENTS", "FULL_VALUES", "PRODUCTION", "Chart", "HelmError", "of_kind", "only_in"]
+__all__ = ["CHART", "CLIENTS", "FULL_VALUES", "PRODUCTION", "Chart", "HelmError", "of_kind", "only_in", "with_image"]
 
 CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
 
@@ -151,7 +151,7 @@ class Chart:
 
         Args:
             arguments: What follows ``helm``.
-            values: Given with ``--values``.
+            values: Given with ``--values``; with an image, if they name none.
             kubeconfig: The cluster; none when not given.
 
         Raises:
@@ -160,7 +160,7 @@ class Chart:
         given: Sequence[str] = () if values is None else ("--values", "-")
         done = run_client(
             [self._helm, *arguments, *given],
-            input=json.dumps(values) if values is not None else None,
+            input=json.dumps(with_image(values)) if values is not None else None,
             env=self._env | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
             timeout=120,
         )
@@ -189,7 +189,7 @@ class Chart:
         namespace: str = "qos-system",
     ) -> str:
         """The manifest, by a run of its own."""
-        return self.run("template", release, CHART, "--namespace", namespace, *flags, values=values)
+        return self.run("template", release, CHART, "--namespace", namespace, *flags, values=values or {})
 
     def objects(
         self, values: Mapping[str, Any] | None = None, *, release: str = "qos-webhook", namespace: str = "qos-system"
@@ -209,6 +209,14 @@ class Chart:
 def of_kind(kind: str, objects: Iterable[Object]) -> list[Object]:
     """The objects of a kind."""
     return [entry for entry in objects if entry["kind"] == kind]
+
+
+def with_image(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with an image that is nowhere, if they name none: the chart has no default."""
+    return {
+        **values,
+        "image": {"repository": "registry.example.com/kubectl-qos/qos-webhook", **values.get("image", {})},
+    }
 
 
 def only_in(namespace: str) -> list[Object]:

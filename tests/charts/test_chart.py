@@ -245,9 +245,32 @@ def test_image(chart: Chart) -> None:
         return found
 
     digest = f"sha256:{'0' * 64}"
-    assert image() == f"kubectl-qos/qos-webhook:{__version__}"
-    assert image(tag="edge") == "kubectl-qos/qos-webhook:edge"
+    assert image() == f"registry.example.com/kubectl-qos/qos-webhook:{__version__}"
+    assert image(tag="edge") == "registry.example.com/kubectl-qos/qos-webhook:edge"
+    assert image(repository="localhost/qos") == f"localhost/qos:{__version__}"
     assert image(repository="registry:5000/qos", tag="edge", digest=digest) == f"registry:5000/qos@{digest}"
+
+
+@pytest.mark.parametrize(
+    "repository",
+    [
+        pytest.param("", id="none"),
+        pytest.param("kubectl-qos/qos-webhook", id="the default of old releases"),
+        pytest.param("qos-webhook", id="a bare name"),
+    ],
+)
+def test_image_of_nobody_in_particular_is_refused(chart: Chart, repository: str) -> None:
+    # By the template: helm's sentence about a schema says not what to set.
+    with pytest.raises(HelmError) as refused:
+        chart.rendered({"image": {"repository": repository}}, "--is-upgrade")
+    assert (
+        f'image.repository: "{repository}" does not begin with a registry: no image is published; build one '
+        "(make image), push it, and name it: --set image.repository=registry.example.com/qos-webhook"
+    ) in str(refused.value)
+
+
+def test_policies_need_no_image(chart: Chart) -> None:
+    assert not of_kind("Deployment", chart.objects({"mode": "policy", "image": {"repository": ""}}))
 
 
 def test_pods_have_time_to_end(chart: Chart) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, PRODUCTION, Chart, of_kind, only_in
+from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, PRODUCTION, Chart, HelmError, of_kind, only_in
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
@@ -145,6 +145,9 @@ def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace:
             path = api.path(found["apiVersion"], found["kind"], None, full_name)
             api.request("PATCH", path, {"webhooks": changes}, content_type="application/strategic-merge-patch+json")
 
+        # Without an image nothing is done: the old default's name is nobody's here.
+        with pytest.raises(HelmError, match=r"image\.repository: .* name it: --set image\.repository="):
+            helm("upgrade", "qos-webhook", CHART, values={"image": {"repository": "kubectl-qos/qos-webhook"}})
         helm("upgrade", "qos-webhook", CHART, values=values | {"drainSeconds": 5})
         deployment = api.get("apps/v1", "Deployment", "qos-webhook", release_namespace)
         assert "--drain=5s" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -129,7 +129,7 @@ def test_packaged_chart_renders_as_the_folder(tmp_path: Path, helm: Path, built:
     (package,) = first.iterdir()
     assert package.name == f"qos-webhook-{__version__}.tgz"
     assert package.read_bytes() == (second / package.name).read_bytes()
-    render = (helm, "template", "release-name", "--namespace", "qos-system")
+    render = (helm, "template", "release-name", "--namespace", "qos-system", "--set=image.repository=localhost/qos")
     environment = _bare(tmp_path)
     assert _run(*render, package, environment=environment) == _run(*render, CHART, environment=environment)
 

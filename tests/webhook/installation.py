@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tests.charts.chart import with_image
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, free_port, probe, run_client, start_on_free_port
 
@@ -151,7 +152,7 @@ class Installation:
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
         file = self._folder / f"{self.release}-values.yaml"
-        file.write_text(yaml.safe_dump(values))
+        file.write_text(yaml.safe_dump(with_image(values)))
         return ("--values", file)
 
 

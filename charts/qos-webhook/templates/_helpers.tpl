@@ -61,8 +61,12 @@ annotations:
   namespace: {{ .Release.Namespace }}
 {{- end -}}
 
+{{/* The image by tag or digest. Without a registry, a runtime would take a name to be one of Docker Hub: anybody's. */}}
 {{- define "qos-webhook.image" -}}
 {{- with .Values.image -}}
+{{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/[^/]" .repository) -}}
+{{- fail (printf "image.repository: %q does not begin with a registry: no image is published; build one (make image), push it, and name it: --set image.repository=registry.example.com/qos-webhook" .repository) -}}
+{{- end -}}
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest -}}
 {{- else -}}
