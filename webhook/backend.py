@@ -58,7 +58,7 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         Unreachable: there is no configuration for a cluster.
         OSError: certificate files cannot be read, or are no certificate with its key.
     """
-    serving = ServingContext(settings.client_ca)
+    serving = ServingContext(settings.client_ca, settings.tls)
     files = None
     if isinstance(settings.certificate, CertificateFiles):
         files = WatchedFiles(settings.certificate, serving)

@@ -13,21 +13,28 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final, TextIO
 
-from webhook.settings import LogFormat
+from webhook.settings import LogFormat, LogLevel
 
-__all__ = ["Sparing", "log_review", "make_handler", "set_up_logs"]
+__all__ = ["Sparing", "log_review", "logs_review", "make_handler", "set_up_logs"]
 
 _REVIEWS: Final = logging.getLogger("webhook.review")
+_OWN_PACKAGES: Final = ("webhook", "podrules")
 _FIELDS: Final = "fields"
 """Under this name a record has what JSON lines hold beside the message."""
 _LONGEST: Final = 1024
 """Characters of a message or a value."""
 
 
-def set_up_logs(form: LogFormat) -> None:
-    """Write all that is logged in this process in one form."""
+def set_up_logs(form: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
+    """Write all that is logged in this process in one form.
+
+    Libraries never log below info: at debug, clients of the API server write what it answers, Secrets included.
+    """
+    least = logging.getLevelNamesMapping()[level.value.upper()]
     logging.root.handlers = [make_handler(form, sys.stderr)]
-    logging.root.setLevel(logging.INFO)
+    logging.root.setLevel(max(least, logging.INFO))
+    for package in _OWN_PACKAGES:
+        logging.getLogger(package).setLevel(least)
 
 
 def make_handler(form: LogFormat, stream: TextIO) -> logging.Handler:
@@ -38,19 +45,27 @@ def make_handler(form: LogFormat, stream: TextIO) -> logging.Handler:
     return handler
 
 
-def log_review(outcome: str, milliseconds: float, *, path: str, uid: str, what: str, reason: str = "") -> None:
-    """Tell of one review that somebody may ask about: refused, failed or slow.
+def logs_review(level: int) -> bool:
+    """Whether a line about a review is written at this level."""
+    return _REVIEWS.isEnabledFor(level)
+
+
+def log_review(
+    outcome: str, milliseconds: float, *, level: int, path: str, uid: str, what: str, reason: str = ""
+) -> None:
+    """Tell of one review.
 
     Args:
         outcome: As the metrics have it.
         milliseconds: Between its arrival and the answer.
+        level: Of the line, as `logging` counts.
         path: Of the request.
         uid: Of the review, which the API server's own log and audit log have too.
         what: What was reviewed: resource, namespace, name; parts that are not known are empty.
         reason: What was wrong, without what the object holds.
     """
     fields = {"outcome": outcome, "ms": round(milliseconds, 1), "path": path, "uid": uid, "object": what}
-    _REVIEWS.info("review", extra={_FIELDS: fields | ({"reason": reason} if reason else {})})
+    _REVIEWS.log(level, "review", extra={_FIELDS: fields | ({"reason": reason} if reason else {})})
 
 
 class Sparing(logging.Filter):

@@ -22,11 +22,13 @@ from webhook.settings import (
     ForceDeletionMode,
     KeptCertificate,
     LogFormat,
+    LogLevel,
     ObjectRef,
     Options,
     Settings,
     Verdict,
 )
+from webhook.tls_options import TlsError, TlsOptions, TlsVersion, read_cipher_suites
 
 __all__ = ["main", "parse_settings"]
 
@@ -101,6 +103,8 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         client_names=frozenset(args.client_name),
         metrics_address=args.metrics_address,
         log_format=args.log_format,
+        log_level=args.log_level,
+        tls=_tls_options(parser, args),
         audit=args.audit,
     )
 
@@ -159,6 +163,20 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         help=f"of a certificate; renewed when two thirds are over; {_DEFAULT_LIFETIME}",
     )
     add(
+        "--tls-min-version",
+        type=_tls_version,
+        default=TlsVersion.TLS12,
+        metavar="VERSION",
+        help="the oldest version of TLS that is served: VersionTLS12 or VersionTLS13; VersionTLS12",
+    )
+    add(
+        "--tls-cipher-suites",
+        type=_cipher_suites,
+        default=(),
+        metavar="SUITE,…",
+        help="the suites of TLS 1.2 that are served, by the names that Kubernetes uses; all with forward secrecy",
+    )
+    add(
         "--webhook-configuration",
         metavar="NAME",
         help="the MutatingWebhookConfiguration and ValidatingWebhookConfiguration to tell of it",
@@ -191,6 +209,13 @@ def _add_observability(parser: argparse.ArgumentParser) -> None:
         default=LogFormat.TEXT,
         metavar="text|json",
         help="of lines on standard error; text",
+    )
+    add(
+        "--log-level",
+        type=_log_level,
+        default=LogLevel.INFO,
+        metavar="debug|info|warning|error",
+        help="the least that is logged; debug: each review, too; info",
     )
     add(
         "--audit",
@@ -412,6 +437,36 @@ def _log_format(text: str) -> LogFormat:
         return LogFormat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is neither text nor json") from None
+
+
+def _log_level(text: str) -> LogLevel:
+    try:
+        return LogLevel(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of debug, info, warning, error") from None
+
+
+def _tls_version(text: str) -> TlsVersion:
+    try:
+        return TlsVersion(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither VersionTLS12 nor VersionTLS13") from None
+
+
+def _cipher_suites(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(read_cipher_suites(text))
+    except TlsError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _tls_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> TlsOptions:
+    options = TlsOptions(args.tls_min_version, args.tls_cipher_suites)
+    try:
+        options.check()
+    except TlsError as error:
+        parser.error(str(error))
+    return options
 
 
 def _lifetime(text: str) -> float:

@@ -17,7 +17,7 @@ from werkzeug.sansio.utils import get_content_length
 
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
-from webhook.logs import log_review
+from webhook.logs import log_review, logs_review
 from webhook.metrics import Metrics, Outcome
 from webhook.response import ALLOWED, Answer, encode_answer
 from webhook.review import MAX_REVIEW_BYTES, BadReview, Request, decode_review
@@ -32,8 +32,12 @@ _JSON: Final = "application/json"
 _Handler = Callable[[Request, Cluster], Answer]
 _HANDLERS: Final[dict[str, _Handler]] = {"/mutate": mutate, "/validate": validate}
 REVIEW_PATHS: Final = tuple(_HANDLERS)
-_TOLD: Final = frozenset({Outcome.DENIED, Outcome.UNREADABLE, Outcome.FAILED})
-"""Outcomes that somebody may ask about."""
+_LEVELS: Final = {
+    Outcome.DENIED: logging.INFO,
+    Outcome.UNREADABLE: logging.WARNING,
+    Outcome.FAILED: logging.WARNING,
+}
+"""Levels of the lines about outcomes that somebody may ask about; all others are debug, but for slow ones."""
 _SLOW_SECONDS: Final = 0.25
 _HOLD_SECONDS: Final = 0.15
 """How long a review waits for us to become ready; the API server then asks up to ten times more, in its own time."""
@@ -113,9 +117,11 @@ class Reviews:
         encoded = encode_answer(review.uid, answer)
         seconds = time.perf_counter() - started
         self._metrics.count_review(path, outcome, seconds)
-        if outcome in _TOLD or seconds > _SLOW_SECONDS:
+        level = _LEVELS.get(outcome, logging.INFO if seconds > _SLOW_SECONDS else logging.DEBUG)
+        if logs_review(level):
             what = f"{review.resource.resource}/{review.namespace}/{review.name}"
-            log_review(outcome.value, seconds * 1000, path=path, uid=review.uid, what=what, reason=reason)
+            milliseconds = seconds * 1000
+            log_review(outcome.value, milliseconds, level=level, path=path, uid=review.uid, what=what, reason=reason)
         return encoded
 
 

@@ -177,7 +177,7 @@ class Server(BaseApplication):
 
     def __init__(self, settings: Settings) -> None:
         """Take the settings."""
-        set_up_logs(settings.log_format)
+        set_up_logs(settings.log_format, settings.log_level)
         self.settings = settings
         self.draining = False
         """In the worker: whether it was told to end."""
@@ -193,6 +193,7 @@ class Server(BaseApplication):
             "workers": 1,
             "worker_connections": MOST_CONNECTIONS + _SPARE_CONNECTIONS,
             "logger_class": _Log,
+            "loglevel": self.settings.log_level.value,
             # Nobody stands between the API server and us who may say what was asked for.
             "forwarded_allow_ips": "",
             "keepalive": _KEEP_ALIVE_SECONDS,

@@ -8,6 +8,7 @@ from enum import Enum
 from msgspec import Struct
 
 from webhook.namespace_rules import NamespaceRules
+from webhook.tls_options import TlsOptions
 
 __all__ = [
     "CertificateFiles",
@@ -15,6 +16,7 @@ __all__ = [
     "ForceDeletionMode",
     "KeptCertificate",
     "LogFormat",
+    "LogLevel",
     "ObjectRef",
     "Options",
     "Settings",
@@ -106,6 +108,16 @@ class LogFormat(Enum):
     JSON = "json"
 
 
+class LogLevel(Enum):
+    """The least that is logged."""
+
+    DEBUG = "debug"
+    """Each review, too."""
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """All of them."""
 
@@ -135,5 +147,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """``host:port`` of the metrics, over plain HTTP; when not given there are none."""
     log_format: LogFormat = LogFormat.TEXT
     """How lines of the log are written."""
+    log_level: LogLevel = LogLevel.INFO
+    """The least that is logged."""
+    tls: TlsOptions = TlsOptions()
+    """Versions and cipher suites that clients are served."""
     audit: float = 3600.0
     """Seconds from one look for pods that were stored without an answer of ours to the next; 0: never."""

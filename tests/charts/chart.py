@@ -54,6 +54,11 @@ FULL_VALUES: Mapping[str, Any] = {
         {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ],
     "logFormat": "json",
+    "logLevel": "debug",
+    "tls": {
+        "minVersion": "VersionTLS12",
+        "cipherSuites": ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"],
+    },
     "auditInterval": "10m",
     "preStopSeconds": 3,
     "drainSeconds": 30,

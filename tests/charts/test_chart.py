@@ -14,7 +14,17 @@ from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
 from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
-from webhook.settings import ForceDeletion, ForceDeletionMode, KeptCertificate, LogFormat, ObjectRef, Options, Verdict
+from webhook.settings import (
+    ForceDeletion,
+    ForceDeletionMode,
+    KeptCertificate,
+    LogFormat,
+    LogLevel,
+    ObjectRef,
+    Options,
+    Verdict,
+)
+from webhook.tls_options import TlsOptions, TlsVersion
 
 VALUES = [pytest.param(None, id="defaults"), pytest.param(FULL_VALUES, id="all values")]
 CLUSTER_WIDE = {
@@ -176,6 +186,8 @@ def test_arguments_by_default(chart: Chart) -> None:
         "--address=0.0.0.0:8443",
         "--metrics-address=0.0.0.0:9090",
         "--log-format=text",
+        "--log-level=info",
+        "--tls-min-version=VersionTLS12",
         "--audit=1h",
         "--drain=5s",
         "--tls-secret=qos-system/qos-webhook-tls",
@@ -194,7 +206,8 @@ def test_arguments_by_default(chart: Chart) -> None:
 def test_program_takes_the_arguments(chart: Chart) -> None:
     settings = parse_settings(arguments(chart.objects(FULL_VALUES)))
     assert settings.drain == 30
-    assert (settings.log_format, settings.audit) == (LogFormat.JSON, 600)
+    assert (settings.log_format, settings.log_level, settings.audit) == (LogFormat.JSON, LogLevel.DEBUG, 600)
+    assert settings.tls == TlsOptions(TlsVersion.TLS12, tuple(FULL_VALUES["tls"]["cipherSuites"]))
     assert settings.certificate == KeptCertificate(
         secret=ObjectRef("qos-system", "harbour-tls"),
         names=("harbour.qos-system.svc", "qos.example.com"),
@@ -476,6 +489,9 @@ def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, refer
         ("networkPolicy.apiServer", {"cidrs": ["10.0.0.1"]}, "at '/networkPolicy/apiServer/cidrs/0': '10.0.0.1' does"),
         ("networkPolicy.apiServer", {"ports": []}, "at '/networkPolicy/apiServer/ports': minItems: got 0, want 1"),
         ("metrics.serviceMonitor", {"interval": "often"}, "at '/metrics/serviceMonitor/interval': 'often' does not"),
+        ("logLevel", "trace", "at '/logLevel': value must be one of 'debug', 'info', 'warning', 'error'"),
+        ("tls.minVersion", "1.3", "at '/tls/minVersion': value must be one of 'VersionTLS12', 'VersionTLS13'"),
+        ("tls.cipherSuites", ["AES"], "at '/tls/cipherSuites/0': value must be one of 'TLS_ECDHE_ECDSA_"),
         ("webhook.failurePolicy", "ignore", "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
         ("webhook.url", "http://qos.example.com", "at '/webhook/url': 'http://qos.example.com' does not match"),
         ("webhook.timeoutSeconds", 31, "at '/webhook/timeoutSeconds': maximum: got 31, want 30"),

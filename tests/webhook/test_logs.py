@@ -47,7 +47,9 @@ as_json = pytest.mark.parametrize("written", [LogFormat.JSON], indirect=True)
 
 
 def refuse(name: str = "web", reason: str = "") -> None:
-    log_review("denied", 1.2345, path="/validate", uid="705ab4f5", what=f"pods/shop/{name}", reason=reason)
+    log_review(
+        "denied", 1.2345, level=logging.INFO, path="/validate", uid="705ab4f5", what=f"pods/shop/{name}", reason=reason
+    )
 
 
 @text

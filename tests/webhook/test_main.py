@@ -17,11 +17,13 @@ from webhook.settings import (
     ForceDeletion,
     ForceDeletionMode,
     KeptCertificate,
+    LogLevel,
     ObjectRef,
     Options,
     Settings,
     Verdict,
 )
+from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
 
 CONSTRAINT = '{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}'
 DEFAULTS = Settings(
@@ -131,6 +133,18 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ["--exempt-user", "fencer", "--exempt-user", "system:serviceaccount:ops:fencer"],
             {"force_deletion": ForceDeletion(exempt_users=frozenset({"fencer", "system:serviceaccount:ops:fencer"}))},
             id="exempt users",
+        ),
+        *(
+            pytest.param(["--log-level", level.value], {"log_level": level}, id=f"log level {level.value}")
+            for level in LogLevel
+        ),
+        pytest.param(
+            ["--tls-min-version", "VersionTLS13"], {"tls": TlsOptions(TlsVersion.TLS13)}, id="the newest version of TLS"
+        ),
+        pytest.param(
+            ["--tls-min-version=VersionTLS12", f"--tls-cipher-suites={','.join(CIPHER_SUITES)}"],
+            {"tls": TlsOptions(TlsVersion.TLS12, tuple(CIPHER_SUITES))},
+            id="cipher suites",
         ),
         pytest.param(
             ["--tls-cert", "tls.crt", "--tls-key", "tls.key"],
@@ -275,6 +289,46 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
             ["--demo", "--warnings", "all"],
             "argument --warnings: 'all' is neither usual nor verbose",
             id="unknown warnings",
+        ),
+        *(
+            pytest.param(
+                ["--demo", "--log-level", text],
+                f"argument --log-level: {text!r} is none of debug, info, warning, error",
+                id=f"log level {text}",
+            )
+            for text in ("", "INFO", "trace")
+        ),
+        *(
+            pytest.param(
+                ["--demo", "--tls-min-version", text],
+                f"argument --tls-min-version: {text!r} is neither VersionTLS12 nor VersionTLS13",
+                id=f"TLS version {text}",
+            )
+            for text in ("", "1.3", "VersionTLS11")
+        ),
+        *(
+            pytest.param(
+                ["--demo", "--tls-cipher-suites", text],
+                f"argument --tls-cipher-suites: {wrong!r} is none of {', '.join(CIPHER_SUITES)}",
+                id=f"cipher suites {text}",
+            )
+            for text, wrong in (
+                ("", ""),
+                ("TLS_RSA_WITH_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256"),
+                ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,ALL:@SECLEVEL=0", "ALL:@SECLEVEL=0"),
+            )
+        ),
+        pytest.param(
+            ["--demo", "--tls-cipher-suites=TLS_AES_128_GCM_SHA256"],
+            "argument --tls-cipher-suites: 'TLS_AES_128_GCM_SHA256' is a suite of TLS 1.3, whose suites are always on: "
+            "leave it out",
+            id="a suite that cannot be chosen",
+        ),
+        pytest.param(
+            ["--demo", "--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
+            "--tls-cipher-suites chooses among the suites of TLS 1.2, which --tls-min-version=VersionTLS13 turns off: "
+            "leave one of them out",
+            id="suites of a version that is off",
         ),
         pytest.param(["--demo", "--port", "1"], "unrecognized arguments: --port 1", id="an unknown flag"),
         pytest.param(["--demo", "serve"], "unrecognized arguments: serve", id="a word too many"),

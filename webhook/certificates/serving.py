@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.certificates.pair import Inspected, inspect
+from webhook.tls_options import TlsOptions
 
 __all__ = ["ServingContext"]
+
+_DEFAULT_TLS: Final = TlsOptions()
 
 
 class _Newest:
@@ -32,15 +35,17 @@ class _Newest:
 class ServingContext:
     """A server's certificate."""
 
-    def __init__(self, client_authorities: str | None = None) -> None:
+    def __init__(self, client_authorities: str | None = None, tls: TlsOptions = _DEFAULT_TLS) -> None:
         """Serve nothing yet.
 
         Args:
             client_authorities: Path of the authorities whose clients may prove who they are, PEM; none are asked when
                 not given.
+            tls: Versions and cipher suites.
         """
         self.context: Final = _Newest()
         self._client_authorities = client_authorities
+        self._tls = tls
         self.served: Inspected | None = None
         """What the served certificate says."""
 
@@ -57,6 +62,7 @@ class ServingContext:
         """
         inspected = inspect(certificate, key)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._tls.apply(context)
         if self._client_authorities is not None:
             context.load_verify_locations(self._client_authorities)
             context.verify_mode = ssl.CERT_OPTIONAL

@@ -15,22 +15,25 @@ __all__ = ["Connection"]
 class Connection:
     """One client and the server, connected; closed when the block ends."""
 
-    def __init__(self, serving: ServingContext, *, trusting: bytes, name: str) -> None:
+    def __init__(
+        self, serving: ServingContext, *, trusting: bytes, name: str, client: ssl.SSLContext | None = None
+    ) -> None:
         """Shake hands.
 
         Args:
             serving: What the server serves.
             trusting: The authorities that the client trusts, PEM.
             name: By which the client calls.
+            client: In place of a client with Python's defaults that trusts them.
 
         Raises:
             ssl.SSLError: The client does not trust what is served, or nothing is.
         """
-        client = ssl.create_default_context(cadata=trusting.decode())
+        context = client or ssl.create_default_context(cadata=trusting.decode())
         near, far = socket.socketpair()
         near.setblocking(False)
         far.setblocking(False)
-        self._client = client.wrap_socket(near, server_hostname=name, do_handshake_on_connect=False)
+        self._client = context.wrap_socket(near, server_hostname=name, do_handshake_on_connect=False)
         self._server = serving.context.wrap_socket(far, server_side=True, do_handshake_on_connect=False)
         try:
             self._shake_hands()
@@ -52,6 +55,14 @@ class Connection:
         shown = self._client.getpeercert(binary_form=True)
         assert shown is not None
         return ssl.DER_cert_to_PEM_cert(shown)
+
+    @property
+    def spoken(self) -> tuple[str, str]:
+        """The version and the cipher suite, by OpenSSL's names."""
+        version, suite = self._client.version(), self._client.cipher()
+        assert version is not None
+        assert suite is not None
+        return version, suite[0]
 
     def ask(self, text: bytes) -> bytes:
         """What the client reads after the server has sent back what it was sent."""
