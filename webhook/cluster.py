@@ -1,8 +1,8 @@
 """What handlers may ask of the cluster.
 
-Answers come from caches. What is not cached, or not cached yet, is read live within one short budget a review, a
-quarter of the time for which the API server waits; past it `Unreachable` is raised, and the handler says 'unknown' or
-leaves things as they are.
+Answers come from caches. What is not cached, or not cached yet, is read live. All live reads of a review share one
+budget, a quarter of the time for which the API server waits, from the review's arrival on; past it `Unreachable` is
+raised, and the handler says 'unknown' or leaves things as they are.
 """
 
 from __future__ import annotations
@@ -57,48 +57,56 @@ class Cluster:
     def __init__(
         self,
         caches: Caches,
-        live: Callable[[float], Source],
+        live: Callable[[float | None], Source],
         spread_defaults: SpreadDefaults,
         now: Callable[[], datetime],
         force_deletion: ForceDeletion = _DEFAULT_FORCE_DELETION,
         *,
         options: Options = _DEFAULT_OPTIONS,
-        patience: float = _PATIENCE,
+        deadline: float | None = None,
     ) -> None:
         """Put the parts together.
 
         Args:
             caches: Filled by somebody else.
-            live: Makes a source for the live reads of one review, which together take no longer than so many seconds.
+            live: Makes a source whose reads end at a time of the monotonic clock; None: each takes its own time.
             spread_defaults: The default constraints of each scheduler.
             now: The clock.
             force_deletion: What is done about force deletions.
             options: What is done about new pods and what makes them.
-            patience: Seconds for which the API server waits for an answer.
+            deadline: When live reads end, by the monotonic clock; None, outside of a review: whenever they do.
         """
         self._caches = caches
-        self._live = live
+        self._make_live = live
         self._spread_defaults = spread_defaults
         self.now = now
         self.force_deletion = force_deletion
         self.options = options
-        self._patience = patience
+        self._deadline = deadline
+        self._live: Source | None = None
 
-    def for_review(self, patience: float) -> Cluster:
-        """The same for a review for whose answer the API server waits so many seconds."""
+    def for_review(self, arrived: float, patience: float = _PATIENCE) -> Cluster:
+        """The same for one review, whose live reads share one budget.
+
+        Args:
+            arrived: When the review did, by the monotonic clock.
+            patience: Seconds for which the API server waits for the answer.
+        """
         return Cluster(
             self._caches,
-            self._live,
+            self._make_live,
             self._spread_defaults,
             self.now,
             self.force_deletion,
             options=self.options,
-            patience=patience,
+            deadline=arrived + _LIVE_SHARE * patience,
         )
 
     def live(self) -> Source:
-        """Live reads for one review; its budget begins now."""
-        return self._live(_LIVE_SHARE * self._patience)
+        """What reads live: one source a review."""
+        if self._live is None:
+            self._live = self._make_live(self._deadline)
+        return self._live
 
     def priority_classes(self) -> Mapping[str, PriorityClass]:
         """All PriorityClasses by name, as far as they have arrived."""
@@ -215,14 +223,15 @@ class _PodSiblings:
 
 class _TimedTransport(Protocol):
     def get(self, path: str, accept: str = ..., *, timeout: float | None = None) -> Response: ...
+    def close(self) -> None: ...
 
 
 class _Budgeted:
-    """A transport whose requests together take no longer than the budget."""
+    """A transport whose requests all end by a time of the monotonic clock."""
 
-    def __init__(self, transport: _TimedTransport, seconds: float) -> None:
+    def __init__(self, transport: _TimedTransport, deadline: float) -> None:
         self._transport = transport
-        self._deadline = time.monotonic() + seconds
+        self._deadline = deadline
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         left = self._deadline - time.monotonic()
@@ -234,6 +243,11 @@ class _Budgeted:
         """The transport is shared and stays open."""
 
 
-def live_sources(transport: _TimedTransport) -> Callable[[float], Source]:
-    """Makes sources that read live; all reads of one take no longer than so many seconds together."""
-    return lambda seconds: LiveSource(_Budgeted(transport, seconds), namespace="default", suggest=False)
+def live_sources(transport: _TimedTransport) -> Callable[[float | None], Source]:
+    """Makes sources that read live until a time of the monotonic clock; None: for as long as the transport waits."""
+
+    def made(deadline: float | None) -> Source:
+        limited = transport if deadline is None else _Budgeted(transport, deadline)
+        return LiveSource(limited, namespace="default", suggest=False)
+
+    return made

@@ -94,18 +94,21 @@ class Reviews:
         return [encoded]
 
     def _answer(self, environ: WSGIEnvironment) -> bytes:
+        arrived = time.monotonic()
         if environ["REQUEST_METHOD"] != "POST":
             raise MethodNotAllowed(["POST"])
         if self._client_names is not None:
             _admit(environ, self._client_names)
         with self._bodies.read(environ) as body:
             _wait_until_ready(self._waiting_for)
-            return self._reviewed(body, environ["PATH_INFO"], self._cluster_for(environ["QUERY_STRING"]))
+            return self._reviewed(body, environ["PATH_INFO"], self._cluster_for(environ["QUERY_STRING"], arrived))
 
-    def _cluster_for(self, query: str) -> Cluster:
-        """The cluster for a review that tells how long its answer is waited for: ``?timeout=10s``."""
+    def _cluster_for(self, query: str, arrived: float) -> Cluster:
+        """The cluster for a review, which may tell how long its answer is waited for: ``?timeout=10s``."""
         told = _TIMEOUT.search(query)
-        return self._cluster if told is None else self._cluster.for_review(min(int(told[1]), _MOST_PATIENCE))
+        if told is None:
+            return self._cluster.for_review(arrived)
+        return self._cluster.for_review(arrived, min(int(told[1]), _MOST_PATIENCE))
 
     def _reviewed(self, body: bytes, path: str, cluster: Cluster) -> bytes:
         started = time.perf_counter()

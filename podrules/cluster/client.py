@@ -160,7 +160,8 @@ class ClientTransport:
         import urllib3
 
         seconds = self._timeout if timeout is None else timeout
-        limit = urllib3.Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
+        # In total: what it takes to connect is not there to read any more.
+        limit = urllib3.Timeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds))
         with self._reaching():
             answer = self._request(method, path, headers, body, limit)
         return answer.status, answer.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from flask.testing import FlaskClient
@@ -10,7 +11,8 @@ from flask.testing import FlaskClient
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.memory import NothingSource
 from podrules.cluster.source import Source
-from tests.webhook.reviews import delete_review
+from tests.webhook.clusters import make_cluster
+from tests.webhook.reviews import create_review, delete_review, pod_object
 from webhook.app import create_app
 from webhook.cluster import Cluster
 from webhook.review import MAX_REVIEW_BYTES
@@ -55,18 +57,21 @@ def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
 def test_live_reads_take_a_quarter_of_the_time_that_the_api_server_waits(
     demo_cluster: Cluster, query: str, seconds: float
 ) -> None:
-    budgets: list[float] = []
+    deadlines: list[float] = []
 
-    def live(budget: float) -> Source:
-        budgets.append(budget)
+    def live(deadline: float | None) -> Source:
+        assert deadline is not None
+        deadlines.append(deadline)
         return NothingSource("default")
 
-    cluster = Cluster(demo_cluster._caches, live, demo_cluster._spread_defaults, demo_cluster.now)
+    cluster = Cluster(make_cluster()._caches, live, demo_cluster._spread_defaults, demo_cluster.now)
     client = create_app(cluster, lambda: (), lambda: False).test_client()
-    assert (
-        client.post(f"/validate{query}", data=delete_review(DB_0), content_type="application/json").status_code == 200
-    )
-    assert set(budgets) == {seconds}
+    review = create_review(pod_object(priority=None, priorityClassName="high"))
+    before = time.monotonic()
+    assert client.post(f"/mutate{query}", data=review, content_type="application/json").status_code == 200
+    # One source, though its namespace and its class are both read; and it is the review's.
+    (deadline,) = deadlines
+    assert before + seconds <= deadline <= time.monotonic() + seconds
 
 
 def test_healthz(client: FlaskClient) -> None:

@@ -11,7 +11,7 @@ import urllib.error
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from flask.testing import FlaskClient
@@ -60,6 +60,9 @@ class BrokenCluster(Cluster):
 
     def __init__(self) -> None:
         pass
+
+    def for_review(self, *_: float) -> Self:
+        return self
 
     def namespace(self, name: str) -> CachedNamespace:
         raise ZeroDivisionError(name)

@@ -282,6 +282,9 @@ class _Served:
             return 200, json.dumps(self._objects[path]).encode()
         return self._status, json.dumps({"kind": "Status", "message": f"no {path}"}).encode()
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 PATHS = {
     "/api/v1/namespaces/shop/persistentvolumeclaims/data-db-0": CSI[0],
@@ -296,7 +299,7 @@ def _stakes(transport: _Served, *, budget: float, volumes: Sequence[str] = ("dat
     """Reach and locks as read live within a budget."""
     pod = old_pod(decode_review(delete_review(make_running(*volumes))))
     assert pod is not None
-    cluster = make_cluster(live=live_sources(transport)(budget))
+    cluster = make_cluster(live=live_sources(transport)(time.monotonic() + budget))
     stakes = read_stakes(pod, cluster, cluster.live())
     return stakes.node.reach, [guard.lock for guard in stakes.volumes]
 
