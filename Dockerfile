@@ -69,5 +69,6 @@ ENV PATH=/opt/qos-webhook/bin:/usr/local/bin:/usr/bin:/bin \
 # Any other number will do as well, also one that nobody knows: nothing belongs to it. Only /tmp is written to.
 USER 65532:65532
 WORKDIR /
-EXPOSE 8443 9090
+# As the chart starts it.
+EXPOSE 10250 9090
 ENTRYPOINT ["qos-webhook"]

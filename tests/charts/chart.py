@@ -13,7 +13,18 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.processes import run_client
 
-__all__ = ["CHART", "CLIENTS", "FULL_VALUES", "PRODUCTION", "Chart", "HelmError", "of_kind", "only_in", "with_image"]
+__all__ = [
+    "CHART",
+    "CLIENTS",
+    "FULL_VALUES",
+    "HOST_NETWORK",
+    "PRODUCTION",
+    "Chart",
+    "HelmError",
+    "of_kind",
+    "only_in",
+    "with_image",
+]
 
 CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
 
@@ -53,6 +64,7 @@ FULL_VALUES: Mapping[str, Any] = {
         {"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"},
         {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ],
+    "containerPort": 9443,
     "logFormat": "json",
     "logLevel": "debug",
     "tls": {
@@ -69,6 +81,7 @@ FULL_VALUES: Mapping[str, Any] = {
         "dns": [],
     },
     "metrics": {
+        "port": 9191,
         "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "prometheus"}},
         "prometheusRule": {"enabled": True, "labels": {"release": "prometheus", "cost-centre": "7"}},
     },
@@ -128,6 +141,9 @@ CLIENTS: Mapping[str, Any] = {
     "clientAuthentication": {"configMap": "apiserver-authorities", "names": ["kube-apiserver", 'the "second"']}
 }
 """Only the API server may send reviews: there is no file of authorities here, so these are not among all values."""
+
+HOST_NETWORK: Mapping[str, Any] = {"hostNetwork": True, "containerPort": 8443}
+"""In the nodes' network no NetworkPolicy holds pods, and only privileged namespaces take them."""
 
 PRODUCTION: Mapping[str, Any] = yaml.safe_load((CHART / "examples" / "production.yaml").read_text(encoding="utf-8"))
 """The chart's example."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import CLIENTS, FULL_VALUES, Chart, of_kind
+from tests.charts.chart import CLIENTS, FULL_VALUES, HOST_NETWORK, Chart, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
 
@@ -70,11 +70,29 @@ def test_no_network_policy(chart: Chart) -> None:
     assert not of_kind("NetworkPolicy", chart.objects({"networkPolicy": {"enabled": False}}))
 
 
-def test_ports_of_the_policy_are_the_pods(chart: Chart) -> None:
-    ports = {port["name"]: port["containerPort"] for port in container(chart.objects())["ports"]}
-    settings = parse_settings(container(chart.objects())["args"])
-    assert settings.address.endswith(f":{ports['https']}")
-    assert str(settings.metrics_address).endswith(f":{ports['metrics']}")
+@pytest.mark.parametrize(
+    ("values", "listens"),
+    [
+        pytest.param({}, {"https": 10250, "metrics": 9090}, id="defaults"),
+        pytest.param(FULL_VALUES, {"https": 9443, "metrics": 9191}, id="all values"),
+    ],
+)
+def test_ports_are_values(chart: Chart, values: dict[str, Any], listens: dict[str, int]) -> None:
+    """Service and NetworkPolicy go by the names of these."""
+    found = container(chart.objects(values))
+    assert {port["name"]: port["containerPort"] for port in found["ports"]} == listens
+    settings = parse_settings(found["args"])
+    assert settings.address == f"0.0.0.0:{listens['https']}"
+    assert settings.metrics_address == f"0.0.0.0:{listens['metrics']}"
+
+
+def test_nodes_network(chart: Chart) -> None:
+    objects = chart.objects(HOST_NETWORK)
+    spec = one("Deployment", objects)["spec"]["template"]["spec"]
+    # Else it could not find the API server by a name of the cluster's.
+    assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    # One that holds nothing would say that something is closed.
+    assert not of_kind("NetworkPolicy", objects)
 
 
 # HorizontalPodAutoscaler

@@ -183,7 +183,7 @@ def test_arguments_by_default(chart: Chart) -> None:
     objects = chart.objects()
     assert pod_spec(objects)["containers"][0]["command"] == ["qos-webhook"]
     assert arguments(objects) == [
-        "--address=0.0.0.0:8443",
+        "--address=0.0.0.0:10250",
         "--metrics-address=0.0.0.0:9090",
         "--log-format=text",
         "--log-level=info",
@@ -494,6 +494,8 @@ def test_scheduler_configuration_that_exists(chart: Chart, namespace: str, refer
         ("tls.cipherSuites", ["AES"], "at '/tls/cipherSuites/0': value must be one of 'TLS_ECDHE_ECDSA_"),
         ("webhook.failurePolicy", "ignore", "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
         ("webhook.url", "http://qos.example.com", "at '/webhook/url': 'http://qos.example.com' does not match"),
+        ("containerPort", 443, "at '/containerPort': minimum: got 443, want 1,024"),
+        ("metrics.port", 80, "at '/metrics/port': minimum: got 80, want 1,024"),
         ("webhook.timeoutSeconds", 31, "at '/webhook/timeoutSeconds': maximum: got 31, want 30"),
         ("clientAuthentication.configMap", "Own", "at '/clientAuthentication/configMap': 'Own' does not match"),
         ("clientAuthentication.names", [""], "at '/clientAuthentication/names/0': minLength: got 0, want 1"),
@@ -580,6 +582,16 @@ def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
             {"clientAuthentication": {"names": ["kube-apiserver"]}},
             "clientAuthentication.configMap: names are of certificates: name the ConfigMap with the authorities",
             id="names of nobody's certificates",
+        ),
+        pytest.param(
+            {"hostNetwork": True},
+            "containerPort: 10250 is the kubelet's in a node's network: with hostNetwork set another one, such as 8443",
+            id="the kubelet's port",
+        ),
+        pytest.param(
+            {"containerPort": 9090},
+            "metrics.port: 9090 is containerPort, too: set another one",
+            id="one port for two",
         ),
     ],
 )

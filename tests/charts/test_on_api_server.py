@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, PRODUCTION, Chart, HelmError, of_kind, only_in
+from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
@@ -108,6 +108,37 @@ def test_pods_are_admitted_where_only_restricted_ones_are(
     pod = raw_pod("one", release_namespace, metadata=template["metadata"], **template["spec"])
     assert creation_refusal(control_plane, pod) == ""
     assert "violates PodSecurity" in creation_refusal(control_plane, make_pod(release_namespace))
+
+
+def test_pods_in_the_nodes_network_need_a_privileged_namespace_and_a_node_each(
+    control_plane: ControlPlane,
+    chart: Chart,
+    namespace: str,
+    release_namespace: str,
+    make_node: Callable[..., Object],
+) -> None:
+    selector = {"kubernetes.io/hostname": make_node()["metadata"]["name"]}
+    values = {**HOST_NETWORK, "priorityClassName": "", "nodeSelector": selector}
+
+    def pods_in(where: str) -> list[Object]:
+        objects = chart.objects(values, namespace=where)
+        (deployment,), accounts = of_kind("Deployment", objects), of_kind("ServiceAccount", objects)
+        control_plane.apply(accounts)
+        template = deployment["spec"]["template"]
+        return [raw_pod(name, where, metadata=template["metadata"], **template["spec"]) for name in ("one", "two")]
+
+    assert "host namespaces (hostNetwork=true)" in creation_refusal(control_plane, pods_in(release_namespace)[0])
+    for pod in pods_in(namespace):
+        control_plane.api.create(pod)
+
+    def unscheduled() -> list[str]:
+        pods = control_plane.api.list_items("v1", "Pod", namespace)
+        found = [entry for pod in pods for entry in pod["status"].get("conditions", [])]
+        return [entry["message"] for entry in found if entry.get("reason") == "Unschedulable"]
+
+    # Both ports are the node's: a rolling update needs a node that has no replica.
+    (said,) = wait_for(unscheduled, "the second has no place")
+    assert "1 node(s) didn't have free ports for the requested pod ports" in said
 
 
 def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str) -> None:

@@ -193,7 +193,7 @@ def test_configuration(config: dict[str, Any]) -> None:
     assert int(user) > 0
     assert int(group) > 0
     assert settings["Entrypoint"] == ["qos-webhook"]
-    assert set(settings["ExposedPorts"]) == {"8443/tcp", "9090/tcp"}
+    assert set(settings["ExposedPorts"]) == {"10250/tcp", "9090/tcp"}
     labels = settings["Labels"]
     assert labels["org.opencontainers.image.version"] == __version__
     assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"

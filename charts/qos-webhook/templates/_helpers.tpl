@@ -75,6 +75,16 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/* Nobody else has the ports. */}}
+{{- define "qos-webhook.checkPorts" -}}
+{{- if and .Values.hostNetwork (eq (int .Values.containerPort) 10250) -}}
+{{- fail "containerPort: 10250 is the kubelet's in a node's network: with hostNetwork set another one, such as 8443, and let the control plane reach it on the nodes" -}}
+{{- end -}}
+{{- if and .Values.metrics.enabled (eq (int .Values.containerPort) (int .Values.metrics.port)) -}}
+{{- fail (printf "metrics.port: %d is containerPort, too: set another one" (int .Values.metrics.port)) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* NAMESPACE/NAME of the ConfigMap with the KubeSchedulerConfiguration; empty: there is none. */}}
 {{- define "qos-webhook.schedulerConfigMap" -}}
 {{- with .Values.clusterDefaultConstraints -}}
