@@ -16,6 +16,8 @@ from tests.golden import check
 FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
 NAME = "harbour.qos-system"
 REFUSING = {"class", "template-class", "force-delete", "eviction"}
+GUARD = "ca-bundle"
+"""What the program may not do, in all modes with a program: see tests/charts/test_configurations_policy.py."""
 WARNING = {"pod.warn", "workload.warn", "force-delete.warn", "eviction.warn", "node.warn"}
 CLUSTER = [f"--api-versions={group}" for group in ("v1/Pod", *(f"{GROUP}/{kind}" for kind in KINDS))]
 """What Argo CD says of a cluster, in part."""
@@ -46,16 +48,18 @@ def test_A_mode_policy_renders_policies_alone(chart: Chart, values: Mapping[str,
 
 
 def test_A_mode_webhook_renders_no_policies(chart: Chart) -> None:
-    assert not {entry["kind"] for entry in chart.objects({**FULL_VALUES, "mode": "webhook"})} & set(KINDS)
+    objects = chart.objects({**FULL_VALUES, "mode": "webhook"})
+    assert set(named("ValidatingAdmissionPolicy", objects)) == {GUARD}
+    assert not of_kind("MutatingAdmissionPolicy", objects)
 
 
 def test_A_mode_both_adds_what_holds_without_the_webhook(chart: Chart) -> None:
     webhook, both = chart.objects({**strictest("both"), "mode": "webhook"}), chart.objects(strictest("both"))
-    assert [entry for entry in both if entry["kind"] not in KINDS] == webhook
-    assert set(named("ValidatingAdmissionPolicy", both)) == REFUSING
+    assert [entry for entry in both if entry["kind"] not in KINDS or entry in webhook] == webhook
+    assert set(named("ValidatingAdmissionPolicy", both)) == REFUSING | {GUARD}
     assert set(named("MutatingAdmissionPolicy", both)) == {"default-class", "default-class.label"}
     told = named("ValidatingAdmissionPolicy", chart.objects({**strictest("both"), "warnings": "verbose"}))
-    assert set(told) == REFUSING | {"pod.warn"}
+    assert set(told) == REFUSING | {GUARD, "pod.warn"}
     # Of what a policy fills in, and of nothing else.
     (validation,) = told["pod.warn"]["spec"]["validations"]
     assert "is filled in" in validation["message"]

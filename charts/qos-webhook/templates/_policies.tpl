@@ -1,4 +1,27 @@
 {{/*
+Whether the cluster serves kinds of policies; empty: no. It is known by what it serves when pods are among it, as with
+`helm install` and with Argo CD; else by its version alone. Takes the root context, the version and the kinds.
+*/}}
+{{- define "qos-webhook.serves" -}}
+{{- $root := index . 0 -}}
+{{- $served := semverCompare (printf ">=%s-0" (index . 1)) $root.Capabilities.KubeVersion.Version -}}
+{{- if $root.Capabilities.APIVersions.Has "v1/Pod" -}}
+{{- range index . 2 -}}
+{{- $served = and $served ($root.Capabilities.APIVersions.Has (printf "admissionregistration.k8s.io/v1/%s" .)) -}}
+{{- end -}}
+{{- end -}}
+{{- if $served }}yes{{ end -}}
+{{- end -}}
+
+{{- define "qos-webhook.servesValidatingPolicies" -}}
+{{- include "qos-webhook.serves" (list . "1.30.0" (list "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding")) -}}
+{{- end -}}
+
+{{- define "qos-webhook.servesMutatingPolicies" -}}
+{{- include "qos-webhook.serves" (list . "1.36.0" (list "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding")) -}}
+{{- end -}}
+
+{{/*
 Refuses what policies cannot do: on a cluster that does not serve them, and of the values. A cluster is known by what it
 serves when pods are among it, as with `helm install` and with Argo CD; by its version alone when only that is given.
 */}}

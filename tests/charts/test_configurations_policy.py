@@ -1,0 +1,135 @@
+"""The program may change caBundle in its webhook configurations, and nothing else: tried with its own token."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from podrules.cluster.client import ClientTransport
+from tests.charts.chart import Chart, of_kind
+from tests.charts.policies import installed
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from webhook.certificates.writing import STRATEGIC
+
+NAME = "own-configurations"
+WEBHOOKS = {
+    "mutatingwebhookconfigurations": "pods.mutate.kubectl-qos.io",
+    "validatingwebhookconfigurations": "force-delete.kubectl-qos.io",
+}
+"""The configurations, and a webhook of each."""
+URL = "https://127.0.0.1:1"
+OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}
+MORE = {
+    "name": "another.example.com",
+    "clientConfig": {"url": URL},
+    "admissionReviewVersions": ["v1"],
+    "sideEffects": "None",
+}
+
+
+def webhook_patch(**changes: object) -> str:
+    """A strategic merge patch of a webhook."""
+    return json.dumps({"webhooks": [{"name": "FIRST", **changes}]})
+
+
+ATTEMPTS = {
+    "url": webhook_patch(clientConfig={"url": URL, "service": None}),
+    "service": webhook_patch(clientConfig={"service": {"name": "another", "namespace": "tenant"}}),
+    "rules": webhook_patch(rules=[]),
+    "failurePolicy": webhook_patch(failurePolicy="Fail"),
+    "timeoutSeconds": webhook_patch(timeoutSeconds=30),
+    "matchPolicy": webhook_patch(matchPolicy="Exact"),
+    "matchConditions": webhook_patch(matchConditions=[{"name": "never", "expression": "false"}]),
+    "namespaceSelector": webhook_patch(namespaceSelector={"matchLabels": {"nobody": "has-this"}}),
+    "objectSelector": webhook_patch(objectSelector={"matchLabels": {"nobody": "has-this"}}),
+    "one webhook less": webhook_patch(**{"$patch": "delete"}),
+    "one webhook more": json.dumps({"webhooks": [MORE]}),
+    "labels": json.dumps({"metadata": {"labels": {"app.kubernetes.io/instance": "another"}}}),
+    "annotations": json.dumps({"metadata": {"annotations": {"cert-manager.io/inject-ca-from": "tenant/cert"}}}),
+    "ownerReferences": json.dumps({"metadata": {"ownerReferences": [OWNER]}}),
+    "finalizers": json.dumps({"metadata": {"finalizers": ["example.com/never"]}}),
+}
+
+
+class Program(NamedTuple):
+    """The release's ServiceAccount."""
+
+    control_plane: ControlPlane
+    transport: ClientTransport
+    configuration: str
+
+    def patch(self, kind: str, patch: str) -> str:
+        """Why a patch of the configuration is refused; empty: it is not. Nothing is stored."""
+        status, body = self.transport.send("PATCH", self.path(kind), text_for(kind, patch).encode(), STRATEGIC)
+        return "" if status == 200 else str(json.loads(body)["message"])
+
+    def path(self, kind: str) -> str:
+        """Of a dry run."""
+        return f"/apis/admissionregistration.k8s.io/v1/{kind}/{self.configuration}?dryRun=All"
+
+
+def text_for(kind: str, patch: str) -> str:
+    """The patch, of a webhook that the configuration has."""
+    return patch.replace("FIRST", WEBHOOKS[kind])
+
+
+@pytest.fixture(scope="module")
+def program(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """The chart with its default values, but that it is asked about no namespace."""
+    values = {"webhook": {"namespaceMatchExpressions": [{"key": "asked", "operator": "In", "values": [NAME]}]}}
+    with installed(control_plane, helm, tmp_path_factory.mktemp("helm"), NAME, values) as release:
+        account = release.deployment["spec"]["template"]["spec"]["serviceAccountName"]
+        kubeconfig = control_plane.kubeconfig_for_service_account(account, release.namespace)
+        transport = ClientTransport(kubeconfig=str(kubeconfig), request_timeout=60)
+        yield Program(control_plane, transport, f"{NAME}-qos-webhook.{release.namespace}")
+        transport.close()
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", WEBHOOKS)
+def test_A_the_programs_token_changes_ca_bundle(program: Program, kind: str) -> None:
+    bundle = base64.b64encode((program.control_plane.folder / "ca.crt").read_bytes()).decode()
+    assert program.patch(kind, webhook_patch(clientConfig={"caBundle": bundle})) == ""
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", WEBHOOKS)
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_A_the_programs_token_changes_nothing_else(program: Program, attempt: str, kind: str) -> None:
+    refusal = program.patch(kind, ATTEMPTS[attempt])
+    assert f"ValidatingAdmissionPolicy '{program.configuration}.ca-bundle'" in refusal
+    assert "this ServiceAccount may change caBundle only" in refusal
+    api = program.control_plane.api
+    # It is this ServiceAccount's request that is refused, and not what it asks for.
+    assert api.request(
+        "PATCH", program.path(kind), json.loads(text_for(kind, ATTEMPTS[attempt])), content_type=STRATEGIC
+    )
+
+
+def guards(chart: Chart, values: Object, *flags: str) -> list[str]:
+    """The names of the policies that are rendered."""
+    objects = yaml.safe_load_all(chart.rendered(values, "--skip-tests", *flags))
+    return [entry["metadata"]["name"] for entry in of_kind("ValidatingAdmissionPolicy", objects)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param({}, True, id="default"),
+        pytest.param({"certificate": {"restrictPatch": False}}, False, id="switched off"),
+        pytest.param({"certificate": {"mode": "cert-manager"}}, False, id="no permission to patch"),
+    ],
+)
+def test_A_patch_is_restricted_where_it_is_granted(chart: Chart, values: Object, expected: bool) -> None:
+    assert guards(chart, values, "--kube-version=1.30.0") == ["qos-webhook.qos-system.ca-bundle"] * expected
+
+
+def test_A_patch_is_not_restricted_where_no_policies_are_served(chart: Chart) -> None:
+    assert guards(chart, {}, "--api-versions=v1/Pod") == []
