@@ -82,7 +82,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class ForceDeletionMode(Enum):
-    """What a force deletion meets."""
+    """What a force deletion meets; each is stricter than the one before."""
 
     WARN = "warn"
     CONFIRM = "confirm"
@@ -94,11 +94,15 @@ class ForceDeletion(Struct, frozen=True, kw_only=True):
     """What is done about force deletions."""
 
     mode: ForceDeletionMode = ForceDeletionMode.WARN
-    """Where nothing else is said; a label on a Namespace says most."""
+    """Of namespaces that are not named below."""
     namespaces: Mapping[str, ForceDeletionMode] = {}
     """By namespace."""
     exempt_users: frozenset[str] = frozenset()
     """Usernames that are neither warned nor hindered, beside the cluster's own."""
+
+    def of(self, namespace: str) -> ForceDeletionMode:
+        """What the configuration says for a namespace."""
+        return self.namespaces.get(namespace, self.mode)
 
 
 class LogFormat(Enum):

@@ -20,7 +20,9 @@ from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod
 pytestmark = pytest.mark.controlplane
 
 NAME = "forced-policy"
-NAMED = f"{NAME}-by-configuration"
+STRICTNESS = ("warn", "confirm", "deny")
+CONFIGURED = {f"{NAME}-{mode}-{number}": mode for mode in STRICTNESS for number in range(5)}
+"""Namespaces of which the values say a mode."""
 NO_GRACE = (
     "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
     "its processes may run on beside a replacement; 1 or more waits for them"
@@ -28,23 +30,24 @@ NO_GRACE = (
 SERVICE_ACCOUNTS = ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
 CONTROLLERS = (*(f"system:serviceaccount:kube-system:{name}" for name in SERVICE_ACCOUNTS),)
 _NUMBERS = itertools.count(1)
+_UNUSED = {mode: [name for name, configured in CONFIGURED.items() if configured == mode] for mode in STRICTNESS}
 
 
 @pytest.fixture(scope="module")
 def people(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
-    """The policies with the mode of one namespace in the values, and an exempt administrator."""
-    values = scoped(NAME, forceDeletion={"namespaces": {NAMED: "deny"}, "exemptUsers": [ADMIN]})
+    """The policies with the modes of some namespaces in the values, and an exempt administrator."""
+    values = scoped(NAME, forceDeletion={"namespaces": CONFIGURED, "exemptUsers": [ADMIN]})
     with installed(control_plane, helm, tmp_path_factory.mktemp("helm"), NAME, values):
         yield People(control_plane)
 
 
 @pytest.fixture
 def space(control_plane: ControlPlane, people: People) -> Iterator[Callable[..., str]]:
-    """Makes a namespace with a mode as its label; it has no pods after the test."""
+    """Makes a namespace with a mode as its label, and maybe one by the values; it has no pods after the test."""
     made = []
 
-    def space(mode: str = "", *, name: str = "") -> str:
-        made.append(name or f"{NAME}-{next(_NUMBERS)}")
+    def space(mode: str = "", *, configured: str = "") -> str:
+        made.append(_UNUSED[configured].pop() if configured else f"{NAME}-{next(_NUMBERS)}")
         control_plane.create_namespace(made[-1], {"asked": NAME, **({MODE: mode} if mode else {})})
         return made[-1]
 
@@ -59,9 +62,9 @@ def make(
 ) -> Callable[..., Object]:
     """Makes a bare pod on a node of its own, in a namespace of a mode."""
 
-    def make(mode: str = "", *, name: str = "", node: bool = True, **spec: object) -> Object:
+    def make(mode: str = "", *, configured: str = "", node: bool = True, **spec: object) -> Object:
         bound = make_node()["metadata"]["name"] if node else ""
-        return control_plane.api.create(make_pod("db", space(mode, name=name), bound, **spec))
+        return control_plane.api.create(make_pod("db", space(mode, configured=configured), bound, **spec))
 
     return make
 
@@ -263,27 +266,34 @@ def test_F2_policy_says_how_to_vouch_for_a_machine(people: People, make: Callabl
     assert f"wait until it has stopped, or once {node} is off for certain: {taint}" in said
 
 
-def test_F2_policy_goes_by_the_mode_of_the_values_where_no_label_is(
-    people: People, make: Callable[..., Object]
+@pytest.mark.parametrize("configured", STRICTNESS)
+@pytest.mark.parametrize("label", ["", "warn", "confirm", "deny", "denny"])
+def test_F2_label_may_only_tighten_what_the_values_say(
+    people: People, make: Callable[..., Object], label: str, configured: str
 ) -> None:
-    pod = make(name=NAMED)
-    refused = people.force("delete", pod, dry_run=True)
-    assert f"namespace {NAMED} forbids force deletions" in refused.stderr
-    people.kubectl("label", "namespace", NAMED, f"{MODE}=warn")
-
-    def warned() -> bool:
-        return told(people.force("delete", pod, dry_run=True).stderr) == [warning("delete", pod)]
-
-    wait_for(warned, "the label comes first")
+    """As the webhook has it: tests/webhook/test_forced_paths.py."""
+    pod = make(label, configured=configured)
+    namespace = pod["metadata"]["namespace"]
+    strictest = max(configured, label if label in STRICTNESS else "warn", key=STRICTNESS.index)
+    for path in ("delete", "collection", "eviction"):
+        done = people.force(path, pod, dry_run=True)
+        assert (done.returncode == 0) == (strictest == "warn")
+        match strictest:
+            case "warn":
+                assert told(done.stderr)[0] == warning(path, pod)
+            case "confirm":
+                assert re.search(rf"namespace {namespace} wants (it|force deletions) confirmed", done.stderr)
+            case _:
+                assert f"namespace {namespace} forbids force deletions" in done.stderr
 
 
 @pytest.mark.parametrize("path", ["delete", "eviction"])
-def test_F2_policy_warns_of_a_label_that_is_no_mode(people: People, make: Callable[..., Object], path: str) -> None:
+def test_F2_policy_says_that_a_label_is_no_mode(people: People, make: Callable[..., Object], path: str) -> None:
     pod = make("denny")
     done = people.force(path, pod)
     assert done.returncode == 0, done.stderr
     wrong = f"Namespace {pod['metadata']['namespace']}: label {MODE}=denny is none of warn, confirm, deny"
-    assert told(done.stderr) == [warning(path, pod), f"{wrong}: let through with a warning"]
+    assert told(done.stderr) == [warning(path, pod), f"{wrong}: the configured mode counts, warn"]
 
 
 @pytest.mark.parametrize(

@@ -70,19 +70,21 @@ def test_F2_warn_is_the_default() -> None:
     assert answer.warnings[0] == RISK
 
 
-@pytest.mark.parametrize(
-    ("label", "named", "default", "allowed"),
-    [
-        pytest.param(None, None, ForceDeletionMode.DENY, False, id="the default"),
-        pytest.param(None, ForceDeletionMode.WARN, ForceDeletionMode.DENY, True, id="the configuration before it"),
-        pytest.param("deny", ForceDeletionMode.WARN, ForceDeletionMode.WARN, False, id="the label before both"),
-        pytest.param("warn", ForceDeletionMode.DENY, ForceDeletionMode.DENY, True, id="also to be less strict"),
-    ],
-)
-def test_F2_where_the_mode_is_from(
-    label: str | None, named: ForceDeletionMode | None, default: ForceDeletionMode, allowed: bool
+@pytest.mark.parametrize("named", [None, *ForceDeletionMode])
+@pytest.mark.parametrize("default", ForceDeletionMode)
+@pytest.mark.parametrize("label", [None, "warn", "confirm", "deny", "denny", "Deny", ""])
+def test_F2_label_may_only_tighten_what_the_configuration_says(
+    label: str | None, named: ForceDeletionMode | None, default: ForceDeletionMode
 ) -> None:
-    assert answer_to(make_pod(), label, named=named, default=default).allowed is allowed
+    configured = default if named is None else named
+    strictness = ("warn", "confirm", "deny")
+    wished = label if label in strictness else "warn"
+    expected = max(configured.value, wished, key=strictness.index)
+    plain = answer_to(make_pod(), label, named=named, default=default)
+    confirmed = answer_to(make_pod(confirmed=UID), label, named=named, default=default)
+    assert {(True, True): "warn", (False, True): "confirm", (False, False): "deny"}[
+        plain.allowed, confirmed.allowed
+    ] == expected
 
 
 def test_F2_confirm_names_the_command() -> None:
@@ -200,22 +202,25 @@ def test_F2_an_annotation_makes_no_static_pod() -> None:
     assert not answer_to(pod, "deny").allowed
 
 
-def test_F2_a_label_that_is_no_mode_warns_and_says_so() -> None:
-    answer = answer_to(make_pod(), "denny", default=ForceDeletionMode.DENY)
-    assert answer.allowed
-    assert answer.warnings[0] == RISK
-    assert answer.warnings[2] == (
-        "Namespace shop: label kubectl-qos.io/force-delete=denny is none of warn, confirm, deny: "
-        "let through with a warning"
-    )
+@pytest.mark.parametrize("label", ["denny", "Deny", ""])
+def test_F2_label_that_is_no_mode_lifts_nothing_and_is_said(label: str) -> None:
+    assert not answer_to(make_pod(), label, default=ForceDeletionMode.DENY).allowed
+    assert not answer_to(make_pod(), label, named=ForceDeletionMode.CONFIRM).allowed
+    for mode in (ForceDeletionMode.WARN, ForceDeletionMode.CONFIRM):
+        answer = answer_to(make_pod(confirmed=UID), label, default=mode)
+        assert answer.warnings[0] == RISK
+        wrong = f"Namespace shop: label kubectl-qos.io/force-delete={label} is none of warn, confirm, deny"
+        assert answer.warnings[2] == f"{wrong}: the configured mode counts, {mode.value}"
 
 
-def test_F2_a_namespace_that_cannot_be_read_warns_and_says_so() -> None:
-    cluster = make_cluster([NODE], live=SilentSource(), force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+def test_F2_configured_mode_of_a_namespace_that_cannot_be_read_counts(mode: ForceDeletionMode) -> None:
+    cluster = make_cluster([NODE], live=SilentSource(), force_deletion=ForceDeletion(mode=mode))
     answer = validate(decode_review(delete_review(make_pod())), cluster)
-    assert answer.allowed
-    assert answer.warnings[0].startswith("db on node-1")
-    assert answer.warnings[2] == "Namespace shop cannot be read: let through with a warning"
+    assert answer.allowed == (mode is ForceDeletionMode.WARN)
+    assert (answer.denial or answer.warnings[0]).startswith("db on node-1")
+    if answer.allowed:
+        assert answer.warnings[2] == "Namespace shop cannot be read: the configured mode counts, warn"
 
 
 def test_F2_a_namespace_newer_than_the_cache_is_read() -> None:

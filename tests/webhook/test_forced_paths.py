@@ -16,32 +16,34 @@ from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, PATHS, Cluster, mak
 
 pytestmark = pytest.mark.controlplane
 
-NAMED = "qos-forced-by-configuration"
-LABELLED = "qos-forced-by-label"
+STRICTNESS = ("warn", "confirm", "deny")
+CONFIGURED = {f"qos-forced-{mode}-{number}": mode for mode in STRICTNESS for number in range(30)}
+"""Namespaces of which the configuration says a mode."""
 NO_GRACE = (
     "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
     "its processes may run on beside a replacement; 1 or more waits for them"
 )
 _NUMBERS = itertools.count(1)
+_UNUSED = {mode: [name for name, configured in CONFIGURED.items() if configured == mode] for mode in STRICTNESS}
 
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The chart with the mode of one namespace in its values, and an exempt administrator."""
+    """The chart with the modes of some namespaces in its values, and an exempt administrator."""
     folder = tmp_path_factory.mktemp("helm")
-    settings = {"namespaces": {NAMED: "deny", LABELLED: "deny"}, "exemptUsers": [ADMIN]}
+    settings = {"namespaces": CONFIGURED, "exemptUsers": [ADMIN]}
     with serving(control_plane, helm, folder, namespace="qos-forced", force_deletion=settings) as running:
         yield running
 
 
 @pytest.fixture
 def space(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
-    """Makes a namespace with a mode as its label; it has no pods after the test."""
+    """Makes a namespace with a mode by configuration, and maybe one by label; it has no pods after the test."""
     made = []
 
-    def space(mode: str = "", *, name: str = "") -> str:
-        made.append(name or f"forced-{next(_NUMBERS)}")
-        control_plane.create_namespace(made[-1], {MODE: mode} if mode else {})
+    def space(mode: str = "", *, label: str | None = None) -> str:
+        made.append(_UNUSED[mode].pop() if mode else f"forced-{next(_NUMBERS)}")
+        control_plane.create_namespace(made[-1], {} if label is None else {MODE: label})
         return made[-1]
 
     yield space
@@ -55,10 +57,10 @@ def make(
 ) -> Callable[..., Object]:
     """Makes a bare pod on a node of its own, in a namespace of a mode."""
 
-    def make(mode: str = "", *, name: str = "", node: bool = True, **spec: object) -> Object:
+    def make(mode: str = "", *, label: str | None = None, node: bool = True, **spec: object) -> Object:
         # Cordoned, for the scheduler runs, too, and other pods would be told of.
         bound = make_node(unschedulable=True)["metadata"]["name"] if node else ""
-        return control_plane.api.create(make_pod("db", space(mode, name=name), bound, **spec))
+        return control_plane.api.create(make_pod("db", space(mode, label=label), bound, **spec))
 
     return make
 
@@ -233,41 +235,73 @@ def test_F2_deny_refuses_and_says_what_to_do_instead(cluster: Cluster, make: Cal
     assert refused.returncode == 1
     assert lines(path, pod)[0] in refused.stderr
     if path == "node":
-        assert f"forbidden by namespace {namespace}; drain it first: kubectl drain {node} " in refused.stderr
+        assert f"forbidden for namespace {namespace}; drain it first: kubectl drain {node} " in refused.stderr
     else:
         remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
         assert f"namespace {namespace} forbids force deletions; {remedy}" in refused.stderr
     assert cluster.is_untouched(pod)
 
 
-def test_F2_mode_of_the_configuration(cluster: Cluster, make: Callable[..., Object]) -> None:
-    pod = make(name=NAMED)
-    refused = cluster.force("delete", pod)
-    assert refused.returncode == 1
-    assert f"namespace {NAMED} forbids force deletions" in refused.stderr
+# Labels of the Namespace
 
 
-def test_F2_label_comes_before_the_configuration_and_its_change_is_seen(
-    cluster: Cluster, make: Callable[..., Object]
+@pytest.mark.parametrize(
+    ("configured", "label"),
+    thinned(
+        STRICTNESS,
+        ("deny", "confirm", "warn", "denny"),
+        held_by="the other cases, test_F2_label_may_only_tighten_what_the_configuration_says of the handler",
+    ),
+)
+def test_F2_label_may_only_tighten_what_the_configuration_says(
+    cluster: Cluster, make: Callable[..., Object], configured: str, label: str
 ) -> None:
-    pod = make("warn", name=LABELLED)
+    pod = make(configured, label=label)
+    namespace = pod["metadata"]["namespace"]
+    strictest = max(configured, label if label in STRICTNESS else "warn", key=STRICTNESS.index)
+    for path in ("delete", "collection", "eviction"):
+        done = cluster.force(path, pod, dry_run=True)
+        match strictest:
+            case "warn":
+                assert warnings(done)[:2] == lines(path, pod)
+            case "confirm":
+                assert f"namespace {namespace} wants it confirmed" in done.stderr
+            case _:
+                assert f"namespace {namespace} forbids force deletions" in done.stderr
+        assert (done.returncode == 0) == (strictest == "warn")
+
+
+def test_F2_label_that_changes_is_seen(cluster: Cluster, make: Callable[..., Object]) -> None:
+    pod = make()
+    namespace = pod["metadata"]["namespace"]
 
     def refused() -> bool:
         return cluster.force("delete", pod, dry_run=True).returncode != 0
 
     assert not refused()
-    cluster.kubectl("label", "namespace", LABELLED, f"{MODE}=confirm", "--overwrite")
+    cluster.kubectl("label", "namespace", namespace, f"{MODE}=confirm")
     wait_for(refused, "it is to be confirmed")
-    cluster.kubectl("label", "namespace", LABELLED, f"{MODE}=warn", "--overwrite")
+    cluster.kubectl("label", "namespace", namespace, f"{MODE}-")
     wait_for(lambda: not refused(), "it is only warned of")
 
 
-def test_F2_label_that_is_no_mode_warns_and_says_so(cluster: Cluster, make: Callable[..., Object]) -> None:
-    pod = make("denny")
+def test_F2_label_that_is_no_mode_is_said(cluster: Cluster, make: Callable[..., Object]) -> None:
+    pod = make(label="denny")
     done = cluster.force("delete", pod)
     assert done.returncode == 0
     wrong = f"Namespace {pod['metadata']['namespace']}: label {MODE}=denny is none of warn, confirm, deny"
-    assert warnings(done) == [*lines("delete", pod), f"{wrong}: let through with a warning"]
+    assert warnings(done) == [*lines("delete", pod), f"{wrong}: the configured mode counts, warn"]
+
+
+@pytest.mark.parametrize("label", ["confirm", "deny"])
+def test_F2_label_keeps_no_node(cluster: Cluster, make: Callable[..., Object], label: str) -> None:
+    """A tenant that may label its Namespace would keep all Nodes on which it has a pod."""
+    pod = make(label=label)
+    assert cluster.force("delete", pod, dry_run=True).returncode == 1
+    done = cluster.force("node", pod)
+    assert done.returncode == 0, done.stderr
+    assert warnings(done) == lines("node", pod)
+    assert cluster.is_gone("node", pod)
 
 
 # Dry run

@@ -13,6 +13,7 @@ from tests.webhook.reviews import controlled_by, node_deletion_review, pod_objec
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
 from webhook.review import decode_review
+from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]
 UID = "2c5b1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
@@ -51,12 +52,15 @@ def answer_to(
     *pods: Object,
     node: Object | None = None,
     modes: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
     user: str = "jane",
     groups: tuple[str, ...] = (),
 ) -> Answer:
+    """The answer to a Node's deletion, with these modes by namespace in the configuration and as labels."""
     node = make_node() if node is None else node
-    spaces = [make_namespace(name, force_delete=mode) for name, mode in (modes or {}).items()]
-    cluster = make_cluster([*spaces, node, *pods])
+    spaces = [make_namespace(name, force_delete=mode) for name, mode in (labels or {}).items()]
+    configured = ForceDeletion(namespaces={name: ForceDeletionMode(mode) for name, mode in (modes or {}).items()})
+    cluster = make_cluster([*spaces, node, *pods], force_deletion=configured)
     return validate(decode_review(node_deletion_review(node, user=user, groups=groups)), cluster)
 
 
@@ -124,7 +128,7 @@ def test_F2_strictest_namespace_counts() -> None:
     pods = [make_pod("a", namespace="data"), make_pod("b", namespace="shop"), make_pod("c", namespace="web")]
     modes = {"data": "warn", "shop": "deny", "web": "confirm"}
     answer = answer_to(*pods, modes=modes, node=make_node(annotations={CONFIRM: UID}))
-    assert answer.denial.endswith(f"data/a, shop/b, web/c; forbidden by namespace shop; d{DRAIN}")
+    assert answer.denial.endswith(f"data/a, shop/b, web/c; forbidden for namespace shop; d{DRAIN}")
 
 
 def test_F2_own_period_of_0_keeps_no_node() -> None:
@@ -156,12 +160,17 @@ def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...])
 
 
 def test_F1_pods_that_cannot_be_read_are_said_and_hinder_nobody() -> None:
-    cluster = make_cluster([make_namespace(force_delete="deny")], live=SilentSource())
+    cluster = make_cluster(live=SilentSource(), force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
     answer = validate(decode_review(node_deletion_review(make_node())), cluster)
     assert answer == Answer(warnings=("node-1: which pods its deletion would force delete cannot be read",))
 
 
-def test_F2_label_that_is_no_mode_is_said() -> None:
-    answer = answer_to(make_pod("web"), modes={"shop": "denny"})
-    assert answer.allowed
-    assert answer.warnings[2].startswith("Namespace shop: label kubectl-qos.io/force-delete=denny is none of")
+@pytest.mark.parametrize("label", ["confirm", "deny", "denny"])
+def test_F2_label_keeps_no_node(label: str) -> None:
+    """Else a tenant could keep all Nodes on which it has a pod."""
+    assert answer_to(make_pod("web"), labels={"shop": label}) == answer_to(make_pod("web"))
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+def test_F2_label_lets_no_node_go(mode: str) -> None:
+    assert not answer_to(make_pod("web"), labels={"shop": "warn"}, modes={"shop": mode}).allowed

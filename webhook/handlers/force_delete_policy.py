@@ -1,7 +1,8 @@
 """Whom a force deletion's rules are for, and which of them: warn, ask for a confirmation, or refuse.
 
-The mode is a label on the Namespace, else the configuration's for that namespace, else the configuration's. What cannot
-be read is warned of, and said: nobody is refused because of something that the webhook does not know.
+The configuration says a mode, of that namespace or of all. A label on the Namespace can make it stricter and never less
+strict, for whoever may edit the Namespace can set and remove it. A label that is no mode, or cannot be read, changes
+nothing, and that is said. Of Nodes the configuration alone decides: no namespace keeps a Node from being deleted.
 
 The kubelet's last delete of a stopped pod, pod garbage collection and the namespace and garbage-collector controllers
 send a grace period of 0 as part of their work: they are neither warned nor hindered, whether controllers run under
@@ -42,6 +43,7 @@ MODE_LABEL: Final = "kubectl-qos.io/force-delete"
 """On a Namespace: warn, confirm or deny."""
 
 _LOG: Final = logging.getLogger(__name__)
+_STRICTNESS: Final = tuple(ForceDeletionMode)
 _CONTROLLERS: Final = frozenset(
     f"system:serviceaccount:kube-system:{name}"
     for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
@@ -54,7 +56,7 @@ class Ruling(Struct, frozen=True):
 
     mode: ForceDeletionMode
     note: str = ""
-    """What is wrong with that, for people to read."""
+    """What is wrong with the Namespace's label, for people to read."""
 
 
 def is_exempt(request: Request, cluster: Cluster) -> bool:
@@ -83,19 +85,24 @@ def may_be_refused(pod: Pod) -> bool:
 
 
 def ruling(namespace: str, cluster: Cluster, live: Source) -> Ruling:
-    """The mode of a namespace."""
+    """The mode for a namespace's pods: the configuration's, or its label's where that is stricter."""
+    configured = cluster.force_deletion.of(namespace)
     try:
         label = cluster.present_namespace_labels(namespace, live).get(MODE_LABEL)
     except ClusterError as error:
-        _LOG.warning("force deletions in %s are only warned of, the Namespace cannot be read: %s", namespace, error)
-        return Ruling(ForceDeletionMode.WARN, f"Namespace {namespace} cannot be read: let through with a warning")
+        _LOG.warning("the label for force deletions of %s does not count, it cannot be read: %s", namespace, error)
+        return Ruling(configured, f"Namespace {namespace} cannot be read: {_counts(configured)}")
     if label is None:
-        return Ruling(cluster.force_deletion.namespaces.get(namespace, cluster.force_deletion.mode))
+        return Ruling(configured)
     try:
-        return Ruling(ForceDeletionMode(label))
+        return Ruling(max(configured, ForceDeletionMode(label), key=_STRICTNESS.index))
     except ValueError:
         wrong = f"Namespace {namespace}: label {MODE_LABEL}={label} is none of warn, confirm, deny"
-        return Ruling(ForceDeletionMode.WARN, f"{wrong}: let through with a warning")
+        return Ruling(configured, f"{wrong}: {_counts(configured)}")
+
+
+def _counts(configured: ForceDeletionMode) -> str:
+    return f"the configured mode counts, {configured.value}"
 
 
 def confirmation_command(resource: str, metadata: ObjectMeta) -> str:

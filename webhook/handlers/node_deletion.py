@@ -4,8 +4,8 @@
 
 What belongs to the node alone, pods of DaemonSets and mirror pods, is no concern: a drained node has nothing else left.
 A Node with finalizers stays until somebody is done with it, who may well drain it: it is never refused. Neither is the
-cloud's node controller, which deletes Nodes whose machines are gone. The strictest mode counts among the namespaces
-whose pods would be lost.
+cloud's node controller, which deletes Nodes whose machines are gone. The strictest mode counts that the configuration
+says for the namespaces whose pods would be lost; their labels do not count, for a tenant could keep all Nodes with one.
 
 Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/controllers/nodelifecycle at v0.36.3.
 """
@@ -13,7 +13,7 @@ Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -26,13 +26,11 @@ from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete_policy import (
-    Ruling,
     confirmation_command,
     is_confirmed,
     is_exempt,
     may_be_refused,
     may_run,
-    ruling,
 )
 from webhook.handlers.force_delete_words import capital, fencing, fitting, node_state, refusal
 from webhook.response import ALLOWED, Answer, denied
@@ -81,19 +79,16 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     now = cluster.now()
     reach = read_reach(node.metadata.name, node, live, now)
     loss = _Loss(node, reach, node_state(reach, now), pods)
-    namespaces = sorted({pod.metadata.namespace for pod in pods if may_be_refused(pod)})
-    rulings = {namespace: ruling(namespace, cluster, live) for namespace in namespaces}
     if node.metadata.finalizers:
         return Answer(warnings=(_later(loss),))
-    forbidding = _of_mode(ForceDeletionMode.DENY, rulings)
+    forbidding = _configured(ForceDeletionMode.DENY, loss, cluster)
     if forbidding:
-        return denied(refusal([_losing(loss)], f"forbidden by namespace {_listed(forbidding)}; {_first(loss)}"))
-    asking = _of_mode(ForceDeletionMode.CONFIRM, rulings)
+        return denied(refusal([_losing(loss)], f"forbidden for namespace {_listed(forbidding)}; {_first(loss)}"))
+    asking = _configured(ForceDeletionMode.CONFIRM, loss, cluster)
     if asking and not is_confirmed(node.metadata):
         how = confirmation_command("node", node.metadata)
         return denied(refusal([_losing(loss)], f"to be confirmed for namespace {_listed(asking)}: {how}"))
-    notes = (answer.note for answer in rulings.values() if answer.note)
-    return Answer(warnings=(_losing(loss), capital(_first(loss)), *notes))
+    return Answer(warnings=(_losing(loss), capital(_first(loss))))
 
 
 def _is_lost(pod: Pod) -> bool:
@@ -105,8 +100,10 @@ def _rank(pod: Pod) -> tuple[bool, str, str]:
     return not at_most_one, pod.metadata.namespace, pod.metadata.name
 
 
-def _of_mode(mode: ForceDeletionMode, rulings: Mapping[str, Ruling]) -> Sequence[str]:
-    return [namespace for namespace, asked in rulings.items() if asked.mode is mode]
+def _configured(mode: ForceDeletionMode, loss: _Loss, cluster: Cluster) -> Sequence[str]:
+    """Namespaces of a mode whose pods would be lost."""
+    namespaces = {pod.metadata.namespace for pod in loss.pods if may_be_refused(pod)}
+    return sorted(name for name in namespaces if cluster.force_deletion.of(name) is mode)
 
 
 def _losing(loss: _Loss) -> str:

@@ -268,16 +268,23 @@ variables.path + '.priorityClassName: ' + {{ include "qos-webhook.disallowedClas
 {{- if eq .Values.priorityClasses.disallowed "deny" }} + ', its pods will be refused'{{ end }}
 {{- end -}}
 
-{{/* What a force deletion in the request's namespace meets: warn, confirm, deny, or a label that is none of them. */}}
+{{/*
+What a force deletion in the request's namespace meets: warn, confirm or deny. The Namespace's label counts where it is
+stricter than the values; one that is none of the three counts for nothing.
+*/}}
 {{- define "qos-webhook.forceDeletionMode" -}}
 {{- $modes := dict -}}
 {{- range $namespace, $mode := .Values.forceDeletion.namespaces -}}
 {{- $_ := set $modes $namespace (printf "'%s'" $mode) -}}
 {{- end -}}
+- name: label
+  expression: namespaceObject.metadata.?labels[?'kubectl-qos.io/force-delete'].orValue('warn')
+- name: configured
+  expression: {{ include "qos-webhook.byNamespace" (list $modes (printf "'%s'" .Values.forceDeletion.mode)) | quote }}
 - name: mode
   expression: >-
-    namespaceObject.metadata.?labels[?'kubectl-qos.io/force-delete'].orValue(
-    {{ include "qos-webhook.byNamespace" (list $modes (printf "'%s'" .Values.forceDeletion.mode)) }})
+    'deny' in [variables.configured, variables.label] ? 'deny' :
+    'confirm' in [variables.configured, variables.label] ? 'confirm' : 'warn'
 {{- end -}}
 
 {{/*
@@ -314,13 +321,13 @@ mirror pod stops nothing. `standing`: where the pod runs and what its owner does
     variables.risk
 {{- end -}}
 
-{{/* A note on a Namespace's label that is no mode. */}}
+{{/* A note on a Namespace's label that is no mode; takes what else there is to be no note, as the beginning of an expression. */}}
 {{- define "qos-webhook.labelIsAMode" -}}
-- expression: variables.mode in ['warn', 'confirm', 'deny']
+- expression: {{ . }}variables.label in ['warn', 'confirm', 'deny']
   messageExpression: >-
-    'Namespace ' + request.namespace + ': label kubectl-qos.io/force-delete=' + variables.mode +
-    ' is none of warn, confirm, deny: let through with a warning'
-  message: "the Namespace's label kubectl-qos.io/force-delete is none of warn, confirm, deny: let through with a warning"
+    'Namespace ' + request.namespace + ': label kubectl-qos.io/force-delete=' + variables.label +
+    ' is none of warn, confirm, deny: the configured mode counts, ' + variables.configured
+  message: "the Namespace's label kubectl-qos.io/force-delete is none of warn, confirm, deny: the configured mode counts"
 {{- end -}}
 
 {{/*
