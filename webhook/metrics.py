@@ -12,7 +12,15 @@ from enum import Enum
 from typing import Any, Final
 
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -25,6 +33,8 @@ __all__ = ["CONTENT_TYPE", "Metrics", "Outcome", "Watched"]
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Seconds: from a review that caches answer to the time at which the API server no longer waits."""
+# When a counter began is a second series of each, which Prometheus' text format has no use for.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
 
 
 class Outcome(Enum):
@@ -62,11 +72,14 @@ class Metrics:
         """
         self._registry = CollectorRegistry()
         reviews = Counter(
-            "qos_webhook_reviews", "Reviews that were answered.", ("path", "outcome"), registry=self._registry
+            "qos_webhook_reviews",
+            "Number of reviews answered, by path and outcome.",
+            ("path", "outcome"),
+            registry=self._registry,
         )
         seconds = Histogram(
             "qos_webhook_review_duration_seconds",
-            "From the whole body of a review to its answer.",
+            "Time from the last byte of a review to its answer, in seconds.",
             ("path",),
             buckets=_BUCKETS,
             registry=self._registry,
@@ -75,26 +88,33 @@ class Metrics:
         self._seconds = {path: seconds.labels(path) for path in paths}
         self._refused = Counter(
             "qos_webhook_refused_requests",
-            "Requests that were answered with an HTTP error: the API server then goes by its failurePolicy.",
+            "Number of requests answered with an HTTP error; the API server then applies its failurePolicy.",
             ("code",),
             registry=self._registry,
         )
         self._closed = Counter(
             "qos_webhook_closed_connections",
-            "Connections that were ended before their client was done.",
+            "Number of connections closed before their client was done, by reason.",
             ("reason",),
             registry=self._registry,
         )
         self.unpatched_pods = Gauge(
             "qos_webhook_unpatched_pods",
-            "Pods that were stored without what the webhook would give them now; NaN: not looked for yet.",
+            "Number of pods stored without the defaults that the webhook would set now; NaN before the first count.",
             registry=self._registry,
         )
         self.unpatched_pods.set(float("nan"))
         self.audited_at = Gauge(
-            "qos_webhook_audit_timestamp_seconds", "When they were counted last; 0: never.", registry=self._registry
+            "qos_webhook_audit_timestamp_seconds",
+            "Time of the last count of unpatched pods, in seconds since the Unix epoch; 0 before the first count.",
+            registry=self._registry,
         )
-        info = Gauge("qos_webhook_build_info", "The version.", ("version",), registry=self._registry)
+        info = Gauge(
+            "qos_webhook_build_info",
+            "Version of the webhook, as a label of the constant 1.",
+            ("version",),
+            registry=self._registry,
+        )
         info.labels(__version__).set(1)
         ProcessCollector(registry=self._registry)
 
@@ -126,12 +146,12 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         watched = self._watched
-        yield _gauge("ready", "Whether reviews can be answered.", watched.ready())
+        yield _gauge("ready", "Whether the webhook can answer reviews: 1 if it can, 0 if not.", watched.ready())
         yield from _of_caches(watched.caches)
         status = watched.certificate()
         if status is not None:
             yield from _of_certificate(status)
-        connections = _gauge("connections", "Open connections.", labels=("state",))
+        connections = _gauge("connections", "Number of open connections, by state.", labels=("state",))
         for state, count in watched.connections().items():
             connections.add_metric((state,), count)
         yield connections
@@ -139,18 +159,16 @@ class _State(Collector):
 
 def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     labels = ("cache",)
-    synced = _gauge("cache_synced", "Whether a cache holds a whole list.", labels=labels)
-    objects = _gauge("cache_objects", "Objects in a cache.", labels=labels)
+    synced = _gauge("cache_synced", "Whether a cache holds a whole list: 1 if it does, 0 if not.", labels=labels)
+    objects = _gauge("cache_objects", "Number of objects in a cache.", labels=labels)
     age = _gauge(
         "cache_age_seconds",
-        "Since the API server was last heard of for a cache; without changes it speaks up about once a minute.",
+        "Time since the API server was last heard of for a cache, in seconds; up to about a minute is usual.",
         labels=labels,
     )
-    lists = _counter("cache_lists", "How often a cache was filled anew by a whole list.", labels)
-    watches = _counter(
-        "cache_watches", "How often a watch was begun; the API server ends each after some minutes.", labels
-    )
-    failures = _counter("cache_failures", "Lists and watches that failed, and were tried again.", labels)
+    lists = _counter("cache_lists", "Number of times that a cache was filled by a whole list.", labels)
+    watches = _counter("cache_watches", "Number of watches begun; the API server ends each after some minutes.", labels)
+    failures = _counter("cache_failures", "Number of lists and watches that failed and were tried again.", labels)
     now = time.monotonic()
     for cache in caches:
         synced.add_metric((cache.name,), cache.synced)
@@ -165,18 +183,30 @@ def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
 
 def _of_certificate(status: CertificateStatus) -> Iterator[Metric]:
     ends = (
-        ("certificate", "The served certificate", status.not_after),
-        ("authority", "The authority of the served certificate", status.authority_not_after),
+        ("certificate", "the served certificate", status.not_after),
+        ("authority", "the authority of the served certificate", status.authority_not_after),
     )
     for name, what, end in ends:
         if end is not None:
-            yield _gauge(f"{name}_expiry_timestamp_seconds", f"{what} expires.", end.timestamp())
-    yield _gauge("certificate_writer", "Whether this replica makes the certificate for all.", status.writer)
-    yield CounterMetricFamily(
-        "qos_webhook_certificate_renewals", "Certificates that replaced another.", value=status.renewals
+            yield _gauge(
+                f"{name}_expiry_timestamp_seconds",
+                f"Time at which {what} expires, in seconds since the Unix epoch.",
+                end.timestamp(),
+            )
+    yield _gauge(
+        "certificate_writer",
+        "Whether this replica makes the certificate for all replicas: 1 if it does, 0 if not.",
+        status.writer,
     )
     yield CounterMetricFamily(
-        "qos_webhook_certificate_failures", "Failures to keep or load it, each tried again.", value=status.failures
+        "qos_webhook_certificate_renewals",
+        "Number of served certificates that replaced another.",
+        value=status.renewals,
+    )
+    yield CounterMetricFamily(
+        "qos_webhook_certificate_failures",
+        "Number of failures to keep or load the certificate; each is tried again.",
+        value=status.failures,
     )
 
 

@@ -83,7 +83,12 @@ FULL_VALUES: Mapping[str, Any] = {
     "metrics": {
         "port": 9191,
         "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "prometheus"}},
-        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus", "cost-centre": "7"}},
+        "prometheusRule": {
+            "enabled": True,
+            "labels": {"release": "prometheus", "cost-centre": "7"},
+            "runbookUrl": "https://wiki.example.com/qos",
+        },
+        "dashboard": {"enabled": True, "labels": {"grafana_dashboard": "yes"}},
     },
     "webhook": {
         "url": "https://qos.example.com:8443/",

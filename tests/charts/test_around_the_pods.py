@@ -161,7 +161,7 @@ def test_alerts_are_of_this_release(chart: Chart) -> None:
         assert of_series, name
         for selector in of_series:
             assert f'namespace="{service["namespace"]}",job="{service["name"]}"' in selector, name
-        assert rule["annotations"].keys() == {"summary", "description"}
+        assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
         assert rule["labels"]["severity"] in {"info", "warning", "critical"}
 
 

@@ -458,7 +458,8 @@ def test_service_leads_to_the_pods(chart: Chart) -> None:
 
 
 def test_scheduler_configuration_is_rendered(chart: Chart) -> None:
-    (config_map,) = of_kind("ConfigMap", chart.objects(FULL_VALUES))
+    found = {entry["metadata"]["name"]: entry for entry in of_kind("ConfigMap", chart.objects(FULL_VALUES))}
+    config_map = found["harbour-scheduler"]
     assert list(config_map["data"]) == ["config.yaml"]
     given = FULL_VALUES["clusterDefaultConstraints"]["schedulerConfiguration"]
     assert yaml.safe_load(config_map["data"]["config.yaml"]) == given

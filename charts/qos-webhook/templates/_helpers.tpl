@@ -380,3 +380,11 @@ API server has a client certificate.
 {{- define "qos-webhook.canBeTried" -}}
 {{- if and (ne .Values.mode "policy") (ne .Values.certificate.mode "existing") (not .Values.clientAuthentication.configMap) }}true{{ end -}}
 {{- end -}}
+
+{{/* The annotation, on a line of its own, that leads from an alert to its heading in docs/runbook.md; takes the root context and the alert's name. */}}
+{{- define "qos-webhook.runbook" -}}
+{{- $alert := index . 1 | lower -}}
+{{- with (index . 0).Values.metrics.prometheusRule.runbookUrl -}}
+{{- printf "runbook_url: %q" (printf "%s#%s" . $alert) | nindent 12 -}}
+{{- end -}}
+{{- end -}}
