@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,8 @@ from tests.webhook.installation import Installation
 __all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "scoped", "told"]
 
 GROUP = "admissionregistration.k8s.io/v1"
-KINDS = (
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-)
+PREFIXES = ("Mutating", "Validating")
+KINDS = tuple(f"{prefix}AdmissionPolicy{suffix}" for prefix in PREFIXES for suffix in ("", "Binding"))
 _WARNING = re.compile(r"^(?:Warning: )?Validation failed for ValidatingAdmissionPolicy '[^']+' with binding '[^']+': ")
 _PANIC = re.compile(r'^[EF]\d{4} .*\] "Observed a panic"', re.MULTILINE)
 """As k8s.io/apimachinery logs one (pkg/util/runtime), whoever recovers from it; a client that broke off is none."""
@@ -56,20 +52,35 @@ def dry_run(control_plane: ControlPlane, entry: Object) -> list[str]:
 
 @contextmanager
 def installed(
-    control_plane: ControlPlane, helm: Path, folder: Path, name: str, values: Mapping[str, Any]
+    control_plane: ControlPlane,
+    helm: Path,
+    folder: Path,
+    name: str,
+    values: Mapping[str, Any],
+    *,
+    kinds: Sequence[str] = PREFIXES,
 ) -> Iterator[Installation]:
-    """The chart as release ``name``, its policies in effect; after the block they are not, and its namespaces go."""
+    """The chart as release ``name``, its policies in effect; after the block they are not, and its namespaces go.
+
+    Args:
+        control_plane: The cluster.
+        helm: The program.
+        folder: For values, logs, and helm's own files.
+        name: Of the release.
+        values: The chart's.
+        kinds: Which policies the API server serves, Mutating and Validating ones.
+    """
     namespace = f"{name}-system"
     control_plane.create_namespace(namespace)
     installation = Installation(control_plane, helm, folder, namespace=namespace, release=name)
     before = _panics(control_plane)
     installation.install(dict(values))
     try:
-        in_effect(control_plane)
+        in_effect(control_plane, kinds)
         yield installation
     finally:
         installation.uninstall()
-        in_effect(control_plane)
+        in_effect(control_plane, kinds)
         _delete_namespaces(control_plane, name)
     assert _panics(control_plane) == before, "an expression made the API server panic"
 
@@ -87,18 +98,18 @@ def _delete_namespaces(control_plane: ControlPlane, name: str) -> None:
         api.request("DELETE", api.path("v1", "Pod", namespace["metadata"]["name"]), query={"gracePeriodSeconds": "0"})
 
 
-def in_effect(control_plane: ControlPlane) -> None:
+def in_effect(control_plane: ControlPlane, kinds: Sequence[str] = PREFIXES) -> None:
     """Wait until the API server goes by all policies and bindings as they are stored now.
 
     It compiles them a little later, all that it has heard of together, and it hears of objects of a kind in the order
     in which they were stored: so they are in effect when a policy and a binding are that were made last.
     """
     number = next(_NUMBERS)
-    sentinels = [*_sentinel("Mutating", number), *_sentinel("Validating", number)]
+    sentinels = [entry for prefix in kinds for entry in _sentinel(prefix, number)]
     for entry in sentinels:
         control_plane.api.create(entry)
     try:
-        for prefix in ("Mutating", "Validating"):
+        for prefix in kinds:
             name = f"{prefix.lower()}-sentinel-{number}"
             wait_for(partial(_is_seen, control_plane, name), f"{name} is in effect")
     finally:

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-ALL = (*CONTROL_PLANE, "helm")
+ALL = (*CONTROL_PLANE, "helm", "cel")
 """What the suite runs. The kubelet is built when it is named: only `make real-node` needs it."""
 
 _TOOLS = Path(__file__).parent / "tools"
@@ -79,7 +79,7 @@ class _Module:
     """One Go module of ours under ``tools/``.
 
     helm has its own because it would bring the control plane newer versions of some modules, the kubelet because few
-    build it.
+    build it, ``cel`` because its source is here: a change of it is no change of the control plane.
     """
 
     folder: str
@@ -117,12 +117,12 @@ class _Module:
         )
 
     def cached_in(self, cache: Path) -> Path:
-        """The folder of exactly this build: another go.sum, flag or processor is another folder."""
+        """The folder of exactly this build: another go.sum, source, flag or processor is another folder."""
         digest = hashlib.sha256()
         for part in (*self.build_flags, sys.platform, platform.machine()):
             digest.update(part.encode() + b"\0")
-        for file in ("go.mod", "go.sum"):
-            digest.update((self.source / file).read_bytes())
+        for file in (self.source / "go.mod", self.source / "go.sum", *sorted(self.source.glob("*.go"))):
+            digest.update(file.read_bytes())
         return cache / f"{self.folder}-{self.version}-{digest.hexdigest()[:16]}"
 
     def among(self, names: Iterable[str]) -> list[str]:
@@ -170,6 +170,12 @@ _MODULES = (
         versioned_by="helm.sh/helm/v4",
         packages={"helm": "helm.sh/helm/v4/cmd/helm"},
         stamp=lambda version: {"helm.sh/helm/v4/internal/version.version": version},
+    ),
+    _Module(
+        folder="cel",
+        versioned_by="k8s.io/apiserver",
+        packages={"cel": "kubectl-qos/tests/controlplane/tools/cel"},
+        stamp=lambda _: {},
     ),
 )
 

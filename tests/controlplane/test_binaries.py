@@ -80,13 +80,16 @@ def test_file_that_cannot_be_run_is_not_a_program(environment: Environment, tmp_
     assert isinstance(find_binaries(("etcd",), environment=environment), Unavailable)
 
 
-def test_helm_shares_what_the_control_plane_needs() -> None:
+@pytest.mark.parametrize(
+    ("folder", "module"), [("helm", "k8s.io/kubectl"), ("cel", "k8s.io/apiserver")], ids=["helm", "cel"]
+)
+def test_other_programs_share_what_the_control_plane_needs(folder: str, module: str) -> None:
     """Else Go compiles most of Kubernetes' libraries twice."""
-    kubernetes, helm = (_versions(folder) for folder in ("kubernetes", "helm"))
+    kubernetes, other = _versions("kubernetes"), _versions(folder)
 
-    shared = kubernetes.keys() & helm.keys()
-    assert {"k8s.io/api", "k8s.io/client-go", "k8s.io/kubectl", "golang.org/x/net"} <= shared
-    assert {module: helm[module] for module in shared} == {module: kubernetes[module] for module in shared}
+    shared = kubernetes.keys() & other.keys()
+    assert {"k8s.io/api", "k8s.io/client-go", module, "golang.org/x/net"} <= shared
+    assert {module: other[module] for module in shared} == {module: kubernetes[module] for module in shared}
 
 
 def _versions(folder: str) -> dict[str, str]:

@@ -22,19 +22,19 @@ Whether the cluster serves kinds of policies; empty: no. It is known by what it 
 {{- end -}}
 
 {{/*
-Refuses what policies cannot do: on a cluster that does not serve them, and of the values. A cluster is known by what it
-serves when pods are among it, as with `helm install` and with Argo CD; by its version alone when only that is given.
+Refuses what policies cannot do: on a cluster that does not serve them, and of the values.
 */}}
 {{- define "qos-webhook.checkPolicies" -}}
-{{- $group := "admissionregistration.k8s.io/v1" -}}
-{{- if not (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
-{{- fail (printf "mode: %s: MutatingAdmissionPolicy is served from Kubernetes 1.36, this is %s: set mode to webhook, or name the cluster's version with --kube-version" .Values.mode .Capabilities.KubeVersion.Version) -}}
+{{- if not (include "qos-webhook.servesValidatingPolicies" .) -}}
+{{- fail (printf "mode: %s: the API server does not serve ValidatingAdmissionPolicy and its binding of admissionregistration.k8s.io/v1: set mode to webhook, or enable them there (--runtime-config)" .Values.mode) -}}
 {{- end -}}
-{{- if .Capabilities.APIVersions.Has "v1/Pod" -}}
-{{- range list "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" -}}
-{{- if not ($.Capabilities.APIVersions.Has (printf "%s/%s" $group .)) -}}
-{{- fail (printf "mode: %s: the API server does not serve %s of %s: set mode to webhook, or enable it there (feature gate, --runtime-config)" $.Values.mode . $group) -}}
+{{- if and (eq .Values.mode "policy") (not (include "qos-webhook.servesMutatingPolicies" .)) -}}
+{{- $why := printf "a MutatingAdmissionPolicy would do that, which the API server does not serve (Kubernetes does from 1.36, this is %s): leave it out, or set mode to both or webhook" .Capabilities.KubeVersion.Version -}}
+{{- if .Values.priorityClasses.defaults -}}
+{{- fail (printf "priorityClasses.defaults: %s" $why) -}}
 {{- end -}}
+{{- with include "qos-webhook.givesConstraints" . -}}
+{{- fail (printf "clusterDefaultConstraints.%s: %s" . $why) -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .Values.mode "policy" -}}
@@ -397,13 +397,20 @@ for. As strict as the API server is with a pod, which would otherwise be refused
 {{- end -}}
 {{- end -}}
 
-{{/* Whether any pod gets default constraints; empty: none. */}}
+{{/* The value by which pods get default constraints, one of several; empty: none do. */}}
 {{- define "qos-webhook.givesConstraints" -}}
-{{- range concat (values (include "qos-webhook.clusterConstraints" . | fromYaml)) (values .Values.clusterDefaultConstraints.namespaces) -}}
+{{- $value := "" -}}
+{{- range values (include "qos-webhook.clusterConstraints" . | fromYaml) -}}
 {{- if . -}}
-yes
+{{- $value = ternary "writeSystemDefaults" "schedulerConfiguration" $.Values.clusterDefaultConstraints.writeSystemDefaults -}}
 {{- end -}}
 {{- end -}}
+{{- range $namespace, $constraints := .Values.clusterDefaultConstraints.namespaces -}}
+{{- if $constraints -}}
+{{- $value = printf "namespaces.%s" $namespace -}}
+{{- end -}}
+{{- end -}}
+{{- $value -}}
 {{- end -}}
 
 {{/* CEL: the default constraints of a pod, with `variables.selected` as their labels. */}}
@@ -455,8 +462,9 @@ atomic, and a list of typed literals (Object.spec…) makes the API server 1.36.
 {{- end -}}
 
 {{/*
-The lint of constraints: `problems`, of `variables.template` at `variables.path`. A term fails that does not match the
-template's own labels; what controllers add to those does not count.
+The lint of constraints: `problems`, of `variables.template` at `variables.path`, of the first 128: CEL counts by itself only
+from Kubernetes 1.34. A term fails that does not match the template's own labels; what controllers add to those does not
+count.
 */}}
 {{- define "qos-webhook.lintVariables" -}}
 {{- $added := include "qos-webhook.addedLabels" . -}}
@@ -467,8 +475,9 @@ template's own labels; what controllers add to those does not count.
 - name: failing
   expression: >-
     variables.constraints.map(constraint,
-    constraint.?labelSelector.?matchLabels.orValue({}).transformList(key, value,
-    !(key in {{ $added }}) && (!(key in variables.labels) || variables.labels[key] != value), key + '=' + value) +
+    constraint.?labelSelector.?matchLabels.orValue({}).filter(key, !(key in {{ $added }}) &&
+    (!(key in variables.labels) || variables.labels[key] != constraint.labelSelector.matchLabels[key])).map(key,
+    key + '=' + constraint.labelSelector.matchLabels[key]) +
     constraint.?labelSelector.?matchExpressions.orValue([]).filter(term, !(term.key in {{ $added }}) && !(
     term.operator == 'In' ? term.key in variables.labels && variables.labels[term.key] in term.?values.orValue([]) :
     term.operator == 'NotIn' ? !(term.key in variables.labels && variables.labels[term.key] in term.?values.orValue([])) :
@@ -478,7 +487,7 @@ template's own labels; what controllers add to those does not count.
     term.key + (term.operator == 'In' ? ' in (' : ' notin (') + term.?values.orValue([]).join(',') + ')'))
 - name: problems
   expression: >-
-    lists.range(size(variables.constraints)).map(index,
+    {{ until 128 | toJson }}.filter(index, index < size(variables.constraints)).map(index,
     !has(variables.constraints[index].labelSelector) ?
     '[' + string(index) + ']: without labelSelector it counts no pods, so it spreads nothing' :
     size(variables.failing[index]) > 0 ? '[' + string(index) + '].labelSelector: ' + variables.failing[index][0] +
