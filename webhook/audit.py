@@ -20,7 +20,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -37,9 +36,9 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.priority import is_mirror_pod
 from webhook.cluster import Cluster
-from webhook.handlers.priority import default_priority
-from webhook.handlers.topology_spread import default_topology_spread
+from webhook.handlers import fill_in
 from webhook.metrics import Metrics
+from webhook.new_pod import as_new
 from webhook.review import GroupVersionResource, Request, author_wrote
 
 __all__ = ["Audit", "Unpatched"]
@@ -171,13 +170,7 @@ class Audit:
         if pod.spec.node_name and not author_wrote(request, "nodeName"):
             # It was bound after it was made: its maker is who would have been answered.
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
-        namespace = self._cluster.namespace(pod.metadata.namespace)
-        wrote_class = partial(author_wrote, request, "priorityClassName")
-        answers = (
-            default_topology_spread(pod, namespace, self._cluster),
-            default_priority(pod, namespace, self._cluster, class_is_the_authors=wrote_class),
-        )
-        return any(answer.patch for answer in answers)
+        return bool(fill_in(as_new(pod, request, self._cluster), self._cluster).patch)
 
     def _pods(self) -> Iterator[Raw]:
         """All pods, one after the other; others have their turn in between."""

@@ -33,6 +33,7 @@ from webhook.cached import (
     Caches,
     NamespaceMeta,
 )
+from webhook.priority_classes import RecentClasses
 from webhook.scheduler_config import SpreadDefaults
 from webhook.settings import ForceDeletion, Options
 
@@ -64,6 +65,7 @@ class Cluster:
         *,
         options: Options = _DEFAULT_OPTIONS,
         deadline: float | None = None,
+        recent_classes: RecentClasses | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -75,6 +77,7 @@ class Cluster:
             force_deletion: What is done about force deletions.
             options: What is done about new pods and what makes them.
             deadline: When live reads end, by the monotonic clock; None, outside of a review: whenever they do.
+            recent_classes: What other reviews have found out; nothing when not given.
         """
         self._caches = caches
         self._make_live = live
@@ -83,6 +86,7 @@ class Cluster:
         self.force_deletion = force_deletion
         self.options = options
         self._deadline = deadline
+        self._recent_classes = recent_classes or RecentClasses(caches.priority_classes)
         self._live: Source | None = None
 
     def for_review(self, arrived: float, patience: float = _PATIENCE) -> Cluster:
@@ -100,6 +104,7 @@ class Cluster:
             self.force_deletion,
             options=self.options,
             deadline=arrived + _LIVE_SHARE * patience,
+            recent_classes=self._recent_classes,
         )
 
     def live(self) -> Source:
@@ -112,13 +117,17 @@ class Cluster:
         """All PriorityClasses by name, as far as they have arrived."""
         return self._caches.priority_classes.in_namespace()
 
-    def priority_class(self, name: str) -> PriorityClass | None:
-        """One PriorityClass, read live when the cache does not have it; None when there is none.
+    def recent_classes(self) -> Mapping[str, PriorityClass]:
+        """All PriorityClasses by name as they are now, as far as that can be known: see `RecentClasses`."""
+        return self._recent_classes.read(self.live)
+
+    def priority_class(self, name: str, known: Mapping[str, PriorityClass]) -> PriorityClass | None:
+        """One PriorityClass, read live when it is not known, for it may be new; None when there is none.
 
         Raises:
-            ClusterError: it is not cached and cannot be read.
+            ClusterError: it is not known and cannot be read.
         """
-        found = self._caches.priority_classes.get(name)
+        found = known.get(name)
         if found is not None:
             return found
         try:
@@ -227,17 +236,26 @@ class _TimedTransport(Protocol):
 
 
 class _Budgeted:
-    """A transport whose requests all end by a time of the monotonic clock."""
+    """A transport whose requests all end by a time of the monotonic clock.
+
+    A connection that was open may lead nowhere by now: without an answer in half of the time another one is tried.
+    """
 
     def __init__(self, transport: _TimedTransport, deadline: float) -> None:
         self._transport = transport
         self._deadline = deadline
 
     def get(self, path: str, accept: str = "application/json") -> Response:
+        try:
+            return self._transport.get(path, accept, timeout=self._left() / 2)
+        except Unreachable:
+            return self._transport.get(path, accept, timeout=self._left())
+
+    def _left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise Unreachable("the time for live reads is over")
-        return self._transport.get(path, accept, timeout=left)
+        return left
 
     def close(self) -> None:
         """The transport is shared and stays open."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-__all__ = ["PatchOperation", "add"]
+__all__ = ["PatchOperation", "add", "remove"]
 
 
 class PatchOperation(Struct, frozen=True):
@@ -17,9 +17,15 @@ class PatchOperation(Struct, frozen=True):
 
     op: str
     path: str
-    value: Any
+    value: Any = UNSET
+    """None of a removal."""
 
 
 def add(path: str, value: Any) -> PatchOperation:
     """Set a member of an object, whether or not it is there: the same patch twice changes nothing more."""
     return PatchOperation("add", path, value)
+
+
+def remove(path: str) -> PatchOperation:
+    """Take a member out of an object, where it must be."""
+    return PatchOperation("remove", path)

@@ -74,8 +74,10 @@ class ClientTransport:
         self._configuration.connection_pool_maxsize = connections
         address = urlsplit(self._configuration.host)
         self._prefix = address.path.rstrip("/")
+        self._address = address.geturl()
+        self._pools: Any = RESTClientObject(self._configuration).pool_manager
         # The pool of the one server: its manager would take each request's address apart anew.
-        self._pool: Any = RESTClientObject(self._configuration).pool_manager.connection_from_url(address.geturl())
+        self._pool: Any = self._pools.connection_from_url(self._address)
         self._timeout = request_timeout
         self.namespace = service_account_namespace() or "default"
 
@@ -162,8 +164,14 @@ class ClientTransport:
         seconds = self._timeout if timeout is None else timeout
         # In total: what it takes to connect is not there to read any more.
         limit = urllib3.Timeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds))
-        with self._reaching():
-            answer = self._request(method, path, headers, body, limit)
+        try:
+            with self._reaching():
+                answer = self._request(method, path, headers, body, limit)
+        except Unreachable:
+            # Those that nobody uses now lead the same way: the next request goes over a new one.
+            self._pools.clear()
+            self._pool = self._pools.connection_from_url(self._address)
+            raise
         return answer.status, answer.data
 
     def _request(

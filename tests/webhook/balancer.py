@@ -12,7 +12,8 @@ import socket
 import ssl
 import threading
 from collections import Counter, deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
@@ -44,6 +45,7 @@ class Balancer:
         self._ready: list[int] = []
         self._turn = 0
         self._connections: set[asyncio.StreamWriter] = set()
+        self._muted: WeakSet[asyncio.StreamWriter] = WeakSet()
         self._tasks: set[asyncio.Task[None]] = set()
         self._transports: WeakSet[asyncio.WriteTransport] = WeakSet()
         self._carried: Counter[int] = Counter()
@@ -107,6 +109,10 @@ class Balancer:
     def cut(self) -> None:
         """Close all connections: the next ones go to whoever is ready then."""
         self._run(self._close_all())
+
+    def mute(self) -> None:
+        """Carry nothing more on the connections that are open, and leave them open: as when a router forgets them."""
+        self._muted.update(self._connections)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=_STEP_SECONDS)
@@ -200,18 +206,23 @@ class Balancer:
         self._opened[port] += 1
         self._carried[port] += 1
         try:
-            await asyncio.gather(_pipe(reader, back), _pipe(there, writer))
+            heard = partial(self._is_heard, writer)
+            await asyncio.gather(_pipe(reader, back, heard), _pipe(there, writer, heard))
         finally:
             self._carried[port] -= 1
             back.close()
 
+    def _is_heard(self, client: asyncio.StreamWriter) -> bool:
+        return client not in self._muted
 
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Callable[[], bool]) -> None:
     """Pass on what comes until it ends, then its end: the other direction may go on."""
     try:
         while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
+            if heard():
+                writer.write(data)
+                await writer.drain()
         writer.write_eof()
     except OSError:
         # One that was broken off is so for both.

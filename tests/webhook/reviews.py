@@ -112,16 +112,19 @@ def update_review(obj: Object, *, old: Object | None = None, sub_resource: str =
 
 
 def patched(obj: Object, answer: Answer) -> Object:
-    """The object after the API server took the patch of an answer as it goes over the wire (RFC 6902, ``add``)."""
+    """The object after the API server took the patch of an answer as it goes over the wire (RFC 6902)."""
     response = json.loads(encode_answer("uid", answer))["response"]
     changed = copy.deepcopy(obj)
     for step in json.loads(base64.b64decode(response.get("patch", ""))) if "patch" in response else ():
-        assert step["op"] == "add"
         *parents, last = step["path"].removeprefix("/").split("/")
         place = changed
         for parent in parents:
             place = place[parent]
-        place[last] = step["value"]
+        if step["op"] == "remove":
+            del place[last]
+        else:
+            assert step["op"] == "add"
+            place[last] = step["value"]
     return changed
 
 

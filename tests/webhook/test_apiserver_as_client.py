@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,42 +11,16 @@ import pytest
 import yaml
 
 from tests.controlplane.binaries import Binaries
-from tests.controlplane.certificates import Authority, Credential
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
+from tests.webhook.asked_by_url import Files, ask_for_pods_in
 from tests.webhook.balancer import Balancer
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.reviews import create_review, pod_object
 
 GOOD = create_review(pod_object(name="web"))
 NAME = "kube-apiserver"
-
-
-class Files:
-    """Certificates of one authority, as files."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.authority = Authority()
-        self.ca = self._write("ca.crt", self.authority.certificate)
-
-    def credential(self, name: str, made: Credential) -> tuple[Path, Path]:
-        """The certificate and its key."""
-        return self._write(f"{name}.crt", made.certificate), self._write(f"{name}.key", made.key)
-
-    def client(self, common_name: str) -> ssl.SSLContext:
-        """A client that shows a certificate."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        context.load_cert_chain(*self.credential(common_name, self.authority.client(common_name)))
-        return context
-
-    def _write(self, name: str, text: bytes) -> Path:
-        file = self._folder / name
-        file.write_bytes(text)
-        return file
 
 
 @pytest.fixture(scope="module")
@@ -119,37 +92,6 @@ def control_plane(
     arguments = (f"--admission-control-config-file={configuration}",)
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False, apiserver_args=arguments) as running:
         yield running
-
-
-def ask_for_pods_in(namespace: str, control_plane: ControlPlane, files: Files, port: int) -> None:
-    """Let the API server ask this port about the pods of a new namespace; without an answer none is created."""
-    control_plane.create_namespace(namespace)
-    control_plane.apply(
-        [
-            {
-                "apiVersion": "admissionregistration.k8s.io/v1",
-                "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": namespace},
-                "webhooks": [
-                    {
-                        "name": "pods.example.com",
-                        "clientConfig": {
-                            "url": f"https://127.0.0.1:{port}/mutate",
-                            "caBundle": base64.b64encode(files.authority.certificate).decode(),
-                        },
-                        "rules": [
-                            {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
-                        ],
-                        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-                        "admissionReviewVersions": ["v1"],
-                        "sideEffects": "None",
-                        "failurePolicy": "Fail",
-                        "timeoutSeconds": 30,
-                    }
-                ],
-            }
-        ]
-    )
 
 
 def create_pod(control_plane: ControlPlane, namespace: str, name: str) -> Object:

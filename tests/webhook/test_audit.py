@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -16,10 +18,16 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node, raw_pod
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.installation import ZONE, chart_values
+from tests.webhook.reviews import create_review
+from webhook import handlers
 from webhook.audit import Audit, Unpatched
 from webhook.cluster import Cluster
 from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
+from webhook.new_pod import NewPod
+from webhook.patch import add
+from webhook.response import ALLOWED, Answer
+from webhook.review import decode_review
 from webhook.settings import Options
 
 pytestmark = pytest.mark.controlplane
@@ -139,6 +147,29 @@ def test_stored_without_the_default_class(control_plane: ControlPlane, audited: 
     control_plane.api.create(_pod(audited, "no-class", labels={"app": "other"}))
     assert look() == Unpatched()
     assert look(default_class="audit-low") == Unpatched(1, (f"{audited}/no-class",))
+
+
+def test_a_handler_that_is_added_is_audited_too(
+    control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reviews and the audit go by one list."""
+
+    def default_hostname(new: NewPod, _: Cluster) -> Answer:
+        return ALLOWED if new.pod.metadata.name == "other" else Answer(patch=(add("/spec/hostname", "web"),))
+
+    for name in ("web", "other"):
+        control_plane.api.create(_pod(audited, name, labels={"app": "other"}))
+    assert look() == Unpatched()
+    monkeypatch.setattr(handlers, "_FILLING_IN", (*handlers._FILLING_IN, default_hostname))
+    review = decode_review(create_review(_pod(audited, "web", labels={"app": "other"})))
+    assert add("/spec/hostname", "web") in handlers.mutate(review, _cluster(audited)).patch
+    assert look() == Unpatched(1, (f"{audited}/web",))
+
+
+def test_every_handler_that_patches_is_in_that_list() -> None:
+    modules = [importlib.import_module(f"webhook.handlers.{found.name}") for found in iter_modules(handlers.__path__)]
+    patching = {module.__name__ for module in modules if add in vars(module).values()}
+    assert patching == {handler.__module__ for handler in handlers._FILLING_IN}
 
 
 def test_pages(control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:

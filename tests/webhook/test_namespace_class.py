@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.priority import ResolvedPriority, admit_pod_create
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.reviews import create_review, patched, pod_object
 from webhook.cluster import Cluster
@@ -41,9 +44,16 @@ def noted(pod: Object, *fields: str) -> Object:
 
 
 def filled_in(pod: Object, cluster: Cluster) -> tuple[tuple[Any, Any, Any], tuple[str, ...]]:
-    """Class, priority and policy after the mutation, and what is said; a second look changes nothing more."""
+    """Class, priority and policy after the mutation, and what is said; a second look changes nothing more.
+
+    What the API server's plugin had resolved it resolves again after a mutation, before anybody looks.
+    """
     answer = mutate(decode_review(create_review(pod)), cluster)
     after = patched(pod, answer)
+    if "priority" in pod["spec"] and "priority" not in after["spec"]:
+        resolved = admit_pod_create(from_object(after, Pod), cluster.priority_classes())
+        assert isinstance(resolved, ResolvedPriority)
+        after["spec"] |= {"priority": resolved.priority, "preemptionPolicy": resolved.preemption_policy}
     assert mutate(decode_review(create_review(noted(after))), cluster).patch == ()
     spec = after["spec"]
     return (spec.get("priorityClassName"), spec.get("priority"), spec.get("preemptionPolicy")), answer.warnings
@@ -104,6 +114,26 @@ def test_P1_a_default_that_does_not_exist_is_told_and_passed_over() -> None:
 def test_P1_a_default_and_a_namespace_that_the_cache_does_not_have_yet() -> None:
     cluster = make_cluster([], live=[LABELLED, LOW])
     assert filled_in(pod_object(), cluster) == (("low", -10, "Never"), ())
+
+
+def test_P1_the_value_of_a_default_is_left_to_the_api_server_that_had_filled_in_another() -> None:
+    """It refuses a value that is not the class's, and the cache's may be old."""
+    pod = noted(pod_object(**GLOBAL))
+    answer = mutate(decode_review(create_review(pod)), make_cluster([*CLASSES, LABELLED], live=SilentSource()))
+    assert [(step.op, step.path) for step in answer.patch] == [
+        ("add", "/spec/priorityClassName"),
+        ("remove", "/spec/priority"),
+        ("remove", "/spec/preemptionPolicy"),
+    ]
+
+
+def test_P1_a_default_that_went_is_told_and_passed_over_though_it_is_cached() -> None:
+    cluster = make_cluster([*CLASSES, LABELLED], live=[HIGH, USUAL])
+    cache = cluster._caches.priority_classes
+    assert cache.heard_at is not None
+    cache.heard_at -= 60
+    warning = "namespace shop: its default class is not given: no PriorityClass with name low was found"
+    assert filled_in(noted(pod_object(**GLOBAL)), cluster) == (("usual", 100, PREEMPT), (warning,))
 
 
 def test_P1_a_default_that_cannot_be_read_hinders_nobody(caplog: pytest.LogCaptureFixture) -> None:

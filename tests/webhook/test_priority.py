@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
 from podrules.cluster.demo import demo_objects
+from podrules.cluster.errors import Unreachable
+from podrules.cluster.memory import MemorySource
 from tests.webhook.clusters import SilentSource, make_class, make_cluster
 from tests.webhook.reviews import create_review, patched, pod_object, update_review
 from webhook.cluster import Cluster
@@ -200,6 +203,56 @@ def test_P1_a_class_that_is_gone_and_cached_still_is_the_api_servers_to_refuse()
     cluster = make_cluster(CLASSES, live=[LOW, DEFAULT])
     assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
     assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
+
+
+def in_doubt(cluster: Cluster) -> Cluster:
+    """The same; of its PriorityClasses nothing was heard for a minute."""
+    cache = cluster._caches.priority_classes
+    assert cache.heard_at is not None
+    cache.heard_at -= 60
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"priorityClassName": "high"}, ("high", 2000, "Never"), id="another value"),
+        pytest.param({}, ("high", 2000, "Never"), id="another global default"),
+        pytest.param({"priorityClassName": "low"}, ("low", None, None), id="a class that is gone"),
+    ],
+)
+def test_P1_where_classes_are_in_doubt_they_are_read_live(spec: Mapping[str, Any], expected: Any) -> None:
+    """Where the API server's own plugin is off: nobody else would see that the cache is wrong."""
+    pod = pod_object(**UNRESOLVED, **spec)
+    present = [make_class("high", 2000, default=True, policy="Never")]
+    cluster = in_doubt(make_cluster(CLASSES, live=present))
+    assert _priority(patched(pod, mutate(decode_review(create_review(pod)), cluster))) == expected
+
+
+class _Counted(MemorySource):
+    """Counts how often everything of a kind is listed, and may be silent."""
+
+    lists = 0
+    silent = False
+
+    def list(self, *arguments: Any, **how: Any) -> Any:
+        self.lists += 1
+        if self.silent:
+            raise Unreachable("no answer")
+        return super().list(*arguments, **how)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_P1_many_pods_are_not_many_lists_of_classes(silent: bool) -> None:
+    live = _Counted(CLASSES, description="the cluster")
+    live.silent = silent
+    cluster = in_doubt(make_cluster(CLASSES, live=live))
+    pod = pod_object(priorityClassName="high", **UNRESOLVED)
+    began = time.monotonic()
+    for _ in range(100):
+        after = patched(pod, mutate(decode_review(create_review(pod)), cluster.for_review(time.monotonic())))
+        assert _priority(after) == ("high", 1000, PREEMPT)
+    assert 1 <= live.lists <= 1 + (time.monotonic() - began) / 0.25
 
 
 def test_P1_near_names_are_those_that_exist_now() -> None:

@@ -96,7 +96,8 @@ def _shown(output: str, answers: list[dict[str, Any]]) -> str:
             output = output.replace(_DENIAL, answer["status"]["message"], 1)
     shown = "\n".join(filter(None, output.replace(_WARNINGS, "\n".join(lines)).splitlines()))
     steps = [step for answer in answers for step in json.loads(base64.b64decode(answer.get("patch", _NO_STEPS)))]
-    return "\n".join([shown, *(line for step in steps for line in _filled_in(step)), ""])
+    added = (step for step in steps if step["op"] == "add")
+    return "\n".join([shown, *(line for step in added for line in _filled_in(step)), ""])
 
 
 def _filled_in(step: Mapping[str, Any]) -> Iterator[str]:

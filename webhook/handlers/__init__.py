@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import Final
 
 from podrules.priority import is_mirror_pod
 from webhook.cluster import Cluster
@@ -14,31 +15,32 @@ from webhook.handlers.priority import default_priority, refuse_disallowed_class,
 from webhook.handlers.spread_lint import lint_spread, lint_spread_of_template
 from webhook.handlers.topology_spread import default_topology_spread
 from webhook.handlers.workload_priority import check_class_of_template
+from webhook.new_pod import NewPod, as_new
 from webhook.response import ALLOWED, Answer, combined
-from webhook.review import Request, author_wrote, new_object, new_pod
+from webhook.review import Request, new_object, new_pod
 
-__all__ = ["mutate", "validate"]
+__all__ = ["fill_in", "mutate", "validate"]
 
 _PODS = ("", "pods")
 _NODES = ("", "nodes")
+_FILLING_IN: Final[tuple[Callable[[NewPod, Cluster], Answer], ...]] = (default_priority, default_topology_spread)
+"""All handlers that patch new pods."""
+
+
+def fill_in(new: NewPod, cluster: Cluster) -> Answer:
+    """What the cluster's owner decided for new pods: the patches of all handlers."""
+    return combined(handler(new, cluster) for handler in _FILLING_IN)
 
 
 def mutate(request: Request, cluster: Cluster) -> Answer:
-    """Fill in what the cluster's owner decided: the patches of all handlers."""
+    """The patches of a new pod."""
     if (_resource(request), request.operation) != (_PODS, "CREATE"):
         return ALLOWED
     pod = new_pod(request)
     # A mirror pod is its kubelet's report of what runs already.
     if pod is None or is_mirror_pod(pod):
         return ALLOWED
-    namespace = cluster.namespace(request.namespace)
-    wrote_class = partial(author_wrote, request, "priorityClassName")
-    return combined(
-        (
-            default_priority(pod, namespace, cluster, class_is_the_authors=wrote_class),
-            default_topology_spread(pod, namespace, cluster),
-        )
-    )
+    return fill_in(as_new(pod, request, cluster), cluster)
 
 
 def validate(request: Request, cluster: Cluster) -> Answer:

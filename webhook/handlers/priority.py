@@ -4,22 +4,29 @@
       but not allowed         refused, or warned of: `Options.disallowed_class`
     none is named             the namespace's default, else the cluster's global default, else 0
 
-The API server's own Priority plugin runs before webhooks and does the same without namespaces, and again after a
-mutation, when it refuses a class and a priority that do not go together: so either all three are patched or none. It
-fills in the global default before anybody else sees the pod: that its author did not name it is told by managedFields,
-and the namespace's default then takes its place. Where that plugin is off, this is what resolves a class, and what
-refuses an unknown one. Neither is done from a cache alone: a class may have been made a moment ago.
+The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
+default before anybody else sees the pod: that its author did not name it is told by managedFields, and the namespace's
+default then takes its place.
+
+    the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not go together. So
+                         only the class is patched in, and what the plugin had filled in is taken out: it fills in what
+                         the class says there and then, whatever a cache holds
+    the plugin is off    nobody else resolves a class or refuses an unknown one: all three fields are patched in
+
+A class is neither given nor refused because of a cache alone: it may have been made, changed or deleted a moment ago.
 
 ResourceQuota counts after webhooks have changed a pod, and after validating ones have refused it: what is filled in
 here is what a quota of PriorityClasses sees, and a refusal here costs no quota.
 
-Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3.
+Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
+pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
+k8s.io/apiserver at v0.36.3.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from podrules.cluster.errors import ClusterError
@@ -33,11 +40,11 @@ from podrules.priority import (
     admit_pod_create,
     resolve_priority,
 )
-from webhook.cached import CachedNamespace
 from webhook.cluster import Cluster
 from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.near import did_you_mean
-from webhook.patch import PatchOperation, add
+from webhook.new_pod import NewPod
+from webhook.patch import PatchOperation, add, remove
 from webhook.response import ALLOWED, Answer, combined, denied
 from webhook.settings import Verdict
 
@@ -46,22 +53,16 @@ __all__ = ["default_priority", "refuse_disallowed_class", "refuse_unknown_class"
 _LOG: Final = logging.getLogger(__name__)
 
 
-def default_priority(
-    pod: Pod, namespace: CachedNamespace, cluster: Cluster, *, class_is_the_authors: Callable[[], bool]
-) -> Answer:
-    """A patch with what a new pod's class means, as far as the pod does not say so already.
-
-    Args:
-        pod: The new pod.
-        namespace: Where it is made.
-        cluster: Its classes.
-        class_is_the_authors: Whether whoever sent the pod wrote its priorityClassName; asked only when it matters.
-    """
-    name = "" if _is_chosen(pod, cluster, class_is_the_authors) else namespace_default(namespace, cluster)
+def default_priority(new: NewPod, cluster: Cluster) -> Answer:
+    """A patch with what a new pod's class means, as far as the pod does not say so already."""
+    pod, name = new.pod, namespace_default(new.namespace, cluster)
     if not name or name == pod.spec.priority_class_name:
         return _resolve(pod, cluster)
+    classes = cluster.recent_classes()
+    if _is_chosen(new, classes):
+        return _resolve(pod, cluster)
     try:
-        found = cluster.priority_class(name)
+        found = cluster.priority_class(name, classes)
     except ClusterError as error:
         _LOG.warning("a pod in %s gets no default class, %s cannot be read: %s", pod.metadata.namespace, name, error)
         return _resolve(pod, cluster)
@@ -69,10 +70,8 @@ def default_priority(
     if isinstance(resolved, UnknownPriorityClass):
         problem = f"namespace {pod.metadata.namespace}: its default class is not given: {resolved}"
         return combined((Answer(warnings=(problem,)), _resolve(pod, cluster)))
-    # All three fields, whatever was there: the API server filled in the priority of no class, or of the global default.
-    return Answer(
-        patch=_patch(pod, resolved), warnings=_told(resolved, f"the default of {pod.metadata.namespace}", cluster)
-    )
+    told = _told(resolved, f"the default of {pod.metadata.namespace}", cluster)
+    return Answer(patch=_class_alone(new, resolved) or _patch(pod, resolved), warnings=told)
 
 
 def refuse_unknown_class(pod: Pod, cluster: Cluster) -> Answer:
@@ -101,15 +100,29 @@ def refuse_disallowed_class(pod: Pod, cluster: Cluster) -> Answer:
     return denied(f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}')
 
 
-def _is_chosen(pod: Pod, cluster: Cluster, class_is_the_authors: Callable[[], bool]) -> bool:
+def _is_chosen(new: NewPod, classes: Mapping[str, PriorityClass]) -> bool:
     """Whether somebody chose the pod's class: its author, or another webhook, which managedFields do not tell."""
-    named = cluster.priority_classes().get(pod.spec.priority_class_name)
+    named = classes.get(new.pod.spec.priority_class_name)
     is_global_default = named is not None and named.global_default
-    return pod.spec.priority_class_name != "" and not (is_global_default and not class_is_the_authors())
+    return new.pod.spec.priority_class_name != "" and not (is_global_default and not new.wrote("priorityClassName"))
+
+
+def _class_alone(new: NewPod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
+    """The class in place of what the API server's plugin filled in; nothing: that plugin has not been there."""
+    spec = new.pod.spec
+    if spec.priority is None or new.wrote("priority"):
+        return ()
+    filled_in = (("priority", spec.priority), ("preemptionPolicy", spec.preemption_policy))
+    return (
+        add("/spec/priorityClassName", resolved.priority_class_name),
+        *(remove(f"/spec/{name}") for name, value in filled_in if value is not None),
+    )
 
 
 def _resolve(pod: Pod, cluster: Cluster) -> Answer:
-    """As the API server's plugin does."""
+    """As the API server's plugin does, where it has not been: else nothing is missing."""
+    if pod.spec.priority is not None and pod.spec.preemption_policy is not None:
+        return ALLOWED
     resolved = admit_pod_create(pod, _classes_for(pod, cluster))
     # What cannot be resolved is left as it is: the validating half looks again, and refuses it or not.
     if isinstance(resolved, str):
@@ -123,12 +136,12 @@ def _resolve(pod: Pod, cluster: Cluster) -> Answer:
 
 
 def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
-    """All classes; of a pod that nobody has resolved also its own, which may be newer than the cache."""
-    classes, name = cluster.priority_classes(), pod.spec.priority_class_name
-    if not name or name in classes or pod.spec.priority is not None:
+    """All classes, also the pod's own where that is newer."""
+    classes, name = cluster.recent_classes(), pod.spec.priority_class_name
+    if not name or name in classes:
         return classes
     try:
-        newer = cluster.priority_class(name)
+        newer = cluster.priority_class(name, classes)
     except ClusterError as error:
         _LOG.warning("a pod in %s is not resolved, %s cannot be read: %s", pod.metadata.namespace, name, error)
         return classes

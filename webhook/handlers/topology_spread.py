@@ -27,6 +27,7 @@ from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME
 from webhook.cached import CONSTRAINTS_ANNOTATION, CachedNamespace
 from webhook.cluster import Cluster
 from webhook.namespace_rules import annotated_constraints
+from webhook.new_pod import NewPod
 from webhook.patch import add
 from webhook.response import ALLOWED, Answer
 
@@ -38,8 +39,9 @@ OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
 
-def default_topology_spread(pod: Pod, namespace: CachedNamespace, cluster: Cluster) -> Answer:
+def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
     """A patch with the default constraints of a new pod."""
+    pod, namespace = new.pod, new.namespace
     if pod.spec.topology_spread_constraints or pod.spec.node_name:
         return ALLOWED
     if namespace.metadata.labels.get(OPT_OUT_LABEL) == "disabled":

@@ -87,7 +87,7 @@ def _was_there_before(request: Request, workload: TemplateOwner, name: str) -> b
 def _exists(name: str, cluster: Cluster) -> bool:
     """Whether a class is there that the cache does not have yet; yes when that cannot be found out."""
     try:
-        return cluster.priority_class(name) is not None
+        return cluster.priority_class(name, cluster.priority_classes()) is not None
     except ClusterError as error:
         _LOG.warning("PriorityClass %s is taken to exist, it cannot be read: %s", name, error)
         return True
