@@ -97,7 +97,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         demo=args.demo,
         scheduler_config=args.scheduler_config,
         write_system_defaults=args.write_system_defaults,
-        force_deletion=_force_deletion(args.force_delete_mode, args.exempt_user),
+        force_deletion=_force_deletion(args),
         options=_options(parser, args),
         client_ca=args.client_ca,
         client_names=frozenset(args.client_name),
@@ -314,10 +314,19 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--exempt-user",
+        type=_username,
         action="append",
         default=[],
         metavar="USERNAME",
-        help="neither warned of force deletions nor hindered, as the cluster's own controllers; may be repeated",
+        help="neither warned of force deletions nor refused, as the cluster's own controllers; may be repeated",
+    )
+    add(
+        "--exempt-node-controller",
+        type=_username,
+        action="append",
+        default=[],
+        metavar="USERNAME",
+        help="the same of deletions of Nodes alone, which are its work; may be repeated",
     )
 
 
@@ -352,10 +361,20 @@ def _force_delete_mode(text: str) -> tuple[str, ForceDeletionMode]:
         raise argparse.ArgumentTypeError(message) from None
 
 
-def _force_deletion(modes: Sequence[tuple[str, ForceDeletionMode]], exempt_users: Sequence[str]) -> ForceDeletion:
-    by_namespace = dict(modes)
-    default = by_namespace.pop("", ForceDeletionMode.WARN)
-    return ForceDeletion(mode=default, namespaces=by_namespace, exempt_users=frozenset(exempt_users))
+def _username(text: str) -> str:
+    if not text or "*" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no username: write it whole, there are no wildcards")
+    return text
+
+
+def _force_deletion(args: argparse.Namespace) -> ForceDeletion:
+    by_namespace = dict(args.force_delete_mode)
+    return ForceDeletion(
+        mode=by_namespace.pop("", ForceDeletionMode.WARN),
+        namespaces=by_namespace,
+        exempt_users=frozenset(args.exempt_user),
+        exempt_node_controllers=frozenset(args.exempt_node_controller),
+    )
 
 
 def _namespace_value(text: str) -> tuple[str, str]:

@@ -98,7 +98,9 @@ class ForceDeletion(Struct, frozen=True, kw_only=True):
     namespaces: Mapping[str, ForceDeletionMode] = {}
     """By namespace."""
     exempt_users: frozenset[str] = frozenset()
-    """Usernames that are neither warned nor hindered, beside the cluster's own."""
+    """Usernames that are neither warned nor refused, beside Kubernetes' own."""
+    exempt_node_controllers: frozenset[str] = frozenset()
+    """Usernames that are neither warned nor refused when they delete a Node, which is their work."""
 
     def of(self, namespace: str) -> ForceDeletionMode:
         """What the configuration says for a namespace."""

@@ -102,6 +102,7 @@ FULL_VALUES: Mapping[str, Any] = {
         "mode": "confirm",
         "namespaces": {"shop": "deny", "kube-system": "deny"},
         "exemptUsers": ["fencer", 'system:serviceaccount:ops:"fencer"'],
+        "exemptNodeControllers": {"karpenter": [], "reaper": ["reaper", 'system:serviceaccount:ops:"reaper"']},
     },
     "clusterDefaultConstraints": {
         "schedulerConfiguration": {
@@ -149,6 +150,11 @@ CLIENTS: Mapping[str, Any] = {
 
 HOST_NETWORK: Mapping[str, Any] = {"hostNetwork": True, "containerPort": 8443}
 """In the nodes' network no NetworkPolicy holds pods, and only privileged namespaces take them."""
+
+NODE_CONTROLLERS: Mapping[str, list[str]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))[
+    "forceDeletion"
+]["exemptNodeControllers"]
+"""The usernames by default of those who delete Nodes as part of their work."""
 
 PRODUCTION: Mapping[str, Any] = yaml.safe_load((CHART / "examples" / "production.yaml").read_text(encoding="utf-8"))
 """The chart's example."""

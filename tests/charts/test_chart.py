@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from podrules import __version__
-from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
+from tests.charts.chart import CHART, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
 from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
@@ -195,6 +195,7 @@ def test_arguments_by_default(chart: Chart) -> None:
         "--tls-lifetime=90d",
         "--webhook-configuration=qos-webhook.qos-system",
         "--force-delete-mode=warn",
+        *(f"--exempt-node-controller={name}" for key in sorted(NODE_CONTROLLERS) for name in NODE_CONTROLLERS[key]),
         "--disallowed-class=deny",
         "--template-class=warn",
         "--lint-spread-selectors",
@@ -225,6 +226,18 @@ def test_program_takes_the_arguments(chart: Chart) -> None:
             "shop": ForceDeletionMode.DENY,
         },
         exempt_users=frozenset({"fencer", 'system:serviceaccount:ops:"fencer"'}),
+        exempt_node_controllers=frozenset(
+            {
+                *(
+                    username
+                    for name, usernames in NODE_CONTROLLERS.items()
+                    if name != "karpenter"
+                    for username in usernames
+                ),
+                "reaper",
+                'system:serviceaccount:ops:"reaper"',
+            }
+        ),
     )
 
 

@@ -420,8 +420,10 @@ def test_F1_policy_warns_of_a_node_that_was_not_drained_and_never_refuses(
     consequence = "without the Node, pod garbage collection force deletes the pods that still run there"
     remedy = f"drain it first: kubectl drain {node} --ignore-daemonsets"
     assert told(done.stderr) == [f"{node} is not cordoned, so it was not drained: {consequence}; {remedy}"]
-    cloud = people.kubectl("delete", "node", node, "--dry-run=server", user="system:cloud-controller-manager")
-    assert told(cloud.stderr) == []
+    for user in ("system:cloud-controller-manager", "system:serviceaccount:kube-system:karpenter"):
+        assert told(people.kubectl("delete", "node", node, "--dry-run=server", user=user).stderr) == []
+    for user in ("system:serviceaccount:kube-system:default", "system:serviceaccount:default:karpenter"):
+        assert told(people.kubectl("delete", "node", node, "--dry-run=server", user=user).stderr) != []
     finalized = raw_node(node)
     people.control_plane.api.patch(finalized, {"metadata": {"finalizers": ["example.com/drain"]}})
     assert told(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []

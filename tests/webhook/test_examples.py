@@ -73,7 +73,8 @@ def cluster(
     values: Object = {"drainSeconds": 1}
     page = PAGE.read_text(encoding="utf-8")
     for text in VALUES.findall(page):
-        values |= yaml.safe_load(text)
+        for key, part in yaml.safe_load(text).items():
+            values[key] = {**values.get(key, {}), **part} if isinstance(part, dict) else part
     namespaces = [yaml.safe_load(text) for text in NAMESPACE.findall(page)]
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as running:
         named = (*NAMESPACES, *(entry["metadata"]["name"] for entry in namespaces))

@@ -58,7 +58,10 @@ def answer_to(
     """The answer to a force deletion in a namespace with this label, in a cluster with these settings."""
     labels = {} if mode is None else {"force_delete": mode}
     settings = ForceDeletion(
-        mode=default, namespaces={} if named is None else {"shop": named}, exempt_users=frozenset({"fencer"})
+        mode=default,
+        namespaces={} if named is None else {"shop": named},
+        exempt_users=frozenset({"fencer"}),
+        exempt_node_controllers=frozenset({"reaper"}),
     )
     cluster = make_cluster([make_namespace(**labels), node, pod], force_deletion=settings)
     return validate(decode_review(delete_review(pod, user=user, groups=tuple(groups))), cluster)
@@ -142,6 +145,10 @@ def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: 
 @pytest.mark.parametrize(("user", "groups"), EXEMPT)
 def test_F2_who_is_never_hindered(mode: str, user: str, groups: Sequence[str]) -> None:
     assert answer_to(make_pod(), mode, user=user, groups=groups) == ALLOWED
+
+
+def test_F2_who_deletes_nodes_as_its_work_forces_pods_as_anybody_else() -> None:
+    assert not answer_to(make_pod(), "deny", user="reaper").allowed
 
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])

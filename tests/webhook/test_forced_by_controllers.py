@@ -1,7 +1,6 @@
 """The cluster's own controllers at work in a namespace that forbids force deletions.
 
-Once each under its own account, as kubeadm has it, and once all as one user. Nobody is kept from anything either when
-the webhook does not answer.
+Once each under its own account, as kubeadm has it, and once all as one user.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NUMBERS = itertools.count(1)
         "own accounts",
         pytest.param(
             "one user",
-            marks=pytest.mark.long("the other cases, test_F2_controllers_are_neither_hindered_nor_warned"),
+            marks=pytest.mark.long("the other cases, test_F2_never_refused_controllers_of_kubernetes"),
         ),
     ],
 )
@@ -92,7 +91,7 @@ def pod(cluster: Cluster, namespace: str) -> Object:
     return made
 
 
-@pytest.mark.long("test_F2_controllers_are_neither_hindered_nor_warned, test_F2_namespace_controller_ends_a_namespace")
+@pytest.mark.long("test_F2_never_refused_controllers_of_kubernetes, test_F2_namespace_controller_ends_a_namespace")
 def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cluster: Cluster, pod: Object) -> None:
     """It looks every 20 s."""
     api = cluster.control_plane.api
@@ -161,13 +160,3 @@ def test_F2_replica_set_scales_down_pods_without_grace(
     made = made_by("web", nodeName=pod["spec"]["nodeName"], terminationGracePeriodSeconds=0)
     cluster.kubectl("scale", "replicaset", "web", "-n", namespace, "--replicas=0")
     wait_for(lambda: cluster.pod(made) is None, "it is scaled down")
-
-
-def test_F2_webhook_that_does_not_answer_hinders_nobody(cluster: Cluster, pod: Object) -> None:
-    with cluster.without_webhook():
-        # An answer may be under way.
-        wait_for(lambda: cluster.force("delete", pod, dry_run=True).returncode == 0, "nobody answers")
-        for path in ("eviction", "node"):
-            done = cluster.force(path, pod)
-            assert done.returncode == 0, done.stderr
-        assert cluster.pod(pod) is None

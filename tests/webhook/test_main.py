@@ -134,6 +134,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             {"force_deletion": ForceDeletion(exempt_users=frozenset({"fencer", "system:serviceaccount:ops:fencer"}))},
             id="exempt users",
         ),
+        pytest.param(
+            ["--exempt-node-controller", "reaper"],
+            {"force_deletion": ForceDeletion(exempt_node_controllers=frozenset({"reaper"}))},
+            id="exempt node controllers",
+        ),
         *(
             pytest.param(["--log-level", level.value], {"log_level": level}, id=f"log level {level.value}")
             for level in LogLevel
@@ -330,6 +335,15 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
             "leave one of them out",
             id="suites of a version that is off",
         ),
+        *(
+            pytest.param(
+                ["--demo", flag, text],
+                f"argument {flag}: {text!r} is no username: write it whole, there are no wildcards",
+                id=f"{flag} {text}",
+            )
+            for flag in ("--exempt-user", "--exempt-node-controller")
+            for text in ("", "system:serviceaccount:ops:*")
+        ),
         pytest.param(["--demo", "--port", "1"], "unrecognized arguments: --port 1", id="an unknown flag"),
         pytest.param(["--demo", "serve"], "unrecognized arguments: serve", id="a word too many"),
         pytest.param(
@@ -379,5 +393,6 @@ def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
         "write-system-defaults",
         "force-delete-mode",
         "exempt-user",
+        "exempt-node-controller",
     ):
         assert f"--{flag}" in said

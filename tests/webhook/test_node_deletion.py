@@ -59,7 +59,11 @@ def answer_to(
     """The answer to a Node's deletion, with these modes by namespace in the configuration and as labels."""
     node = make_node() if node is None else node
     spaces = [make_namespace(name, force_delete=mode) for name, mode in (labels or {}).items()]
-    configured = ForceDeletion(namespaces={name: ForceDeletionMode(mode) for name, mode in (modes or {}).items()})
+    configured = ForceDeletion(
+        namespaces={name: ForceDeletionMode(mode) for name, mode in (modes or {}).items()},
+        exempt_users=frozenset({"fencer"}),
+        exempt_node_controllers=frozenset({"reaper"}),
+    )
     cluster = make_cluster([*spaces, node, *pods], force_deletion=configured)
     return validate(decode_review(node_deletion_review(node, user=user, groups=groups)), cluster)
 
@@ -151,8 +155,8 @@ def test_F2_node_with_finalizers_is_never_refused() -> None:
         pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
         pytest.param("system:kube-controller-manager", (), id="all controllers as one user"),
         pytest.param("system:serviceaccount:kube-system:node-controller", (), id="node controller"),
-        pytest.param("system:cloud-controller-manager", (), id="the cloud's controllers as one user"),
-        pytest.param("system:serviceaccount:kube-system:cloud-controller-manager", (), id="and under an account"),
+        pytest.param("fencer", (), id="named in the configuration"),
+        pytest.param("reaper", (), id="named in the configuration, for Nodes"),
     ],
 )
 def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...]) -> None:

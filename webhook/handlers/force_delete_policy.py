@@ -29,6 +29,7 @@ from webhook.settings import ForceDeletionMode
 
 __all__ = [
     "CONFIRMATION",
+    "CONTROLLERS",
     "MODE_LABEL",
     "Ruling",
     "confirmation_command",
@@ -44,11 +45,15 @@ MODE_LABEL: Final = "kubectl-qos.io/force-delete"
 
 _LOG: Final = logging.getLogger(__name__)
 _STRICTNESS: Final = tuple(ForceDeletionMode)
-_CONTROLLERS: Final = frozenset(
+CONTROLLERS: Final = frozenset(
     f"system:serviceaccount:kube-system:{name}"
     for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
 ) | {"system:kube-controller-manager"}
-"""PodGC and its like under their own accounts, and all controllers under one where they have none."""
+"""PodGC and its like under their own accounts, and all controllers under one where they have none.
+
+Also the cloud's node lifecycle: cloud-controller-manager runs it as node-controller where controllers have accounts
+(k8s.io/cloud-provider/app/controllermanager.go at v0.36.3).
+"""
 
 
 class Ruling(Struct, frozen=True):
@@ -63,7 +68,7 @@ def is_exempt(request: Request, cluster: Cluster) -> bool:
     """Whether somebody deletes who is not to be bothered."""
     user = request.user_info
     return (
-        user.username in _CONTROLLERS
+        user.username in CONTROLLERS
         or "system:nodes" in (user.groups or ())
         or user.username in cluster.force_deletion.exempt_users
     )

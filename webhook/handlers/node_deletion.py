@@ -3,9 +3,10 @@
     gcOrphaned      a pod whose Node has been gone for 40 s (quarantineTime) is marked failed and deleted with grace 0
 
 What belongs to the node alone, pods of DaemonSets and mirror pods, is no concern: a drained node has nothing else left.
-A Node with finalizers stays until somebody is done with it, who may well drain it: it is never refused. Neither is the
-cloud's node controller, which deletes Nodes whose machines are gone. The strictest mode counts that the configuration
-says for the namespaces whose pods would be lost; their labels do not count, for a tenant could keep all Nodes with one.
+A Node with finalizers stays until somebody is done with it, who may well drain it: it is never refused. Neither are
+controllers that delete Nodes whose machines are gone: the configuration names them. Of the namespaces whose pods would
+be lost the strictest mode counts that the configuration says. Their labels do not count: a tenant could keep all Nodes
+with one.
 
 Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/controllers/nodelifecycle at v0.36.3.
 """
@@ -41,9 +42,6 @@ from webhook.stakes import read_reach
 __all__ = ["review_node_deletion"]
 
 _LOG: Final = logging.getLogger(__name__)
-_CLOUD_CONTROLLERS: Final = frozenset(
-    {"system:cloud-controller-manager", "system:serviceaccount:kube-system:cloud-controller-manager"}
-)
 _NODES_OWN: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
 _MOST_NAMED: Final = 3
 
@@ -61,7 +59,8 @@ class _Loss(Struct, frozen=True):
 
 def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     """A warning or a refusal that names the pods."""
-    if is_exempt(request, cluster) or request.user_info.username in _CLOUD_CONTROLLERS:
+    controllers = cluster.force_deletion.exempt_node_controllers
+    if is_exempt(request, cluster) or request.user_info.username in controllers:
         return ALLOWED
     live = cluster.live()
     try:

@@ -171,6 +171,18 @@ warned of at most, unless somebody names it.
 {{- range .Values.forceDeletion.exemptUsers }}
 - {{ printf "--exempt-user=%s" . | quote }}
 {{- end }}
+{{- range include "qos-webhook.nodeControllers" . | fromJsonArray }}
+- {{ printf "--exempt-node-controller=%s" . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Usernames of those who delete Nodes as part of their work, a JSON list. */}}
+{{- define "qos-webhook.nodeControllers" -}}
+{{- $users := list -}}
+{{- range .Values.forceDeletion.exemptNodeControllers -}}
+{{- $users = concat $users . -}}
+{{- end -}}
+{{- $users | uniq | toJson -}}
 {{- end -}}
 
 {{/*
@@ -189,6 +201,14 @@ of a pod that has stopped is its kubelet's.
 - name: not-by-a-garbage-collector
   expression: >-
     !has(request.userInfo.username) || !(request.userInfo.username in {{ concat $users .Values.forceDeletion.exemptUsers | toJson }})
+{{- end -}}
+
+{{/* The same of deletions of Nodes. */}}
+{{- define "qos-webhook.notPartOfTheWorkOnNodes" -}}
+{{ include "qos-webhook.notPartOfTheWork" . }}
+- name: not-by-a-node-controller
+  expression: >-
+    !has(request.userInfo.username) || !(request.userInfo.username in {{ include "qos-webhook.nodeControllers" . }})
 {{- end -}}
 
 {{/* What the program is told of new pods and what makes them. */}}

@@ -1,0 +1,97 @@
+"""Whom the chart exempts from the rules for force deletions: one list, in every place where it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.charts.chart import CHART, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
+from tests.controlplane.client import Object
+from webhook.handlers.force_delete_policy import CONTROLLERS
+from webhook.main import parse_settings
+
+PAGE = CHART.parents[1] / "docs" / "webhook.md"
+LIST = re.compile(r"request\.userInfo\.username in (\[.*?\])")
+
+
+def settings(objects: list[Object]) -> tuple[frozenset[str], frozenset[str]]:
+    """Who is exempt for the program, and who of Nodes alone."""
+    (deployment,) = of_kind("Deployment", objects)
+    told = parse_settings(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).force_deletion
+    return CONTROLLERS | told.exempt_users, told.exempt_node_controllers
+
+
+def conditions(objects: list[Object]) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+    """The usernames that the matchConditions of a webhook or policy for force deletions leave out: of all, of Nodes."""
+    for entry in of_kind("ValidatingWebhookConfiguration", objects):
+        for webhook in entry["webhooks"]:
+            yield webhook["name"].split(".")[0], *usernames(webhook)
+    for policy in of_kind("ValidatingAdmissionPolicy", objects):
+        yield policy["metadata"]["name"].split(".", 2)[2], *usernames(policy["spec"])
+
+
+def usernames(matching: Object) -> tuple[frozenset[str], frozenset[str]]:
+    found = {entry["name"]: LIST.search(entry["expression"]) for entry in matching.get("matchConditions", ())}
+    lists = {name: frozenset(json.loads(match[1])) for name, match in found.items() if match}
+    return lists.get("not-by-a-garbage-collector", frozenset()), lists.get("not-by-a-node-controller", frozenset())
+
+
+@pytest.mark.parametrize("values", [{}, {"forceDeletion": FULL_VALUES["forceDeletion"]}], ids=["defaults", "values"])
+def test_F2_program_webhooks_and_policies_exempt_the_same(chart: Chart, values: Mapping[str, Any]) -> None:
+    everywhere, of_nodes = settings(chart.objects(values))
+    asked = {name: lists for name, *lists in conditions(chart.objects(values))}
+    applied = {name: lists for name, *lists in conditions(chart.objects({**values, "mode": "policy"}))}
+    of_pods = [everywhere, frozenset()]
+    assert {name: asked[name] for name in ("force-delete", "evictions", "nodes")} == {
+        "force-delete": of_pods,
+        "evictions": of_pods,
+        "nodes": [everywhere, of_nodes],
+    }
+    names = ("force-delete", "force-delete.warn", "eviction", "eviction.warn", "node.warn")
+    assert {name: applied[name] for name in names} == {
+        **dict.fromkeys(names, of_pods),
+        "node.warn": [everywhere, of_nodes],
+    }
+
+
+def test_F2_default_controllers_can_be_taken_away_and_added_to(chart: Chart) -> None:
+    def exempt(controllers: Mapping[str, list[str] | None]) -> frozenset[str]:
+        return settings(chart.objects({"forceDeletion": {"exemptNodeControllers": controllers}}))[1]
+
+    defaults = exempt({})
+    assert defaults == frozenset().union(*NODE_CONTROLLERS.values())
+    assert exempt({"karpenter": []}) == exempt({"karpenter": None}) == defaults - set(NODE_CONTROLLERS["karpenter"])
+    assert exempt({"mine": ["reaper"]}) == defaults | {"reaper"}
+    assert exempt({name: [] for name in NODE_CONTROLLERS}) == frozenset()
+
+
+def test_F2_default_controllers_are_single_identities() -> None:
+    for username in (name for names in NODE_CONTROLLERS.values() for name in names):
+        assert re.fullmatch(r"[a-z0-9:-]+", username)
+        if username.startswith("system:serviceaccount:"):
+            assert username.count(":") == 3
+
+
+@pytest.mark.parametrize(
+    "username", ["", "*", "system:serviceaccount:kube-system:*", "system:nodes", "system:serviceaccounts:kube-system"]
+)
+@pytest.mark.parametrize("value", ["exemptUsers", "exemptNodeControllers"])
+def test_F2_what_would_exempt_nobody_is_refused(chart: Chart, value: str, username: str) -> None:
+    """No wildcards, and no groups: they are compared with usernames."""
+    given = [username] if value == "exemptUsers" else {"mine": [username]}
+    with pytest.raises(HelmError, match=f"/forceDeletion/{value}"):
+        chart.rendered({"forceDeletion": {value: given}})
+
+
+def test_F2_table_of_controllers_names_each_default() -> None:
+    """And the key by which it is taken away."""
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    table: dict[str, list[str]] = {}
+    for key, usernames_of_row in rows:
+        if key in NODE_CONTROLLERS:
+            table.setdefault(key, []).extend(re.findall(r"`([^`]+)`", usernames_of_row))
+    assert table == NODE_CONTROLLERS
