@@ -15,10 +15,12 @@ from tests.golden import check
 
 FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
 NAME = "harbour.qos-system"
-REFUSING = {"class", "template-class", "force-delete", "eviction"}
+REFUSING = {"class", "template-class", "force-delete", "eviction", "node"}
+MISSING = "missing-spread.warn"
+"""What the webhook would have written, in mode both."""
 GUARD = "ca-bundle"
 """What the program may not do, in all modes with a program: see tests/charts/test_configurations_policy.py."""
-WARNING = {"pod.warn", "workload.warn", "force-delete.warn", "eviction.warn", "node.warn"}
+WARNING = {"pod.warn", "workload.warn", "force-delete.warn", "eviction.warn"}
 CLUSTER = [f"--api-versions={group}" for group in ("v1/Pod", *(f"{GROUP}/{kind}" for kind in KINDS))]
 """What Argo CD says of a cluster, in part."""
 
@@ -56,10 +58,11 @@ def test_A_mode_webhook_renders_no_policies(chart: Chart) -> None:
 def test_A_mode_both_adds_what_holds_without_the_webhook(chart: Chart) -> None:
     webhook, both = chart.objects({**strictest("both"), "mode": "webhook"}), chart.objects(strictest("both"))
     assert [entry for entry in both if entry["kind"] not in KINDS or entry in webhook] == webhook
-    assert set(named("ValidatingAdmissionPolicy", both)) == REFUSING | {GUARD}
+    assert set(named("ValidatingAdmissionPolicy", both)) == REFUSING | {GUARD, MISSING}
+    assert named("ValidatingAdmissionPolicyBinding", both)[MISSING]["spec"]["validationActions"] == ["Warn", "Audit"]
     assert set(named("MutatingAdmissionPolicy", both)) == {"default-class", "default-class.label"}
     told = named("ValidatingAdmissionPolicy", chart.objects({**strictest("both"), "warnings": "verbose"}))
-    assert set(told) == REFUSING | {GUARD, "pod.warn"}
+    assert set(told) == REFUSING | {GUARD, MISSING, "pod.warn"}
     # Of what a policy fills in, and of nothing else.
     (validation,) = told["pod.warn"]["spec"]["validations"]
     assert "is filled in" in validation["message"]
@@ -106,6 +109,32 @@ def test_A_policies_are_asked_where_the_webhook_is(chart: Chart) -> None:
         assert spec["matchConstraints"]["resourceRules"] == entry["rules"]
         assert spec["matchConstraints"]["matchPolicy"] == entry["matchPolicy"]
         assert spec["matchConditions"][: len(entry["matchConditions"])] == entry["matchConditions"]
+
+
+@pytest.mark.parametrize(
+    ("modes", "expected"),
+    [
+        pytest.param({"mode": "warn"}, {"node.warn"}, id="warn"),
+        pytest.param({"mode": "warn", "namespaces": {"shop": "confirm"}}, {"node", "node.warn"}, id="confirm"),
+        pytest.param({"mode": "confirm", "namespaces": {"shop": "deny"}}, {"node"}, id="deny"),
+    ],
+)
+def test_A_the_strictest_mode_of_the_values_is_that_of_nodes(
+    chart: Chart, modes: Mapping[str, Any], expected: set[str]
+) -> None:
+    """Which namespaces have pods on a Node a policy cannot tell."""
+    for mode in ("policy", "both"):
+        values = {**strictest(mode), "forceDeletion": modes}
+        found = {name for name in named("ValidatingAdmissionPolicy", chart.objects(values)) if name.startswith("node")}
+        assert found == (expected if mode == "policy" else expected - {"node.warn"})
+
+
+def test_A_missing_constraints_are_told_where_a_policy_knows_them(chart: Chart) -> None:
+    constraints = FULL_VALUES["clusterDefaultConstraints"]
+    existing = {**constraints, "schedulerConfiguration": {}, "existingConfigMap": {"name": "sched"}}
+    for given, told in ((constraints, True), ({}, False), (existing, False)):
+        values = {**strictest("both"), "clusterDefaultConstraints": given}
+        assert (MISSING in named("ValidatingAdmissionPolicy", chart.objects(values))) == told
 
 
 def test_A_notes_say_what_runs(chart: Chart) -> None:

@@ -134,11 +134,16 @@ def test_F1_force_deletion_is_warned_of_once_and_by_the_webhook(both: Both, make
 
 @pytest.mark.parametrize("path", ["delete", "eviction"])
 def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Object], path: str) -> None:
-    """Of an eviction the webhook alone can tell."""
+    """An eviction leads to the deletion, which can be confirmed: of what is evicted a policy knows the name alone."""
     pod = both.bound(f"confirmed-{path}", "confirm", make_node())
     refused = both.people.force(path, pod)
     assert refused.returncode == 1
-    assert ("ValidatingAdmissionPolicy" in refused.stderr) == (path == "delete")
+    assert "ValidatingAdmissionPolicy" in refused.stderr
+    if path == "eviction":
+        line = re.search(r"kubectl delete pod \S+ -n \S+ --grace-period=0 --force", refused.stderr)
+        assert line is not None, refused.stderr
+        path = "delete"
+        refused = both.people.force(path, pod)
     command = re.search(rf"kubectl annotate .* {CONFIRMATION}=[-0-9a-f]{{36}} --overwrite", refused.stderr)
     assert command is not None, refused.stderr
     both.people.run(command[0])
@@ -146,6 +151,55 @@ def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Ob
     assert done.returncode == 0, done.stderr
     assert len(told(done.stderr)) == 2
     assert both.people.pod(pod) is None
+
+
+def test_F2_confirmed_pod_is_not_evicted_without_grace_while_the_webhook_is_away(
+    both: Both, make_node: Callable[..., Object]
+) -> None:
+    pod = both.bound("confirmed-away", "confirm", make_node())
+    api = both.people.control_plane.api
+    api.patch(pod, {"metadata": {"annotations": {CONFIRMATION: pod["metadata"]["uid"]}}})
+    with away(both.balancer, both.replica):
+        assert both.people.force("eviction", pod).returncode == 1
+        assert both.people.is_untouched(pod)
+        assert both.people.force("delete", pod).returncode == 0
+    wait_for(both.is_asked, "the webhook is asked again")
+
+
+def test_F4_missing_constraints_are_told_while_the_webhook_is_away(both: Both) -> None:
+    """Of pods that a controller keeps a number of; what the webhook writes is not missing."""
+    namespace = both.asked.namespace("missing")
+    workload = make_workload("ReplicaSet", namespace)
+    workload["spec"]["replicas"] = 0
+    api = both.people.control_plane.api
+    owner = api.create(workload)
+    pod = make_pod(namespace)
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
+    reference |= {name: owner["metadata"][name] for name in ("name", "uid")}
+    owned = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [reference]}}
+    filled_in = "spec.topologySpreadConstraints: 1 constraint is filled in, the cluster's defaults"
+    assert dry_run(both.people.control_plane, owned) == [filled_in]
+    missing = f"spec.topologySpreadConstraints: the defaults of namespace {namespace} are missing: the webhook did not"
+    # What is no business of a policy: whose Namespace says otherwise, and who has constraints of their own.
+    annotated = both.asked.namespace("annotated")
+    annotation = {"kubectl-qos.io/default-topology-spread-constraints": "[]"}
+    api.patch(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": annotated}},
+        {"metadata": {"annotations": annotation}},
+    )
+    own = make_pod(namespace, topologySpreadConstraints=[with_labels(ZONE, {"app": "web"})])
+    own["metadata"]["ownerReferences"] = [reference]
+    elsewhere = {**owned, "metadata": {**owned["metadata"], "namespace": annotated}}
+    with away(both.balancer, both.replica):
+        (said,) = wait_for(
+            lambda: [line for line in dry_run(both.people.control_plane, owned) if "filled" not in line],
+            "nobody answers",
+        )
+        assert said.startswith(missing)
+        assert "only a new pod in its place can get them" in said
+        for entry in (pod, own, elsewhere):
+            assert dry_run(both.people.control_plane, entry) == []
+    wait_for(both.is_asked, "the webhook is asked again")
 
 
 def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable[..., Object]) -> None:

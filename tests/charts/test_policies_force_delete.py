@@ -15,7 +15,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node
 from tests.waiting import wait_for
 from tests.webhook.asking import make_workload, path_of
-from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod
+from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod, undrained
 
 pytestmark = pytest.mark.controlplane
 
@@ -410,24 +410,37 @@ def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People,
 # Nodes, of which the pods cannot be told
 
 
-@pytest.mark.parametrize("mode", ["", "deny"])
-def test_F1_policy_warns_of_a_node_that_was_not_drained_and_never_refuses(
-    people: People, make: Callable[..., Object], mode: str
+def test_F2_policy_refuses_the_deletion_of_a_node_that_was_not_drained(
+    people: People, make: Callable[..., Object]
 ) -> None:
-    node = make(mode)["spec"]["nodeName"]
-    done = people.kubectl("delete", "node", node, "--dry-run=server")
-    assert done.returncode == 0
-    consequence = "without the Node, pod garbage collection force deletes the pods that still run there"
-    remedy = f"drain it first: kubectl drain {node} --ignore-daemonsets"
-    assert told(done.stderr) == [f"{node} is not cordoned, so it was not drained: {consequence}; {remedy}"]
-    for user in ("system:cloud-controller-manager", "system:serviceaccount:kube-system:karpenter"):
-        assert told(people.kubectl("delete", "node", node, "--dry-run=server", user=user).stderr) == []
+    """The values forbid force deletions in a namespace; whether it has pods there cannot be told."""
+    pod = make()
+    node = pod["spec"]["nodeName"]
+
+    def delete(user: str = "jane") -> tuple[int, list[str]]:
+        done = people.kubectl("delete", "node", node, "--dry-run=server", user=user)
+        return done.returncode, told(done.stderr)
+
+    refused, (said,) = delete()
+    assert refused == 1
+    forbidden = "the configuration forbids that in some namespaces"
+    assert said.endswith(f"{undrained(node)}; {forbidden}; drain it first: kubectl drain {node} --ignore-daemonsets")
+    stored = raw_node(node)
+    api = people.control_plane.api
+    uid = api.get("v1", "Node", node)["metadata"]["uid"]
+    api.patch(stored, {"metadata": {"annotations": {CONFIRMATION: uid}}})
+    assert delete()[0] == 1
+    for user in ("system:cloud-controller-manager", "system:serviceaccount:kube-system:karpenter", ADMIN):
+        assert delete(user) == (0, [])
     for user in ("system:serviceaccount:kube-system:default", "system:serviceaccount:default:karpenter"):
-        assert told(people.kubectl("delete", "node", node, "--dry-run=server", user=user).stderr) != []
-    finalized = raw_node(node)
-    people.control_plane.api.patch(finalized, {"metadata": {"finalizers": ["example.com/drain"]}})
-    assert told(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []
-    people.control_plane.api.patch(finalized, {"metadata": {"finalizers": None}})
+        assert delete(user)[0] == 1
+    api.patch(stored, {"metadata": {"finalizers": ["example.com/drain"]}})
+    assert delete() == (0, [])
+    api.patch(stored, {"metadata": {"finalizers": None}})
+    vouched = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    api.patch(stored, {"spec": {"taints": [vouched]}})
+    assert delete() == (0, [])
+    api.patch(stored, {"spec": {"taints": None}})
+    assert delete()[0] == 1
     people.kubectl("cordon", node)
-    assert told(people.kubectl("delete", "node", node).stderr) == []
-    assert not people.has_node(node)
+    assert delete() == (0, [])

@@ -32,6 +32,7 @@ __all__ = [
     "make_pod",
     "serving",
     "thinned",
+    "undrained",
     "warnings",
 ]
 
@@ -197,3 +198,9 @@ def serving(
             installation.uninstall()
             if replica is not None:
                 stop_all([replica.process], timeout=2)
+
+
+def undrained(node: str) -> str:
+    """What a policy says of a Node that was not drained."""
+    consequence = "without the Node, pod garbage collection force deletes the pods that still run there"
+    return f"{node} is not cordoned, so it was not drained: {consequence}"

@@ -330,6 +330,35 @@ mirror pod stops nothing. `standing`: where the pod runs and what its owner does
   message: "the Namespace's label kubectl-qos.io/force-delete is none of warn, confirm, deny: the configured mode counts"
 {{- end -}}
 
+{{/* The strictest mode of the values: warn, confirm or deny. */}}
+{{- define "qos-webhook.strictestMode" -}}
+{{- $modes := append (values .Values.forceDeletion.namespaces) .Values.forceDeletion.mode -}}
+{{- if has "deny" $modes }}deny{{ else if has "confirm" $modes }}confirm{{ else }}warn{{ end -}}
+{{- end -}}
+
+{{/*
+Which deletions of Nodes are looked at. What drains a Node cordons it first; of one that is out of service the pods are
+gone, or go; one with finalizers stays until they are done.
+*/}}
+{{- define "qos-webhook.undrainedNode" -}}
+{{ include "qos-webhook.notPartOfTheWorkOnNodes" . }}
+- name: without-finalizers
+  expression: size(oldObject.metadata.?finalizers.orValue([])) == 0
+- name: not-cordoned
+  expression: >-
+    !oldObject.spec.?unschedulable.orValue(false) &&
+    !oldObject.spec.?taints.orValue([]).exists(taint, taint.key == 'node.kubernetes.io/out-of-service')
+{{- end -}}
+
+{{- define "qos-webhook.nodeIsConfirmed" -}}
+oldObject.metadata.?annotations[?'kubectl-qos.io/confirm-force-delete'].orValue('') == oldObject.metadata.uid
+{{- end -}}
+
+{{- define "qos-webhook.undrainedNodeMessage" -}}
+oldObject.metadata.name + ' is not cordoned, so it was not drained: without the Node, pod garbage collection force deletes' +
+' the pods that still run there'
+{{- end -}}
+
 {{/*
 The cluster's default constraints by schedulerName, as YAML: those of type List, and of type System when they are asked
 for. As strict as the API server is with a pod, which would otherwise be refused for what it is given.
@@ -411,6 +440,29 @@ for. As strict as the API server is with a pod, which would otherwise be refused
 {{- end -}}
 {{- end -}}
 {{- $value -}}
+{{- end -}}
+
+{{/* Which pods get default constraints, as far as that is known without Services: those whose controller keeps a number. */}}
+{{- define "qos-webhook.podsWithoutConstraints" -}}
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector:
+    {{- include "qos-webhook.namespaceSelector" . | nindent 4 }}
+      - key: kubectl-qos.io/topology-spread
+        operator: NotIn
+        values: [disabled]
+  resourceRules:
+    {{- include "qos-webhook.createdPods" . | nindent 4 }}
+matchConditions:
+  {{- include "qos-webhook.notAMirrorPod" . | nindent 2 }}
+  - name: without-constraints
+    expression: size(object.spec.?topologySpreadConstraints.orValue([])) == 0
+  - name: to-be-scheduled
+    expression: object.spec.?nodeName.orValue('') == ''
+  - name: of-a-controller-that-keeps-a-number
+    expression: >-
+      object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) &&
+      owner.apiVersion + ' ' + owner.kind in ['apps/v1 ReplicaSet', 'apps/v1 StatefulSet', 'v1 ReplicationController'])
 {{- end -}}
 
 {{/* CEL: the default constraints of a pod, with `variables.selected` as their labels. */}}
