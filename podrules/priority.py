@@ -23,6 +23,8 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 
 __all__ = [
+    "CONFIG_MIRROR",
+    "CONFIG_SOURCE",
     "HIGHEST_USER_DEFINABLE_PRIORITY",
     "SYSTEM_CLUSTER_CRITICAL",
     "SYSTEM_CRITICAL_PRIORITY",
@@ -63,8 +65,8 @@ SYSTEM_PRIORITY_CLASSES: Final = {
     for name, value in _SYSTEM_VALUES.items()
 }
 """What every cluster has: the API server makes them, and refuses others of these names."""
-_CONFIG_SOURCE: Final = "kubernetes.io/config.source"
-_CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
+CONFIG_SOURCE: Final = "kubernetes.io/config.source"
+CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
 _SUBDOMAIN_MAX_LENGTH: Final = 253
 _SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
@@ -97,17 +99,17 @@ class UnknownPriorityClass(Struct, frozen=True):
 
 def is_static_pod(pod: Pod) -> bool:
     """Whether the kubelet read it from a file or URL (kubetypes.IsStaticPod)."""
-    return pod.metadata.annotations.get(_CONFIG_SOURCE, "api") != "api"
+    return pod.metadata.annotations.get(CONFIG_SOURCE, "api") != "api"
 
 
 def is_mirror_pod(pod: Pod) -> bool:
     """Whether it stands in the API for a static pod (kubetypes.IsMirrorPod)."""
-    return _CONFIG_MIRROR in pod.metadata.annotations
+    return CONFIG_MIRROR in pod.metadata.annotations
 
 
 def static_pod_uid(pod: Pod) -> str:
     """For a mirror pod the static pod's UID, by which its kubelet knows it (ConfigMirrorAnnotationKey); else empty."""
-    return pod.metadata.annotations.get(_CONFIG_MIRROR, "")
+    return pod.metadata.annotations.get(CONFIG_MIRROR, "")
 
 
 def is_reserved_class_name(name: str) -> bool:

@@ -39,6 +39,7 @@ from webhook.cluster import Cluster
 from webhook.handlers import fill_in
 from webhook.metrics import Metrics
 from webhook.new_pod import as_new
+from webhook.pieces import Seen
 from webhook.review import GroupVersionResource, Request, author_wrote
 
 __all__ = ["Audit", "Unpatched"]
@@ -170,7 +171,7 @@ class Audit:
         if pod.spec.node_name and not author_wrote(request, "nodeName"):
             # It was bound after it was made: its maker is who would have been answered.
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
-        return bool(fill_in(as_new(pod, request, self._cluster), self._cluster).patch)
+        return bool(fill_in(as_new(Seen(pod), request, self._cluster), self._cluster).patch)
 
     def _pods(self) -> Iterator[Raw]:
         """All pods, one after the other; others have their turn in between."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from podrules.model.pod import Pod
 from webhook.cached import CachedNamespace
 from webhook.cluster import Cluster
+from webhook.pieces import Seen
 from webhook.review import Request, author_wrote
 
 __all__ = ["NewPod", "as_new"]
@@ -21,8 +22,11 @@ class NewPod(NamedTuple):
     namespace: CachedNamespace
     wrote: Callable[[str], bool]
     """Whether the pod's author wrote a field of its spec, such as ``priorityClassName``; costs a look at the review."""
+    left_out: frozenset[str]
+    """See `Seen.left_out`."""
 
 
-def as_new(pod: Pod, request: Request, cluster: Cluster) -> NewPod:
+def as_new(seen: Seen[Pod], request: Request, cluster: Cluster) -> NewPod:
     """A pod of a request, which holds it with managedFields."""
-    return NewPod(pod, cluster.namespace(pod.metadata.namespace), partial(author_wrote, request))
+    namespace = cluster.namespace(seen.object.metadata.namespace)
+    return NewPod(seen.object, namespace, partial(author_wrote, request), seen.left_out)

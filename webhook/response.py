@@ -17,10 +17,12 @@ from msgspec import Struct
 from webhook.patch import PatchOperation
 from webhook.review import API_VERSION
 
-__all__ = ["ALLOWED", "MAX_MESSAGE", "MAX_WARNING", "Answer", "combined", "denied", "encode_answer"]
+__all__ = ["ALLOWED", "MAX_MESSAGE", "MAX_WARNING", "MAX_WARNINGS", "Answer", "combined", "denied", "encode_answer"]
 
 MAX_WARNING: Final = 256
 """Characters of one warning: what is left of each when all together are too long."""
+MAX_WARNINGS: Final = 15
+"""Together they are short enough for the API server to send them whole: it cuts each where all have more than 4,096."""
 MAX_MESSAGE: Final = 1024
 """Characters of a refusal."""
 _FORBIDDEN: Final = 403
@@ -86,14 +88,21 @@ def encode_answer(uid: str, answer: Answer) -> bytes:
         uid,
         answer.allowed,
         None if answer.allowed else _Status(_plain(answer.denial, MAX_MESSAGE)),
-        tuple(_plain(warning, MAX_WARNING) for warning in answer.warnings),
+        tuple(_plain(warning, MAX_WARNING) for warning in _few(answer.warnings)),
         "JSONPatch" if answer.patch else None,
         msgspec.json.encode(answer.patch) if answer.patch else None,
     )
     return msgspec.json.encode(_AdmissionReview(response))
 
 
+def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """As many as are shown, the last of which tells of the others."""
+    more = len(warnings) - MAX_WARNINGS + 1
+    return warnings if more <= 1 else (*warnings[: MAX_WARNINGS - 1], f"and {more} more warnings")
+
+
 def _plain(text: str, most: int) -> str:
     """Printable characters only, and short enough."""
-    visible = text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
-    return visible if len(visible) <= most else visible[: most - 1] + "…"
+    # Cut first: looking at each character of a long text takes time.
+    shown = text if len(text) <= most else text[: most - 1] + "…"
+    return shown if shown.isprintable() else "".join(char if char.isprintable() else "?" for char in shown)

@@ -10,17 +10,17 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, ServiceUnavailable, abort
 from werkzeug.sansio.utils import get_content_length
 
 from webhook.cluster import Cluster
-from webhook.handlers import mutate, validate
+from webhook.handlers import leave_unseen, mutate, refuse_unseen, validate
 from webhook.logs import log_review, logs_review
 from webhook.metrics import Metrics, Outcome
 from webhook.response import ALLOWED, Answer, encode_answer
-from webhook.review import MAX_REVIEW_BYTES, BadReview, Request, decode_review
+from webhook.review import EDGE_BYTES, MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -29,8 +29,15 @@ __all__ = ["REVIEW_PATHS", "Reviews"]
 
 _LOG: Final = logging.getLogger(__name__)
 _JSON: Final = "application/json"
-_Handler = Callable[[Request, Cluster], Answer]
-_HANDLERS: Final[dict[str, _Handler]] = {"/mutate": mutate, "/validate": validate}
+
+
+class _Handlers(NamedTuple):
+    look: Callable[[Request, Cluster], Answer]
+    leave: Callable[[Request, Cluster, str], Answer]
+    """Answers without a look, for that reason."""
+
+
+_HANDLERS: Final = {"/mutate": _Handlers(mutate, leave_unseen), "/validate": _Handlers(validate, refuse_unseen)}
 REVIEW_PATHS: Final = tuple(_HANDLERS)
 _LEVELS: Final = {
     Outcome.DENIED: logging.INFO,
@@ -47,8 +54,10 @@ _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
 _MOST_PATIENCE: Final = 30
 """Seconds: more than that no webhook configuration can ask for."""
 _SMALL_BODY: Final = 16 << 10
-_MOST_BODIES: Final = 16 << 20
+_MOST_BODIES: Final = 2 * MAX_REVIEW_BYTES
 """Bytes of bodies that are not small and under way at once: two of the longest."""
+_MOST_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
+"""Bytes of a body that is not kept: whoever sends it reads no answer before it is sent."""
 
 
 class _Unavailable(ServiceUnavailable):
@@ -99,9 +108,13 @@ class Reviews:
             raise MethodNotAllowed(["POST"])
         if self._client_names is not None:
             _admit(environ, self._client_names)
-        with self._bodies.read(environ) as body:
+        length = _length(environ)
+        kept = length if length <= MAX_REVIEW_BYTES else EDGE_BYTES
+        with self._bodies.read(environ, kept) as body:
+            _pass_over(environ, length - kept)
             _wait_until_ready(self._waiting_for)
-            return self._reviewed(body, environ["PATH_INFO"], self._cluster_for(environ["QUERY_STRING"], arrived))
+            cluster = self._cluster_for(environ["QUERY_STRING"], arrived)
+            return self._reviewed(body, length, environ["PATH_INFO"], cluster)
 
     def _cluster_for(self, query: str, arrived: float) -> Cluster:
         """The cluster for a review, which may tell how long its answer is waited for: ``?timeout=10s``."""
@@ -110,13 +123,10 @@ class Reviews:
             return self._cluster.for_review(arrived)
         return self._cluster.for_review(arrived, min(int(told[1]), _MOST_PATIENCE))
 
-    def _reviewed(self, body: bytes, path: str, cluster: Cluster) -> bytes:
+    def _reviewed(self, body: bytes, length: int, path: str, cluster: Cluster) -> bytes:
         started = time.perf_counter()
-        try:
-            review = decode_review(body)
-        except BadReview as error:
-            abort(400, str(error))
-        answer, outcome, reason = _answered(review, _HANDLERS[path], cluster)
+        review, problem = _read_review(body, length)
+        answer, outcome, reason = _answered(review, problem, _HANDLERS[path], cluster)
         encoded = encode_answer(review.uid, answer)
         seconds = time.perf_counter() - started
         self._metrics.count_review(path, outcome, seconds)
@@ -126,6 +136,25 @@ class Reviews:
             milliseconds = seconds * 1000
             log_review(outcome.value, milliseconds, level=level, path=path, uid=review.uid, what=what, reason=reason)
         return encoded
+
+
+def _read_review(body: bytes, length: int) -> tuple[Request, str]:
+    """The request, and why it has no objects; empty: it has them.
+
+    Raises:
+        HTTPException: The body does not even tell who asks for what.
+    """
+    if length > len(body):
+        problem, end = f"it has {length} bytes; at most {MAX_REVIEW_BYTES} are read", b""
+    else:
+        try:
+            return decode_review(body), ""
+        except BadReview as error:
+            problem, end = str(error), body
+    try:
+        return skim(body, end), problem
+    except BadReview:
+        abort(413 if length > len(body) else 400, problem)
 
 
 def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
@@ -145,9 +174,8 @@ class _Bodies:
         self._bytes = 0
 
     @contextmanager
-    def read(self, environ: WSGIEnvironment) -> Iterator[bytes]:
-        """The body of a request; it counts until the block ends."""
-        length = _length(environ)
+    def read(self, environ: WSGIEnvironment, length: int) -> Iterator[bytes]:
+        """So many bytes of a request's body; they count until the block ends."""
         counted = length if length > _SMALL_BODY else 0
         if self._bytes + counted > _MOST_BODIES:
             raise _Unavailable("too many large reviews at once", again=1)
@@ -175,9 +203,15 @@ def _length(environ: WSGIEnvironment) -> int:
     if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != _JSON:
         abort(415, f"send Content-Type: {_JSON}")
     length = get_content_length(environ.get("CONTENT_LENGTH")) or 0
-    if length > MAX_REVIEW_BYTES:
+    if length > _MOST_PASSED_OVER:
         abort(413, f"the body has {length} bytes; at most {MAX_REVIEW_BYTES} are read")
     return length
+
+
+def _pass_over(environ: WSGIEnvironment, length: int) -> None:
+    """Read what is not kept: an answer before that could be lost, with the connection that the rest is sent on."""
+    while length > 0:
+        length -= len(_read(environ, min(length, EDGE_BYTES)))
 
 
 def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
@@ -189,18 +223,34 @@ def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
         time.sleep(_HOLD_STEP)
 
 
-def _answered(review: Request, handler: _Handler, cluster: Cluster) -> tuple[Answer, Outcome, str]:
-    """The handlers' answer; a failure of ours never stands in anybody's way."""
+def _answered(review: Request, problem: str, handlers: _Handlers, cluster: Cluster) -> tuple[Answer, Outcome, str]:
+    """The handlers' answer; what they cannot look at is refused only where a rule might have refused it."""
+    outcome = Outcome.UNREADABLE
     try:
-        answer = handler(review, cluster)
+        if problem:
+            raise BadReview(problem)
+        answer = handlers.look(review, cluster)
     except BadReview as error:
-        return ALLOWED, Outcome.UNREADABLE, str(error)
-    except Exception:  # noqa: BLE001 - whatever it is, it must not hinder anybody
-        _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
-        return ALLOWED, Outcome.FAILED, ""
+        problem = str(error)
+    except Exception:  # noqa: BLE001 - whatever it is, it must not hinder anybody whom no rule might have hindered
+        _LOG.exception("review %s of %s was not looked at", review.uid, review.resource.resource)
+        outcome, problem = Outcome.FAILED, "the webhook failed, its log tells why"
+    if problem:
+        return _unseen(review, problem, outcome, handlers, cluster)
     if answer.denial:
         # Not the refusal itself: it says what the object holds, and whoever sent that is told.
         return answer, Outcome.DENIED, ""
     if answer.patch:
         return answer, Outcome.PATCHED, ""
     return answer, Outcome.WARNED if answer.warnings else Outcome.ALLOWED, ""
+
+
+def _unseen(
+    review: Request, problem: str, outcome: Outcome, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, Outcome, str]:
+    try:
+        answer = handlers.leave(review, cluster, problem)
+    except Exception:  # noqa: BLE001 - likewise
+        _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
+        return ALLOWED, Outcome.FAILED, problem
+    return answer, Outcome.DENIED if answer.denial else outcome, problem

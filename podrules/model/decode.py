@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from podrules.model.quantity import Quantity
 
-__all__ = ["DecodeError", "dec_hook", "from_json", "from_object"]
+__all__ = ["DecodeError", "dec_hook", "exactly", "from_json", "from_object"]
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 T = TypeVar("T")
 
@@ -38,6 +41,21 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
         return msgspec.json.decode(data, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError:
         return from_object(_plain(data), kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(_not_json(error)) from error
+
+
+def exactly(data: Buffer, kind: type[T]) -> T:
+    """Decode JSON without the second look, which builds all that there is: nulls stand only where the type has them.
+
+    Raises:
+        DecodeError: the text is not JSON, or a field has the wrong type.
+    """
+    _meet(kind)
+    try:
+        return msgspec.json.decode(data, type=kind, dec_hook=dec_hook)
+    except msgspec.ValidationError as error:
+        raise DecodeError(str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(_not_json(error)) from error
 

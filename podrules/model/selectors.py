@@ -155,9 +155,9 @@ def is_label_key(key: str) -> bool:
 
 def _key_problem(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
-    if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > 253):
+    if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
         return "its prefix is not a DNS subdomain"
-    if not _NAME.fullmatch(name) or len(name) > 63:
+    if len(name) > 63 or not _NAME.fullmatch(name):
         return "not a label name"
     return ""
 
@@ -184,6 +184,6 @@ def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requiremen
     if operator in {"exists", "!"} and values:
         raise SelectorError(f"values of {key}: values set must be empty for exists and does not exist")
     for value in values:
-        if value and (not _NAME.fullmatch(value) or len(value) > 63):
+        if value and (len(value) > 63 or not _NAME.fullmatch(value)):
             raise SelectorError(f'values of {key}: Invalid value: "{value}": not a label value')
     return Requirement(key, operator, values)

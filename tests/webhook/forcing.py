@@ -180,13 +180,19 @@ def away(balancer: Balancer, replica: Replica) -> Iterator[None]:
 
 @contextmanager
 def serving(
-    control_plane: ControlPlane, helm: Path, folder: Path, *, namespace: str, force_deletion: Mapping[str, Any]
+    control_plane: ControlPlane,
+    helm: Path,
+    folder: Path,
+    *,
+    namespace: str,
+    force_deletion: Mapping[str, Any],
+    **values: Any,
 ) -> Iterator[Cluster]:
     """The chart, installed with these values, and one replica that is asked, until the block ends."""
     control_plane.create_namespace(namespace)
     installation = Installation(control_plane, helm, folder, namespace=namespace)
     with Balancer() as balancer:
-        installation.install(chart_values(balancer.port, ZONE, forceDeletion=dict(force_deletion)))
+        installation.install(chart_values(balancer.port, ZONE, forceDeletion=dict(force_deletion), **values))
         replica = None
         try:
             replica = installation.start_replica()

@@ -130,12 +130,17 @@ def patched(obj: Object, answer: Answer) -> Object:
 
 def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) -> bytes:
     group, version, resource = _RESOURCES[obj["kind"]]
+    named: Object = {"name": obj["metadata"]["name"]} if "name" in obj["metadata"] else {}
+    below: Object = {"subResource": sub_resource, "requestSubResource": sub_resource} if sub_resource else {}
+    # In the API server's order: who asks for what comes before the objects.
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": {"group": group, "version": version, "kind": obj["kind"]},
         "resource": {"group": group, "version": version, "resource": resource},
+        **below,
         "requestKind": {"group": group, "version": version, "kind": obj["kind"]},
         "requestResource": {"group": group, "version": version, "resource": resource},
+        **named,
         "namespace": obj["metadata"]["namespace"],
         "operation": operation,
         "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
@@ -144,10 +149,6 @@ def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) 
         "dryRun": False,
         "options": {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"},
     }
-    if "name" in obj["metadata"]:
-        request["name"] = obj["metadata"]["name"]
-    if sub_resource:
-        request["subResource"] = request["requestSubResource"] = sub_resource
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 
 

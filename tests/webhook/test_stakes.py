@@ -297,10 +297,10 @@ PATHS = {
 
 def _stakes(transport: _Served, *, budget: float, volumes: Sequence[str] = ("data",)) -> tuple[Reach, list[WriterLock]]:
     """Reach and locks as read live within a budget."""
-    pod = old_pod(decode_review(delete_review(make_running(*volumes))))
-    assert pod is not None
+    seen = old_pod(decode_review(delete_review(make_running(*volumes))))
+    assert seen is not None
     cluster = make_cluster(live=live_sources(transport)(time.monotonic() + budget))
-    stakes = read_stakes(pod, cluster, cluster.live())
+    stakes = read_stakes(seen.object, cluster, cluster.live())
     return stakes.node.reach, [guard.lock for guard in stakes.volumes]
 
 

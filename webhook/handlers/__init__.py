@@ -1,26 +1,35 @@
-"""One module a concern: an object and the cluster to an answer. Handlers know no HTTP, and reviews where they must."""
+"""One module a concern: an object and the cluster to an answer. Handlers know no HTTP, and reviews where they must.
+
+Advice that fails hinders neither a refusal nor a request.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from podrules.priority import is_mirror_pod
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete import review_deletion, review_eviction
 from webhook.handlers.no_grace import warn_of_no_grace, warn_of_no_grace_in_template
 from webhook.handlers.node_deletion import review_node_deletion
-from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
+from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateOwner
 from webhook.handlers.priority import default_priority, refuse_disallowed_class, refuse_unknown_class
 from webhook.handlers.spread_lint import lint_spread, lint_spread_of_template
 from webhook.handlers.topology_spread import default_topology_spread
+from webhook.handlers.unseen import leave_unseen, refuse_unseen
 from webhook.handlers.workload_priority import check_class_of_template
 from webhook.new_pod import NewPod, as_new
+from webhook.pieces import Seen
 from webhook.response import ALLOWED, Answer, combined
 from webhook.review import Request, new_object, new_pod
 
-__all__ = ["fill_in", "mutate", "validate"]
+__all__ = ["fill_in", "leave_unseen", "mutate", "refuse_unseen", "validate"]
 
+T = TypeVar("T")
+
+_LOG: Final = logging.getLogger(__name__)
 _PODS = ("", "pods")
 _NODES = ("", "nodes")
 _FILLING_IN: Final[tuple[Callable[[NewPod, Cluster], Answer], ...]] = (default_priority, default_topology_spread)
@@ -36,11 +45,11 @@ def mutate(request: Request, cluster: Cluster) -> Answer:
     """The patches of a new pod."""
     if (_resource(request), request.operation) != (_PODS, "CREATE"):
         return ALLOWED
-    pod = new_pod(request)
+    seen = new_pod(request)
     # A mirror pod is its kubelet's report of what runs already.
-    if pod is None or is_mirror_pod(pod):
+    if seen is None or is_mirror_pod(seen.object):
         return ALLOWED
-    return fill_in(as_new(pod, request, cluster), cluster)
+    return fill_in(as_new(seen, request, cluster), cluster)
 
 
 def validate(request: Request, cluster: Cluster) -> Answer:
@@ -49,17 +58,7 @@ def validate(request: Request, cluster: Cluster) -> Answer:
     if resource == _PODS:
         match request.operation:
             case "CREATE":
-                pod = new_pod(request)
-                if pod is None or is_mirror_pod(pod):
-                    return ALLOWED
-                return combined(
-                    (
-                        refuse_unknown_class(pod, cluster),
-                        refuse_disallowed_class(pod, cluster),
-                        lint_spread(pod, cluster),
-                        warn_of_no_grace(pod),
-                    )
-                )
+                return _new_pod(request, cluster)
             case "DELETE":
                 return review_deletion(request, cluster)
     elif resource == _NODES and request.operation == "DELETE":
@@ -67,17 +66,44 @@ def validate(request: Request, cluster: Cluster) -> Answer:
     elif _is_eviction(request):
         return review_eviction(request, cluster)
     elif (kind := WORKLOADS_WITH_TEMPLATES.get(resource)) is not None and request.operation in {"CREATE", "UPDATE"}:
-        workload = new_object(request, kind)
-        if workload is None:
-            return ALLOWED
-        return combined(
-            (
-                check_class_of_template(request, workload, cluster),
-                lint_spread_of_template(workload, cluster),
-                warn_of_no_grace_in_template(workload),
-            )
-        )
+        return _workload(request, kind, cluster)
     return ALLOWED
+
+
+def _new_pod(request: Request, cluster: Cluster) -> Answer:
+    seen = new_pod(request)
+    if seen is None or is_mirror_pod(seen.object):
+        return ALLOWED
+    return combined(
+        (
+            refuse_unknown_class(seen.object, cluster),
+            refuse_disallowed_class(seen.object, cluster),
+            _advice(lint_spread, seen, cluster),
+            warn_of_no_grace(seen.object),
+        )
+    )
+
+
+def _workload(request: Request, kind: type[TemplateOwner], cluster: Cluster) -> Answer:
+    seen = new_object(request, kind)
+    if seen is None:
+        return ALLOWED
+    return combined(
+        (
+            check_class_of_template(request, seen.object, cluster),
+            _advice(lint_spread_of_template, seen, cluster),
+            warn_of_no_grace_in_template(seen.object),
+        )
+    )
+
+
+def _advice(lint: Callable[[Seen[T], Cluster], Answer], seen: Seen[T], cluster: Cluster) -> Answer:
+    """What a handler has to say that refuses nothing; where it fails, nothing."""
+    try:
+        return lint(seen, cluster)
+    except Exception:  # noqa: BLE001 - whatever it is, it must not keep others from judging
+        _LOG.exception("advice failed")
+        return ALLOWED
 
 
 def _is_eviction(request: Request) -> bool:

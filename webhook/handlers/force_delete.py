@@ -33,7 +33,7 @@ from webhook.handlers.force_delete_policy import (
 )
 from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
 from webhook.response import ALLOWED, Answer, denied
-from webhook.review import BadReview, Eviction, Request, new_object, old_pod
+from webhook.review import Eviction, Request, new_object, old_pod
 from webhook.settings import ForceDeletionMode
 from webhook.stakes import Stakes, read_stakes
 
@@ -47,22 +47,16 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     seconds = request.options.grace_period_seconds if request.options is not None else None
     if seconds or is_exempt(request, cluster):
         return ALLOWED
-    try:
-        pod = old_pod(request)
-    except BadReview as error:
-        return _unread(request.name or "a pod", request.namespace, error)
-    if pod is None or (seconds is None and not _goes_at_once(pod)):
+    seen = old_pod(request)
+    if seen is None or (seconds is None and not _goes_at_once(seen.object)):
         return ALLOWED
-    return _answer(pod, cluster, cluster.live())
+    return _answer(seen.object, cluster, cluster.live())
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
     """What an eviction with grace period 0 meets."""
-    try:
-        eviction = new_object(request, Eviction)
-    except BadReview as error:
-        return _unread(request.name, request.namespace, error)
-    options = eviction.delete_options if eviction is not None else None
+    eviction = new_object(request, Eviction)
+    options = eviction.object.delete_options if eviction is not None else None
     if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
         return ALLOWED
     live = cluster.live()

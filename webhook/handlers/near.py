@@ -11,9 +11,14 @@ __all__ = ["did_you_mean"]
 _MOST: Final = 3
 _LONGEST: Final = 253
 """Names are no longer: a longer one is not compared, for that takes time with the square of its length."""
+_MOST_COMPARED: Final = 300
+"""Those whose length is nearest: each takes up to 0.1 ms."""
 
 
 def did_you_mean(name: str, existing: Iterable[str]) -> str:
     """``; did you mean shop-high or shop-low?``, empty when no name is near."""
-    near = get_close_matches(name, sorted(existing), n=_MOST) if len(name) <= _LONGEST else []
+    if len(name) > _LONGEST:
+        return ""
+    compared = sorted(existing, key=lambda other: (abs(len(other) - len(name)), other))[:_MOST_COMPARED]
+    near = get_close_matches(name, sorted(compared), n=_MOST)
     return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -35,7 +35,7 @@ from webhook.handlers.force_delete_policy import (
 )
 from webhook.handlers.force_delete_words import capital, fencing, fitting, node_state, refusal
 from webhook.response import ALLOWED, Answer, denied
-from webhook.review import BadReview, Request, old_object
+from webhook.review import Request, old_object
 from webhook.settings import ForceDeletionMode
 from webhook.stakes import read_reach
 
@@ -62,14 +62,14 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     controllers = cluster.force_deletion.exempt_node_controllers
     if is_exempt(request, cluster) or request.user_info.username in controllers:
         return ALLOWED
-    live = cluster.live()
+    seen = old_object(request, Node)
+    if seen is None:
+        return ALLOWED
+    node, live = seen.object, cluster.live()
     try:
-        node = old_object(request, Node)
-        if node is None:
-            return ALLOWED
         found = live.list(PODS, field_selector=f"spec.nodeName={node.metadata.name}")
-    except (BadReview, ClusterError) as error:
-        name = request.name or "a node"
+    except ClusterError as error:
+        name = node.metadata.name
         _LOG.warning("the deletion of node %s is let through, its pods cannot be read: %s", name, error)
         return Answer(warnings=(f"{name}: which pods its deletion would force delete cannot be read",))
     pods = tuple(sorted(filter(_is_lost, found), key=_rank))

@@ -6,13 +6,16 @@
     topologyKey     no node has such a label: with DoNotSchedule the pod fits nowhere, with ScheduleAnyway it spreads
                     over nothing. Asked only where nodes' labels are kept: `Options.lint_topology_keys`
 
-What a controller made is passed over: its owner was told of it.
+What a controller made is passed over: its owner was told of it. Of many constraints some are looked at, and of many
+problems some are told, for an object of a megabyte has tens of thousands.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) at v1.36.3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from podrules.checks.objects import ADDED_LABELS
@@ -22,10 +25,16 @@ from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from webhook.cluster import Cluster
 from webhook.handlers.near import did_you_mean
 from webhook.handlers.pod_template import TemplateOwner, template_of
+from webhook.pieces import MOST_VALUES, Seen
 from webhook.response import ALLOWED, Answer
 
 __all__ = ["lint_spread", "lint_spread_of_template"]
 
+_FIELD: Final = "topologySpreadConstraints"
+_MOST_LOOKED_AT: Final = 100
+_MOST_TOLD: Final = 10
+_MOST_COMPARED: Final = 3
+"""Of the topologyKeys that no node has: of each more, names like it would take some milliseconds to find."""
 _MISSES: Final = {
     Miss.NO_SELECTOR: ": without labelSelector it counts no pods, so it spreads nothing",
     Miss.EMPTY_SELECTOR: ".labelSelector: an empty one counts no pods, so it spreads nothing",
@@ -36,40 +45,56 @@ _MISSES: Final = {
 }
 
 
-def lint_spread(pod: Pod, cluster: Cluster) -> Answer:
+def lint_spread(seen: Seen[Pod], cluster: Cluster) -> Answer:
     """Warnings for whoever creates a pod."""
-    if pod.metadata.controller is not None:
+    if seen.object.metadata.controller is not None:
         return ALLOWED
-    return _answer(pod, "spec", cluster, added=frozenset())
+    return _answer(seen, "", cluster, added=frozenset())
 
 
-def lint_spread_of_template(workload: TemplateOwner, cluster: Cluster) -> Answer:
+def lint_spread_of_template(seen: Seen[TemplateOwner], cluster: Cluster) -> Answer:
     """Warnings for whoever creates or changes a workload."""
-    if workload.metadata.controller is not None:
+    if seen.object.metadata.controller is not None:
         return ALLOWED
-    template, path = template_of(workload)
-    return _answer(template, f"{path}.spec", cluster, added=ADDED_LABELS)
+    template, path = template_of(seen.object)
+    return _answer(Seen(template, seen.left_out), f"{path}.", cluster, added=ADDED_LABELS)
 
 
-def _answer(pod: Pod | PodTemplateSpec, path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:
-    constraints = pod.spec.topology_spread_constraints
-    if not constraints:
+def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:
+    place = f"{path}spec.{_FIELD}"
+    if not seen.left_out.isdisjoint({place, f"{path}metadata.labels"}):
+        return Answer(warnings=(f"{place}: not looked at: they or the labels hold more than {MOST_VALUES} values",))
+    constraints = seen.object.spec.topology_spread_constraints
+    problems = [*_problems(seen.object, place, cluster, added)] if constraints else []
+    if not problems:
         return ALLOWED
+    warnings = [tell() for tell in problems[:_MOST_TOLD]]
+    if len(problems) > _MOST_TOLD:
+        warnings.append(f"{place}: and {len(problems) - _MOST_TOLD} more")
+    if len(constraints) > _MOST_LOOKED_AT:
+        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MOST_LOOKED_AT} are looked at")
+    return Answer(warnings=tuple(warnings))
+
+
+def _problems(
+    pod: Pod | PodTemplateSpec, path: str, cluster: Cluster, added: frozenset[str]
+) -> Iterator[Callable[[], str]]:
+    """How each is told: wording takes more time than finding."""
     options = cluster.options
     keys = cluster.node_label_keys() if options.lint_topology_keys else frozenset()
-    warnings: list[str] = []
-    for index, constraint in enumerate(constraints):
-        place = f"{path}.topologySpreadConstraints[{index}]"
+    unknown: set[str] = set()
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MOST_LOOKED_AT]):
+        place = f"{path}[{index}]"
         missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
         if missed is not None:
-            warnings.append(place + _MISSES[missed.why].format(term=missed.term))
+            yield partial((place + _MISSES[missed.why]).format, term=missed.term)
         # A cluster without nodes, as one that starts them on demand, says nothing of their labels.
         if keys and constraint.topology_key not in keys:
-            warnings.append(_unknown_key(constraint, place, keys))
-    return Answer(warnings=tuple(warnings)) if warnings else ALLOWED
+            unknown.add(constraint.topology_key)
+            yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MOST_COMPARED else ())
 
 
-def _unknown_key(constraint: TopologySpreadConstraint, place: str, keys: frozenset[str]) -> str:
+def _unknown_key(constraint: TopologySpreadConstraint, place: str, keys: Iterable[str]) -> str:
     consequence = (
         "the pod fits nowhere" if constraint.when_unsatisfiable == DO_NOT_SCHEDULE else "it spreads over nothing"
     )

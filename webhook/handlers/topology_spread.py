@@ -36,11 +36,14 @@ __all__ = ["OPT_OUT_LABEL", "default_topology_spread"]
 _LOG: Final = logging.getLogger(__name__)
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 """On a Namespace, with value ``disabled``: its pods get no default constraints."""
+_DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
-    """A patch with the default constraints of a new pod."""
+    """A patch with the default constraints of a new pod, as far as what they depend on was read."""
+    if not new.left_out.isdisjoint(_DECIDING):
+        return ALLOWED
     pod, namespace = new.pod, new.namespace
     if pod.spec.topology_spread_constraints or pod.spec.node_name:
         return ALLOWED

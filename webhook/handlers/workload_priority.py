@@ -81,7 +81,7 @@ def _default(namespace: str, cluster: Cluster) -> str:
 def _was_there_before(request: Request, workload: TemplateOwner, name: str) -> bool:
     """Whether an update leaves the class of the template as it was."""
     old = old_object(request, type(workload)) if request.operation == "UPDATE" else None
-    return old is not None and template_of(old).template.spec.priority_class_name == name
+    return old is not None and template_of(old.object).template.spec.priority_class_name == name
 
 
 def _exists(name: str, cluster: Cluster) -> bool:

@@ -1,0 +1,106 @@
+"""Objects as large and as odd as the API server takes them, on a real one: they switch no refusal off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_container, raw_priority_class
+from tests.webhook.asking import make_workload, template_of
+from tests.webhook.forcing import ADMIN, Cluster, make_pod, serving
+
+pytestmark = pytest.mark.controlplane
+
+LIMITED = "large-limited"
+CLASSES = (raw_priority_class("large-low", 10), raw_priority_class("large-high", 1000))
+NOT_ALLOWED = f"PriorityClass large-high is not allowed in namespace {LIMITED}"
+UNSEEN = f"cannot be read and namespace {LIMITED} allows only these PriorityClasses: large-low"
+DENIED = f"namespace {LIMITED} forbids force deletions"
+ODD_TEXT = '{"f:a\\ud800": {}}'
+"""Half a surrogate pair, which Go hands on as it came where a field holds JSON."""
+DEEP = '{"f:a":' * 5000 + "{}" + "}" * 5000
+
+
+def _with_commas(pod: Object) -> Object:
+    pod["metadata"]["annotations"] = {"example.com/list": "," * 100_001}
+    return pod
+
+
+def _with_escaped_text(pod: Object) -> Object:
+    """Nearly as much as etcd takes, each byte of which becomes six in JSON."""
+    pod["spec"]["containers"] = [raw_container(args=["<" * 1_500_000])]
+    return pod
+
+
+def _with_many_values(pod: Object) -> Object:
+    pod["spec"]["tolerations"] = [{"key": f"k{number}", "operator": "Exists"} for number in range(20_000)]
+    return pod
+
+
+SHAPES = [
+    pytest.param(_with_commas, id="commas in an annotation"),
+    pytest.param(_with_escaped_text, id="text that is escaped"),
+    pytest.param(_with_many_values, id="many values"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The chart with every refusal for one namespace."""
+    with control_plane.holding(CLASSES):
+        control_plane.create_namespace(LIMITED)
+        with serving(
+            control_plane,
+            helm,
+            tmp_path_factory.mktemp("helm"),
+            namespace="qos-large",
+            force_deletion={"namespaces": {LIMITED: "deny"}, "exemptUsers": [ADMIN]},
+            priorityClasses={"allowed": {LIMITED: ["large-low"]}, "templates": "deny"},
+        ) as running:
+            yield running
+        control_plane.leave_namespace(LIMITED)
+
+
+@pytest.mark.parametrize("grown", SHAPES)
+def test_large_pod_of_a_class_that_is_not_allowed_is_refused(
+    cluster: Cluster, grown: Callable[[Object], Object]
+) -> None:
+    pod = grown(make_pod("web", LIMITED, "", priorityClassName="large-high"))
+    with pytest.raises(ApiError, match=NOT_ALLOWED):
+        cluster.control_plane.api.create(pod)
+    # It is the class, and not the size.
+    pod["spec"]["priorityClassName"] = "large-low"
+    cluster.control_plane.api.create(pod)
+    cluster.control_plane.api.delete(pod)
+
+
+@pytest.mark.parametrize("path", ["delete", "eviction"])
+@pytest.mark.parametrize("grown", SHAPES)
+def test_force_deletion_of_a_large_pod_is_refused(
+    cluster: Cluster, make_node: Callable[..., Object], grown: Callable[[Object], Object], path: str
+) -> None:
+    node = make_node(unschedulable=True)["metadata"]["name"]
+    pod = cluster.control_plane.api.create(grown(make_pod("db", LIMITED, node)))
+    done = cluster.force(path, pod)
+    assert done.returncode != 0
+    assert DENIED in done.stderr
+    assert cluster.pod(pod) is not None
+    # Only force is forbidden.
+    assert cluster.kubectl("delete", "pod", "db", "-n", LIMITED, "--wait=false").returncode == 0
+    cluster.control_plane.api.delete(pod, grace_period_seconds=0)
+
+
+@pytest.mark.parametrize("text", [pytest.param(ODD_TEXT, id="half a pair"), pytest.param(DEEP, id="deep")])
+def test_template_with_json_that_cannot_be_read_is_refused(cluster: Cluster, text: str) -> None:
+    workload = make_workload("Deployment", LIMITED, priorityClassName="large-high")
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": "HERE"}
+    template_of(workload)["metadata"]["managedFields"] = [entry]
+    body = json.dumps(workload).replace('"HERE"', text).encode()
+    path = cluster.control_plane.api.path("apps/v1", "Deployment", LIMITED)
+    with pytest.raises(ApiError, match=UNSEEN):
+        cluster.control_plane.api.request("POST", path, body)
