@@ -45,9 +45,9 @@ class Outcome(Enum):
     WARNED = "warned"
     DENIED = "denied"
     UNREADABLE = "unreadable"
-    """Let through: what it holds has not the shape of its kind."""
+    """Let through where no rule refuses: what it holds has not the shape of its kind."""
     FAILED = "failed"
-    """Let through: a mistake of ours."""
+    """Let through where no rule refuses: a mistake of ours."""
 
 
 class Watched(Struct, frozen=True, kw_only=True):

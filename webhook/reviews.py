@@ -54,8 +54,8 @@ _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
 _MOST_PATIENCE: Final = 30
 """Seconds: more than that no webhook configuration can ask for."""
 _SMALL_BODY: Final = 16 << 10
-_MOST_BODIES: Final = 2 * MAX_REVIEW_BYTES
-"""Bytes of bodies that are not small and under way at once: two of the longest."""
+_MOST_BODIES: Final = MAX_REVIEW_BYTES + (16 << 20)
+"""Bytes of bodies that are not small and under way at once: one of the longest, and hundreds of usual ones."""
 _MOST_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
 """Bytes of a body that is not kept: whoever sends it reads no answer before it is sent."""
 
@@ -150,7 +150,7 @@ def _read_review(body: bytes, length: int) -> tuple[Request, str]:
         try:
             return decode_review(body), ""
         except BadReview as error:
-            problem, end = str(error), body
+            problem, end = f"it cannot be read: {error}", body
     try:
         return skim(body, end), problem
     except BadReview:
@@ -227,11 +227,9 @@ def _answered(review: Request, problem: str, handlers: _Handlers, cluster: Clust
     """The handlers' answer; what they cannot look at is refused only where a rule might have refused it."""
     outcome = Outcome.UNREADABLE
     try:
-        if problem:
-            raise BadReview(problem)
-        answer = handlers.look(review, cluster)
+        answer = ALLOWED if problem else handlers.look(review, cluster)
     except BadReview as error:
-        problem = str(error)
+        problem = f"it cannot be read: {error}"
     except Exception:  # noqa: BLE001 - whatever it is, it must not hinder anybody whom no rule might have hindered
         _LOG.exception("review %s of %s was not looked at", review.uid, review.resource.resource)
         outcome, problem = Outcome.FAILED, "the webhook failed, its log tells why"

@@ -110,10 +110,11 @@ def test_a_pod_that_cannot_be_read_is_let_through(client: FlaskClient) -> None:
     review = json.loads(delete_review(DB_0))
     review["request"]["oldObject"] = {"spec": 7}
     answer = client.post("/validate", data=json.dumps(review), content_type="application/json")
+    what, problem = 'pods "db-0"', "spec: 7 is a number; write a mapping"
     assert answer.get_json()["response"] == {
         "uid": review["request"]["uid"],
         "allowed": True,
-        "warnings": ["db-0: the pod cannot be read, so what its force deletion puts at stake is unknown"],
+        "warnings": [f"{what}: let through unseen: it cannot be read: request.oldObject of pods: {problem}"],
     }
 
 

@@ -292,8 +292,3 @@ def test_F1_eviction_of_a_pod_that_cannot_be_read_is_let_through_and_said() -> N
     assert answer == Answer(
         warnings=("db: the pod cannot be read, so what its force deletion puts at stake is unknown",)
     )
-
-
-def test_F1_eviction_of_another_shape_is_let_through_and_said() -> None:
-    review = eviction_review("db", "shop", {"gracePeriodSeconds": "none"})
-    assert validate(decode_review(review), make_cluster()).warnings[0].startswith("db: the pod cannot be read")

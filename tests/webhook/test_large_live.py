@@ -19,7 +19,7 @@ pytestmark = pytest.mark.controlplane
 LIMITED = "large-limited"
 CLASSES = (raw_priority_class("large-low", 10), raw_priority_class("large-high", 1000))
 NOT_ALLOWED = f"PriorityClass large-high is not allowed in namespace {LIMITED}"
-UNSEEN = f"cannot be read and namespace {LIMITED} allows only these PriorityClasses: large-low"
+UNSEEN = f"namespace {LIMITED} allows only these PriorityClasses: large-low; it cannot be read"
 DENIED = f"namespace {LIMITED} forbids force deletions"
 ODD_TEXT = '{"f:a\\ud800": {}}'
 """Half a surrogate pair, which Go hands on as it came where a field holds JSON."""

@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_refused_where_a_rule_might_have(body: bytes, rul
 def test_what_cannot_be_read_is_let_through_and_told_of_where_no_rule_refuses(body: bytes, rule: str) -> None:
     response = answered(body.replace(b'"spec": {', ODD), cluster_of(Options(), ForceDeletion()))
     assert response["allowed"], rule
-    assert "let through unseen, it cannot be read" in response["warnings"][0]
+    assert "let through unseen: it cannot be read" in response["warnings"][0]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,12 @@ def test_plain_deletion_of_what_cannot_be_read_is_let_through(seconds: int | Non
     """The options of a DELETE stand at the end of the review."""
     body = delete_review(BOUND, seconds=seconds, user=user).replace(b'"spec": {', ODD)
     assert bool(refusal(body)) == refused
+
+
+def test_eviction_of_another_shape_is_refused_where_force_is() -> None:
+    body = eviction_review("web", "shop", {"gracePeriodSeconds": "none"})
+    assert "forbids force deletions" in refusal(body)
+    assert refusal(body, cluster_of(force_deletion=ForceDeletion())) == ""
 
 
 def test_eviction_that_cannot_be_read_is_refused_where_force_is() -> None:
@@ -150,7 +156,7 @@ def test_what_is_too_long_is_left_as_it_is() -> None:
     body = create_review(pod_object(name="web"))
     response = answered(body + b" " * MAX_REVIEW_BYTES, path="/mutate")
     assert response["allowed"]
-    assert response["warnings"][0].startswith('pods "web": no defaults are filled in, it cannot be read')
+    assert response["warnings"][0].startswith('pods "web": no defaults are filled in: it has')
 
 
 def test_review_as_long_as_may_be_is_read() -> None:

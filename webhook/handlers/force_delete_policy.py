@@ -36,6 +36,7 @@ __all__ = [
     "is_confirmed",
     "is_exempt",
     "may_be_refused",
+    "may_delete_nodes",
     "may_run",
     "ruling",
 ]
@@ -72,6 +73,11 @@ def is_exempt(request: Request, cluster: Cluster) -> bool:
         or "system:nodes" in (user.groups or ())
         or user.username in cluster.force_deletion.exempt_users
     )
+
+
+def may_delete_nodes(request: Request, cluster: Cluster) -> bool:
+    """The same of Nodes, which the controllers that are named for it delete, too."""
+    return is_exempt(request, cluster) or request.user_info.username in cluster.force_deletion.exempt_node_controllers
 
 
 def may_run(pod: Pod) -> bool:

@@ -29,8 +29,8 @@ from webhook.cluster import Cluster
 from webhook.handlers.force_delete_policy import (
     confirmation_command,
     is_confirmed,
-    is_exempt,
     may_be_refused,
+    may_delete_nodes,
     may_run,
 )
 from webhook.handlers.force_delete_words import capital, fencing, fitting, node_state, refusal
@@ -59,8 +59,7 @@ class _Loss(Struct, frozen=True):
 
 def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     """A warning or a refusal that names the pods."""
-    controllers = cluster.force_deletion.exempt_node_controllers
-    if is_exempt(request, cluster) or request.user_info.username in controllers:
+    if may_delete_nodes(request, cluster):
         return ALLOWED
     seen = old_object(request, Node)
     if seen is None:

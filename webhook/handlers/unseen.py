@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cluster import Cluster
-from webhook.handlers.force_delete_policy import is_exempt, ruling
+from webhook.handlers.force_delete_policy import is_exempt, may_delete_nodes, ruling
 from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
 from webhook.namespace_rules import EVERY_CLASS
 from webhook.response import Answer, denied
@@ -26,15 +26,15 @@ _STRICT: Final = {
 
 def leave_unseen(request: Request, _cluster: Cluster, problem: str) -> Answer:
     """A warning that nothing was filled in."""
-    return Answer(warnings=(f"{_what(request)}: no defaults are filled in, it cannot be read: {problem}",))
+    return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",))
 
 
 def refuse_unseen(request: Request, cluster: Cluster, problem: str) -> Answer:
     """A refusal that names the rule, or a warning."""
     rule = _rule(request, cluster)
     if rule:
-        return denied(f"{_what(request)} is forbidden, for it cannot be read and {rule}: {problem}")
-    return Answer(warnings=(f"{_what(request)}: let through unseen, it cannot be read: {problem}",))
+        return denied(f"{_what(request)} is forbidden: {rule}; {problem}")
+    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",))
 
 
 def _what(request: Request) -> str:
@@ -81,5 +81,5 @@ def _of_force(request: Request, cluster: Cluster) -> str:
 
 def _of_nodes(request: Request, cluster: Cluster) -> str:
     configured = {cluster.force_deletion.mode, *cluster.force_deletion.namespaces.values()}
-    strict = not configured.isdisjoint(_STRICT) and not is_exempt(request, cluster)
+    strict = not configured.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
     return "the configuration refuses force deletions, which a Node's deletion leads to" if strict else ""
