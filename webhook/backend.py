@@ -105,6 +105,7 @@ def _live(
         lambda: datetime.now(UTC),
         settings.force_deletion,
         options=settings.options,
+        knows_clients=settings.client_ca is not None,
     )
     if metrics is not None and settings.audit and isinstance(settings.certificate, KeptCertificate):
         audit = Audit(transport, cluster, metrics, configuration=settings.certificate.configuration)
@@ -144,7 +145,16 @@ def _demo(
         )
     now = datetime.fromisoformat(DEMO_NOW)
     source = MemorySource(objects, description="the demo cluster", now=now)
-    cluster = Cluster(caches, lambda _: source, spread, lambda: now, settings.force_deletion, options=settings.options)
+    cluster = Cluster(
+        caches,
+        lambda _: source,
+        spread,
+        lambda: now,
+        settings.force_deletion,
+        options=settings.options,
+        # Nothing of the demo cluster is anybody's.
+        knows_clients=True,
+    )
     return Backend(cluster, lambda: (), serving, certificate, reflectors)
 
 

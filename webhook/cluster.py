@@ -64,6 +64,7 @@ class Cluster:
         force_deletion: ForceDeletion = _DEFAULT_FORCE_DELETION,
         *,
         options: Options = _DEFAULT_OPTIONS,
+        knows_clients: bool = False,
         deadline: float | None = None,
         recent_classes: RecentClasses | None = None,
     ) -> None:
@@ -76,6 +77,7 @@ class Cluster:
             now: The clock.
             force_deletion: What is done about force deletions.
             options: What is done about new pods and what makes them.
+            knows_clients: Whether only clients are answered that showed a certificate: they may be told what was read.
             deadline: When live reads end, by the monotonic clock; None, outside of a review: whenever they do.
             recent_classes: What other reviews have found out; nothing when not given.
         """
@@ -85,6 +87,7 @@ class Cluster:
         self.now = now
         self.force_deletion = force_deletion
         self.options = options
+        self.knows_clients = knows_clients
         self._deadline = deadline
         self._recent_classes = recent_classes or RecentClasses(caches.priority_classes)
         self._live: Source | None = None
@@ -103,6 +106,7 @@ class Cluster:
             self.now,
             self.force_deletion,
             options=self.options,
+            knows_clients=self.knows_clients,
             deadline=arrived + _LIVE_SHARE * patience,
             recent_classes=self._recent_classes,
         )

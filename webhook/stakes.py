@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.source import Source
@@ -15,7 +16,7 @@ from podrules.safety import OwnerGuarantee, owner_guarantee
 from podrules.volumes import WriterGuard
 from webhook.cluster import Cluster
 
-__all__ = ["Stakes", "read_reach", "read_stakes"]
+__all__ = ["Stakes", "read_reach", "read_stakes", "without_names"]
 
 
 class Stakes(Struct, frozen=True):
@@ -26,6 +27,8 @@ class Stakes(Struct, frozen=True):
     volumes: tuple[WriterGuard, ...]
     now: datetime
     """When they were so."""
+    withheld: bool = False
+    """Whether names are kept back: the owner's is empty, and the node has none of its own."""
 
 
 def read_stakes(pod: Pod, cluster: Cluster, live: Source) -> Stakes:
@@ -37,3 +40,9 @@ def read_stakes(pod: Pod, cluster: Cluster, live: Source) -> Stakes:
     except ClusterError:
         node = NodeReach(pod.spec.node_name, Reach.UNKNOWN, "")
     return Stakes(owner_guarantee(pod), node, volumes, now)
+
+
+def without_names(stakes: Stakes) -> Stakes:
+    """The same for somebody who may not be allowed to read the pod."""
+    owner, node = replace(stakes.owner, kind="", name=""), replace(stakes.node, name="its node")
+    return replace(stakes, owner=owner, node=node, withheld=True)

@@ -124,8 +124,10 @@ def test_F1_force_deletion_is_warned_of_once_and_by_the_webhook(both: Both, make
         pod = both.bound(f"warned-{path}", "warn", make_node())
         done = both.people.force(path, pod)
         namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+        # The review of an eviction does not hold its pod, and who asks shows no certificate.
+        place = f"db on {node}" if path == "delete" else "db"
         assert told(done.stderr) == [
-            f"Warning: db on {node}: its processes may run on, and nobody replaces it",
+            f"Warning: {place}: its processes may run on, and nobody replaces it",
             f"Warning: Check first: kubectl qos explain pod/db -n {namespace}",
         ]
     node = make_node()["metadata"]["name"]
@@ -144,9 +146,7 @@ def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Ob
         assert line is not None, refused.stderr
         path = "delete"
         refused = both.people.force(path, pod)
-    command = re.search(rf"kubectl annotate .* {CONFIRMATION}=[-0-9a-f]{{36}} --overwrite", refused.stderr)
-    assert command is not None, refused.stderr
-    both.people.run(command[0])
+    both.people.run(refused.stderr)
     done = both.people.force(path, pod)
     assert done.returncode == 0, done.stderr
     assert len(told(done.stderr)) == 2

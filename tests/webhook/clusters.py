@@ -63,6 +63,7 @@ def make_cluster(
     now: datetime = NOW,
     force_deletion: ForceDeletion | None = None,
     options: Options | None = None,
+    knows_clients: bool = True,
 ) -> Cluster:
     """A cluster as handlers see it.
 
@@ -74,6 +75,7 @@ def make_cluster(
         now: The time.
         force_deletion: What is done about force deletions; the program's default when not given.
         options: What is done about new pods; the program's defaults when not given.
+        knows_clients: Whether whoever asks has shown a certificate.
     """
     objects = list(cached)
     options = options or Options()
@@ -92,7 +94,15 @@ def make_cluster(
     live = objects if live is None else live
     source = MemorySource(live, description="the cluster") if isinstance(live, Sequence) else live
     assert not isinstance(source, Iterable)
-    return Cluster(caches, lambda _: source, spread, lambda: now, force_deletion or ForceDeletion(), options=options)
+    return Cluster(
+        caches,
+        lambda _: source,
+        spread,
+        lambda: now,
+        force_deletion or ForceDeletion(),
+        options=options,
+        knows_clients=knows_clients,
+    )
 
 
 def make_namespace(name: str = "shop", **labels: str) -> Object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,12 +110,21 @@ class People:
                 raise AssertionError(path)
         return self.kubectl(*line, user=user, body=body)
 
-    def run(self, command: str) -> None:
-        """Type what a message says."""
+    def run(self, message: str) -> None:
+        """Type the confirming command that a message says, as a shell runs it."""
+        uid = r'("\$\(kubectl .*\)"|\S+)'
+        found = re.search(rf"kubectl annotate .* {CONFIRMATION}={uid} --overwrite", message)
+        assert found is not None, message
+        command = re.sub(r'"\$\(kubectl (.*)\)"', lambda inner: self._read(inner[1]), found[0])
         program, *arguments = shlex.split(command)
         assert program == "kubectl"
         done = self.kubectl(*arguments)
         assert done.returncode == 0, done.stderr
+
+    def _read(self, arguments: str) -> str:
+        done = self.kubectl(*shlex.split(arguments))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def pod(self, pod: Mapping[str, Any]) -> Object | None:
         """The pod as it is stored; None when it is gone."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -21,6 +23,13 @@ from tests.webhook.reviews import create_review, pod_object
 
 GOOD = create_review(pod_object(name="web"))
 NAME = "kube-apiserver"
+ADMISSION = "/etc/kubernetes/admission"
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "webhook.md").read_text()
+EXAMPLE_TEXTS: dict[str, str] = {
+    yaml.safe_load(text)["kind"]: text for text in re.findall(r"```yaml\n(apiVersion: .*?)```", PAGE, re.DOTALL)
+}
+EXAMPLES: dict[str, Any] = {kind: yaml.safe_load(text) for kind, text in EXAMPLE_TEXTS.items()}
+"""Of the page, by kind."""
 
 
 @pytest.fixture(scope="module")
@@ -71,23 +80,16 @@ def control_plane(
     """One whose API server shows a certificate to webhooks."""
     folder = tmp_path_factory.mktemp("admission")
     certificate, key = files.credential("apiserver", files.authority.client(NAME))
-    user = {"client-certificate": str(certificate), "client-key": str(key)}
     kubeconfig = folder / "webhooks.kubeconfig"
-    kubeconfig.write_text(
-        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]})
-    )
-    webhooks = {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "WebhookAdmissionConfiguration",
-        "kubeConfigFile": str(kubeconfig),
-    }
-    names = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
-    plugins = [{"name": name, "configuration": webhooks} for name in names]
+    # The page's own files, but for their folders and the name of the Service.
+    told = EXAMPLES["Config"]["users"][0]["user"]
+    users = EXAMPLE_TEXTS["Config"].replace("qos-webhook.qos-system.svc", "'*'")
+    for path, own in ((told["client-certificate"], certificate), (told["client-key"], key)):
+        users = users.replace(path, str(own))
+    kubeconfig.write_text(users)
     configuration = folder / "admission.yaml"
     configuration.write_text(
-        yaml.safe_dump(
-            {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}
-        )
+        EXAMPLE_TEXTS["AdmissionConfiguration"].replace(f"{ADMISSION}/webhooks.kubeconfig", str(kubeconfig))
     )
     arguments = (f"--admission-control-config-file={configuration}",)
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False, apiserver_args=arguments) as running:
@@ -110,6 +112,16 @@ def wait_until_asked(control_plane: ControlPlane, namespace: str, server: DemoSe
         return server.metric(reviews) > before
 
     wait_for(asked, "the server is asked")
+
+
+def test_the_pages_files_for_kubeadm_find_each_other() -> None:
+    server = EXAMPLES["ClusterConfiguration"]["apiServer"]
+    (argument,), (volume,) = server["extraArgs"], server["extraVolumes"]
+    assert argument == {"name": "admission-control-config-file", "value": f"{ADMISSION}/admission.yaml"}
+    assert volume["hostPath"] == volume["mountPath"] == ADMISSION
+    plugins = EXAMPLES["AdmissionConfiguration"]["plugins"]
+    assert {plugin["configuration"]["kubeConfigFile"] for plugin in plugins} == {f"{ADMISSION}/webhooks.kubeconfig"}
+    assert all(f"`{ADMISSION}/{name}`" in PAGE for name in ("admission.yaml", "webhooks.kubeconfig"))
 
 
 @pytest.mark.controlplane

@@ -72,6 +72,27 @@ def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(wa
 
 
 @pytest.mark.parametrize(
+    ("name", "stopping", "risk"),
+    [
+        pytest.param("web-silent", True, "{} has another instead, and this one may still run", id="told to end there"),
+        pytest.param("web-silent", False, "{} may start a replacement while it still runs", id="not told to end"),
+        pytest.param("web-there", True, "{} may start a replacement while it still runs", id="its node answers"),
+    ],
+)
+def test_a_replica_set_has_another_instead_of_what_was_told_to_end_on_a_silent_node(
+    demo_cluster: Cluster, name: str, stopping: bool, risk: str
+) -> None:
+    """As kubectl qos says it: a ReplicaSet counts no pod that was told to end."""
+    pod = deepcopy(PODS["checkout-mv9cgvs6p-m2n4z"])
+    pod["metadata"]["name"] = name
+    pod["spec"]["nodeName"] = "node-c3" if name == "web-silent" else "node-a1"
+    if stopping:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:08:00Z", "deletionGracePeriodSeconds": 30}
+    answer = validate(decode_review(delete_review(pod)), demo_cluster)
+    assert answer.warnings[0].endswith(risk.format("ReplicaSet checkout-mv9cgvs6p"))
+
+
+@pytest.mark.parametrize(
     "name", ["checkout-mv9cgvs6p-x2x7p", "nightly-report-29870100-wm6rq", "report-export-kjj87m522-zr4gw"]
 )
 def test_nothing_is_at_stake_where_nothing_runs(warnings_for: Warnings, name: str) -> None:

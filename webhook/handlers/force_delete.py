@@ -8,6 +8,9 @@ says 0 as well: the pod tells them apart. Of a collection it fills nothing in: e
 delete --force`` makes two reviews or three, the last with the object already at 0: it is passed over. An eviction
 makes one, of ``pods/eviction``, which holds no pod; the delete that follows makes none. A dry run is answered as the
 real one, and answering has no effects.
+
+Anybody who reaches the port can invent an eviction. Unless clients show who they are, the answer to one holds no name
+and no uid that was read for it: its commands read them, with the rights of whoever runs them. A deletion holds its pod.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete_policy import (
+    as_read_by_kubectl,
     confirmation_command,
     is_confirmed,
     is_exempt,
@@ -35,7 +39,7 @@ from webhook.handlers.force_delete_words import fencing, first_line, refusal, se
 from webhook.response import ALLOWED, Answer, denied
 from webhook.review import Eviction, Request, new_object, old_pod
 from webhook.settings import ForceDeletionMode
-from webhook.stakes import Stakes, read_stakes
+from webhook.stakes import Stakes, read_stakes, without_names
 
 __all__ = ["review_deletion", "review_eviction"]
 
@@ -66,7 +70,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     except ClusterError as error:
         return _unread(request.name, request.namespace, error)
-    return _answer(pod, cluster, live)
+    return _answer(pod, cluster, live, withheld=not cluster.knows_clients)
 
 
 def _goes_at_once(pod: Pod) -> bool:
@@ -74,15 +78,17 @@ def _goes_at_once(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _answer(pod: Pod, cluster: Cluster, live: Source) -> Answer:
+def _answer(pod: Pod, cluster: Cluster, live: Source, *, withheld: bool = False) -> Answer:
     if not may_run(pod):
         return ALLOWED
     asked = ruling(pod.metadata.namespace, cluster, live)
     stakes = read_stakes(pod, cluster, live)
+    if withheld:
+        stakes = without_names(stakes)
     if may_be_refused(pod):
         match asked.mode:
             case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
-                return denied(refusal(_details(pod, stakes), _confirming(pod)))
+                return denied(refusal(_details(pod, stakes), _confirming(pod, stakes)))
             case ForceDeletionMode.DENY:
                 return denied(refusal(_details(pod, stakes), _forbidding(pod, stakes)))
     lines = (first_line(pod, stakes), second_line(pod, stakes), asked.note)
@@ -98,9 +104,11 @@ def _details(pod: Pod, stakes: Stakes) -> Sequence[str]:
     return first_line(pod, stakes), volumes_at_stake(stakes)
 
 
-def _confirming(pod: Pod) -> str:
+def _confirming(pod: Pod, stakes: Stakes) -> str:
     """The command that takes on what is at stake."""
-    return f"namespace {pod.metadata.namespace} wants it confirmed: {confirmation_command('pod', pod.metadata)}"
+    uid = as_read_by_kubectl(pod.metadata, ".metadata.uid") if stakes.withheld else ""
+    command = confirmation_command("pod", pod.metadata, uid=uid)
+    return f"namespace {pod.metadata.namespace} wants it confirmed: {command}"
 
 
 def _forbidding(pod: Pod, stakes: Stakes) -> str:
@@ -118,4 +126,4 @@ def _instead(pod: Pod, stakes: Stakes) -> str:
             return f"delete it with grace: kubectl delete pod {pod.metadata.name} -n {pod.metadata.namespace}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
-    return fencing(node.name)
+    return fencing(node.name, as_read_by_kubectl(pod.metadata, ".spec.nodeName") if stakes.withheld else "")

@@ -32,6 +32,7 @@ __all__ = [
     "CONTROLLERS",
     "MODE_LABEL",
     "Ruling",
+    "as_read_by_kubectl",
     "confirmation_command",
     "is_confirmed",
     "is_exempt",
@@ -116,7 +117,18 @@ def _counts(configured: ForceDeletionMode) -> str:
     return f"the configured mode counts, {configured.value}"
 
 
-def confirmation_command(resource: str, metadata: ObjectMeta) -> str:
-    """What confirms it."""
+def confirmation_command(resource: str, metadata: ObjectMeta, *, uid: str = "") -> str:
+    """What confirms it.
+
+    Args:
+        resource: ``pod`` or ``node``.
+        metadata: Of the object.
+        uid: As the command has it, where that is not the uid itself.
+    """
     place = f" -n {metadata.namespace}" if metadata.namespace else ""
-    return f"kubectl annotate {resource} {metadata.name}{place} {CONFIRMATION}={metadata.uid} --overwrite"
+    return f"kubectl annotate {resource} {metadata.name}{place} {CONFIRMATION}={uid or metadata.uid} --overwrite"
+
+
+def as_read_by_kubectl(pod: ObjectMeta, path: str) -> str:
+    """A field of a pod as a shell reads it for who may: ``"$(kubectl get pod db-0 -n shop -o jsonpath={.spec.x})"``."""
+    return f'"$(kubectl get pod {pod.name} -n {pod.namespace} -o jsonpath={{{path}}})"'

@@ -12,6 +12,7 @@ from typing import Final
 
 from podrules.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending import pod_ending
+from podrules.forcing import has_another
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee
@@ -30,6 +31,7 @@ _RISKS: Final = {
     Guarantee.NOT_REPLACED: "its processes may run on, and nobody replaces it",
     Guarantee.UNKNOWN: "{kind}{owner} decides whether a second starts while it still runs",
 }
+_REPLACED: Final = "{kind}{owner} has another instead, and this one may still run"
 _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
     Reach.RETURNING: "{node}, which answers again",
@@ -44,9 +46,24 @@ _NODES: Final = {
 
 def first_line(pod: Pod, stakes: Stakes) -> str:
     """Where it runs and what its owner then does."""
-    place, risk = f"{pod.metadata.name} on {node_state(stakes.node, stakes.now)}", _RISKS[stakes.owner.guarantee]
-    named = risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}")
-    return fitting(*(_standing(pod, stakes, place, text) for text in (named, risk.format(kind="Its owner", owner=""))))
+    place, risk = _place(pod, stakes), _risk(pod, stakes)
+    texts = [risk.format(kind="Its owner", owner="")]
+    if not stakes.withheld:
+        texts.insert(0, risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}"))
+    return fitting(*(_standing(pod, stakes, place, text) for text in texts))
+
+
+def _place(pod: Pod, stakes: Stakes) -> str:
+    """The pod on its node; alone where there is nothing to say of the node, not even its name."""
+    if stakes.withheld and stakes.node.reach not in _NODES:
+        return pod.metadata.name
+    return f"{pod.metadata.name} on {node_state(stakes.node, stakes.now)}"
+
+
+def _risk(pod: Pod, stakes: Stakes) -> str:
+    deleted = pod.metadata.deletion_timestamp is not None
+    replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=deleted)
+    return _REPLACED if replaced else _RISKS[stakes.owner.guarantee]
 
 
 def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
@@ -92,12 +109,15 @@ def _instant(when: datetime, now: datetime) -> str:
     return f"{when:%H:%M:%S} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def fencing(node: str) -> str:
-    """The command that vouches for a machine that is off: garbage collection then ends what ran there."""
-    return (
-        f"once {node} is off for certain: "
-        f"kubectl taint nodes {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-    )
+def fencing(node: str, argument: str = "") -> str:
+    """The command that vouches for a machine that is off: garbage collection then ends what ran there.
+
+    Args:
+        node: As people are told of it.
+        argument: As the command has it, where that is something else.
+    """
+    taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    return f"once {node} is off for certain: kubectl taint nodes {argument or node} {taint}"
 
 
 def second_line(pod: Pod, stakes: Stakes) -> str:
@@ -110,6 +130,11 @@ def second_line(pod: Pod, stakes: Stakes) -> str:
 
 def volumes_at_stake(stakes: Stakes) -> str:
     """The worst that is known of the volumes; empty when all are safe."""
+    worst = _worst(stakes)
+    return "volumes at stake" if worst and stakes.withheld else worst
+
+
+def _worst(stakes: Stakes) -> str:
     by_lock = {lock: [guard for guard in stakes.volumes if guard.lock is lock] for lock in WriterLock}
     if by_lock[WriterLock.NONE]:
         named = _named(by_lock[WriterLock.NONE])

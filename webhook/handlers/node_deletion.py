@@ -7,6 +7,8 @@ A Node with finalizers stays until somebody is done with it, who may well drain 
 controllers that delete Nodes whose machines are gone: the configuration names them. Of the namespaces whose pods would
 be lost the strictest mode counts that the configuration says. Their labels do not count: a tenant could keep all Nodes
 with one.
+Unless clients show who they are, pods and namespaces are counted and not named: the review holds the Node alone, and
+anybody who reaches the port can invent one.
 
 Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/controllers/nodelifecycle at v0.36.3.
 """
@@ -55,6 +57,8 @@ class _Loss(Struct, frozen=True):
     """The node and how it is, in words."""
     pods: tuple[Pod, ...]
     """Those with the strongest promise first."""
+    withheld: bool
+    """Whether names of pods and namespaces are kept back."""
 
 
 def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
@@ -76,16 +80,16 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     now = cluster.now()
     reach = read_reach(node.metadata.name, node, live, now)
-    loss = _Loss(node, reach, node_state(reach, now), pods)
+    loss = _Loss(node, reach, node_state(reach, now), pods, withheld=not cluster.knows_clients)
     if node.metadata.finalizers:
         return Answer(warnings=(_later(loss),))
     forbidding = _configured(ForceDeletionMode.DENY, loss, cluster)
     if forbidding:
-        return denied(refusal([_losing(loss)], f"forbidden for namespace {_listed(forbidding)}; {_first(loss)}"))
+        return denied(refusal([_losing(loss)], f"forbidden for {_of(forbidding, loss)}; {_first(loss)}"))
     asking = _configured(ForceDeletionMode.CONFIRM, loss, cluster)
     if asking and not is_confirmed(node.metadata):
         how = confirmation_command("node", node.metadata)
-        return denied(refusal([_losing(loss)], f"to be confirmed for namespace {_listed(asking)}: {how}"))
+        return denied(refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"))
     return Answer(warnings=(_losing(loss), capital(_first(loss))))
 
 
@@ -102,6 +106,12 @@ def _configured(mode: ForceDeletionMode, loss: _Loss, cluster: Cluster) -> Seque
     """Namespaces of a mode whose pods would be lost."""
     namespaces = {pod.metadata.namespace for pod in loss.pods if may_be_refused(pod)}
     return sorted(name for name in namespaces if cluster.force_deletion.of(name) is mode)
+
+
+def _of(namespaces: Sequence[str], loss: _Loss) -> str:
+    if loss.withheld:
+        return "the namespaces of some of them" if len(namespaces) > 1 else "the namespace of some of them"
+    return f"namespace {_listed(namespaces)}"
 
 
 def _losing(loss: _Loss) -> str:
@@ -122,7 +132,9 @@ def _counted(loss: _Loss) -> str:
 
 
 def _named(loss: _Loss) -> Sequence[str]:
-    """The pods, from as many names as people read down to one."""
+    """The pods, from as many names as people read down to one; nothing where names are kept back."""
+    if loss.withheld:
+        return ()
     names = [_pod_name(pod) for pod in loss.pods]
     return [_listed(names, most) for most in range(_MOST_NAMED, 0, -1)]
 

@@ -1,0 +1,149 @@
+"""What whoever reaches the port is told of others' objects: a pod of the cluster, say, that invents a review."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.objects import raw_node, raw_pod
+from tests.waiting import wait_for
+from tests.webhook.asked_by_url import Files
+from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.forcing import MODE
+from tests.webhook.reviews import controlled_by, delete_review, eviction_review, node_deletion_review
+
+pytestmark = pytest.mark.controlplane
+
+NODE = "secret-node"
+NAMESPACE = "secret-tenant"
+OWNER = "secret-owner"
+FORCED = {"gracePeriodSeconds": 0}
+Ask = Callable[[bytes], Object]
+
+
+@pytest.fixture(scope="module")
+def victim(control_plane: ControlPlane) -> Iterator[Object]:
+    """A running pod of somebody else, with an owner."""
+    control_plane.create_node(NODE)
+    control_plane.create_namespace(NAMESPACE)
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": OWNER, "namespace": NAMESPACE}}
+    reference = controlled_by({**config_map, **control_plane.api.create(config_map)})
+    pod = raw_pod("ledger", NAMESPACE, metadata={"ownerReferences": [reference]}, nodeName=NODE)
+    yield control_plane.api.create(pod)
+    control_plane.api.delete(pod, grace_period_seconds=0)
+    control_plane.api.delete(raw_node(NODE))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("certificates"))
+
+
+@contextmanager
+def _serving(control_plane: ControlPlane, files: Files, folder: Path, *flags: str) -> Iterator[DemoServer]:
+    certificate, key = files.credential("server", files.authority.server(()))
+    own = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={control_plane.admin_kubeconfig}")
+    # The configuration's mode is what counts for Nodes.
+    with running_demo(folder, *own, f"--force-delete-mode={NAMESPACE}=confirm", *flags, demo=False) as server:
+        wait_for(lambda: server.ask("GET", "/readyz").status == 200, "it is ready")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def ask(control_plane: ControlPlane, files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Sends a review that nobody vouches for; returns the response."""
+    with _serving(control_plane, files, tmp_path_factory.mktemp("server")) as server:
+
+        def ask(review: bytes) -> Object:
+            found: Object = json.loads(server.ask("POST", "/validate", review, context=ANYBODY).body)["response"]
+            return found
+
+        yield ask
+
+
+def _told(response: Object) -> str:
+    """All texts of a response."""
+    return "\n".join([response.get("status", {}).get("message", ""), *response.get("warnings", ())])
+
+
+def _secrets(victim: Object) -> set[str]:
+    return {NODE, OWNER, victim["metadata"]["uid"], victim["metadata"]["ownerReferences"][0]["uid"]}
+
+
+def _leaked(response: Object, victim: Object) -> set[str]:
+    return {secret for secret in _secrets(victim) if secret in json.dumps(response)}
+
+
+def test_an_invented_eviction_is_refused_and_told_no_names(ask: Ask, victim: Object) -> None:
+    response = ask(eviction_review("ledger", NAMESPACE, FORCED))
+    assert _leaked(response, victim) == set()
+    assert response["allowed"] is False
+    command = (
+        "kubectl annotate pod ledger -n secret-tenant kubectl-qos.io/confirm-force-delete="
+        '"$(kubectl get pod ledger -n secret-tenant -o jsonpath={.metadata.uid})" --overwrite'
+    )
+    assert _told(response).startswith("ledger: Its owner decides whether a second starts while ")
+    assert f"namespace secret-tenant wants it confirmed: {command}" in _told(response)
+
+
+def test_its_command_confirms_for_who_may(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
+    command = _told(ask(eviction_review("ledger", NAMESPACE, FORCED))).partition("wants it confirmed: ")[2].strip()
+    subprocess.run(["bash", "-c", command], check=True, env=control_plane.kubectl_environment(), capture_output=True)
+    try:
+        response = ask(eviction_review("ledger", NAMESPACE, FORCED))
+        assert (response["allowed"], _leaked(response, victim)) == (True, set())
+        assert len(response["warnings"]) == 2
+    finally:
+        annotation = {"kubectl-qos.io/confirm-force-delete": None}
+        control_plane.api.patch(victim, {"metadata": {"annotations": annotation}})
+
+
+def test_what_there_is_to_do_instead_holds_no_names(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    control_plane.api.patch(space, {"metadata": {"labels": {MODE: "deny"}}})
+    try:
+        response = wait_for(lambda: _forbidden(ask), "the label counts")
+    finally:
+        control_plane.api.patch(space, {"metadata": {"labels": {MODE: None}}})
+    assert _leaked(response, victim) == set()
+
+
+def _forbidden(ask: Ask) -> Object | None:
+    response = ask(eviction_review("ledger", NAMESPACE, FORCED))
+    return response if "forbids force deletions" in _told(response) else None
+
+
+def test_an_invented_deletion_of_a_node_is_refused_and_names_no_pods(ask: Ask, victim: Object) -> None:
+    response = ask(node_deletion_review(raw_node(NODE)))
+    assert response["allowed"] is False
+    assert "force deletes 1 pod that may still run; to be confirmed for the namespace of some of them" in _told(
+        response
+    )
+    assert not any(name in json.dumps(response) for name in ("ledger", NAMESPACE, victim["metadata"]["uid"]))
+
+
+def test_a_deletion_is_told_what_it_holds_itself(ask: Ask, victim: Object) -> None:
+    """Whoever sent the pod knows it."""
+    own: dict[str, Any] = json.loads(json.dumps(victim))
+    own["metadata"]["uid"] = "own-uid"
+    assert "ledger on secret-node: ConfigMap secret-owner decides" in _told(ask(delete_review(own)))
+
+
+def test_a_client_with_a_certificate_is_told_all(
+    control_plane: ControlPlane, files: Files, victim: Object, tmp_path: Path
+) -> None:
+    with _serving(control_plane, files, tmp_path, f"--client-ca={files.ca}") as server:
+        review = eviction_review("ledger", NAMESPACE, FORCED)
+        answer = server.ask("POST", "/validate", review, context=files.client("kube-apiserver"))
+        told = _told(json.loads(answer.body)["response"])
+        assert all(text in told for text in (NODE, OWNER, victim["metadata"]["uid"]))
+        answer = server.ask("POST", "/validate", node_deletion_review(raw_node(NODE)), context=files.client("x"))
+        assert f"{NAMESPACE}/ledger" in _told(json.loads(answer.body)["response"])
