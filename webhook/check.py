@@ -1,9 +1,10 @@
-"""Asks a running webhook two harmless questions, as ``helm test`` does: ``python3 -m webhook.check``.
+"""Checks that an installed webhook is at work, as ``helm test`` does: ``python3 -m webhook.check``.
 
-It connects as the API server would: by the Service's name, and trusting only the authority that the webhook made. The
-pod of its reviews exists nowhere. Answering has no effects.
+It goes the whole way of a review: it creates a pod that the webhook warns of, by a dry run that stores nothing, and
+the API server's answer must carry that warning. With ``--url`` it first asks the webhook itself, by the Service's name
+and trusting only the given authorities: then it knows which half of the way is broken.
 
-Exit codes: 0 it answers as it should; 1 it does not, with what is wrong on standard error; 2 the command line is wrong.
+Exit codes: 0 all is as it should be; 1 something is not, with what on standard error; 2 the command line is wrong.
 """
 
 from __future__ import annotations
@@ -14,17 +15,27 @@ import ssl
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from http import HTTPStatus
 from http.client import HTTPException, HTTPSConnection
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
+
+from podrules.cluster.answers import error_message
+from podrules.cluster.client import ClientTransport
+from podrules.cluster.errors import Unreachable
 
 __all__ = ["main"]
 
 _PATHS: Final = ("/mutate", "/validate")
 _REQUEST_SECONDS: Final = 5.0
+_CREATION_SECONDS: Final = 35.0
+"""The API server itself gives up after 34."""
 _BETWEEN_SECONDS: Final = 1.0
 _NAME: Final = "qos-webhook-check"
+_WARNING: Final = "spec.terminationGracePeriodSeconds: 0"
+"""Begins what the webhook says of the pod; a policy's words stand before it where a policy says it."""
 
 
 class _WrongError(Exception):
@@ -32,30 +43,34 @@ class _WrongError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Ask until it answers as it should, or the time is over."""
-    args = _parser().parse_args(argv)
+    """Try until all is as it should be, or the time is over."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if (args.url is None) != (args.ca is None):
+        parser.error("--url and --ca belong together: give both, or neither")
     give_up = time.monotonic() + args.timeout
-    while True:
-        try:
+    try:
+        if args.url:
             for path in _PATHS:
-                print(f"{args.url}{path}: {_ask(args.url, path, args.ca, args.namespace)}")
-            return 0
-        except (_WrongError, OSError, HTTPException) as error:
-            if time.monotonic() + _BETWEEN_SECONDS > give_up:
-                print(f"error: {args.url}: {error}", file=sys.stderr)
-                return 1
-        time.sleep(_BETWEEN_SECONDS)
+                print(f"{args.url}{path}: {_until(give_up, partial(_ask, args.url, path, args.ca, args.namespace))}")
+        api_server = ClientTransport(kubeconfig=args.kubeconfig, request_timeout=_CREATION_SECONDS)
+        print(f"namespace {args.namespace}: {_until(give_up, partial(_create, api_server, args.namespace, args.url))}")
+    except (_WrongError, Unreachable) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python3 -m webhook.check", description="Ask a running webhook two harmless questions."
+        prog="python3 -m webhook.check", description="Check that an installed webhook is at work."
     )
     add = parser.add_argument
-    add("--url", type=_url, required=True, metavar="https://HOST[:PORT]", help="where the API server would call it")
-    add("--ca", required=True, metavar="FILE", help="the authorities that sign its certificate, PEM")
-    add("--namespace", default="default", metavar="NAME", help="of the pod that is asked about; default")
-    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to go on asking; 30")
+    add("--url", type=_url, metavar="https://HOST[:PORT]", help="also ask the webhook itself; needs --ca")
+    add("--ca", metavar="FILE", help="the authorities that sign its certificate, PEM")
+    add("--namespace", default="default", metavar="NAME", help="where the pod is created by dry run; default")
+    add("--kubeconfig", metavar="FILE", help="the cluster; KUBECONFIG, else the pod's service account")
+    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to go on trying; 30")
     return parser
 
 
@@ -66,30 +81,47 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _until(give_up: float, attempt: Callable[[], str]) -> str:
+    """What an attempt says that succeeds; the last one's error when the time is over."""
+    while True:
+        try:
+            return attempt()
+        except (_WrongError, Unreachable):
+            if time.monotonic() + _BETWEEN_SECONDS > give_up:
+                raise
+        time.sleep(_BETWEEN_SECONDS)
+
+
+# The webhook itself
+
+
 def _ask(url: str, path: str, authorities: str, namespace: str) -> str:
     """What it answers to one review, in a word."""
     review = _review(namespace)
     parts = urlsplit(url)
-    context = ssl.create_default_context(cafile=authorities)
-    connection = HTTPSConnection(str(parts.hostname), parts.port, timeout=_REQUEST_SECONDS, context=context)
     try:
-        connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        body = answer.read()
-    finally:
-        connection.close()
-    if answer.status != 200:
-        raise _WrongError(f"{path} answers {answer.status}: {body[:200]!r}")
-    return _verdict(path, body, review["request"]["uid"])
+        context = ssl.create_default_context(cafile=authorities)
+        connection = HTTPSConnection(str(parts.hostname), parts.port, timeout=_REQUEST_SECONDS, context=context)
+        try:
+            connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+    except (OSError, HTTPException) as error:
+        raise _WrongError(f"{url}: {error}") from error
+    if answer.status != HTTPStatus.OK:
+        raise _WrongError(f"{url}: {path} answers {answer.status}: {body[:200]!r}")
+    return _verdict(f"{url}: {path}", body, review["request"]["uid"])
 
 
-def _verdict(path: str, body: bytes, uid: str) -> str:
+def _verdict(asked: str, body: bytes, uid: str) -> str:
     try:
         response = json.loads(body)["response"]
         if response["uid"] != uid or response["allowed"] is not True:
-            raise _WrongError(f"{path} does not allow a plain pod: {body[:200]!r}")
+            raise _WrongError(f"{asked} does not allow a plain pod: {body[:200]!r}")
     except (ValueError, KeyError, TypeError) as error:
-        raise _WrongError(f"{path} answers what is no AdmissionReview: {body[:200]!r}") from error
+        raise _WrongError(f"{asked} answers what is no AdmissionReview: {body[:200]!r}") from error
     return "allowed, with a patch" if response.get("patch") else "allowed"
 
 
@@ -97,13 +129,6 @@ def _review(namespace: str) -> dict[str, Any]:
     """Of a plain pod, as the API server asks in a dry run."""
     pods = {"group": "", "version": "v1", "resource": "pods"}
     kind = {"group": "", "version": "v1", "kind": "Pod"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": _NAME, "namespace": namespace},
-        # Without a priority: what it would be depends on the cluster's default class.
-        "spec": {"containers": [{"name": "check", "image": "check"}]},
-    }
     request = {
         "uid": str(uuid.uuid4()),
         "kind": kind,
@@ -114,12 +139,67 @@ def _review(namespace: str) -> dict[str, Any]:
         "namespace": namespace,
         "operation": "CREATE",
         "userInfo": {"username": _NAME},
-        "object": pod,
+        "object": _pod(namespace),
         "oldObject": None,
         "dryRun": True,
         "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
     }
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+# By way of the API server
+
+
+def _create(api_server: ClientTransport, namespace: str, answers: str | None) -> str:
+    """What became of the pod, in a word.
+
+    Args:
+        api_server: Where it is created.
+        namespace: Its own.
+        answers: Where the webhook was found to answer; None: it was not asked.
+    """
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?dryRun=All&fieldManager={_NAME}"
+    answer = api_server.send("POST", path, json.dumps(_pod(namespace)).encode())
+    if answer.status != HTTPStatus.CREATED:
+        raise _WrongError(
+            f"namespace {namespace}: the API server refuses the pod of the test: {error_message(answer.body)}; "
+            "if that is not the webhook's failure, set test.namespace to a namespace that takes the pod"
+        )
+    if any(line.startswith(_WARNING) for line in answer.warnings):
+        return "the API server asks the webhook, and hands on its warning"
+    reached = (
+        f"; {answers} answers, so the control plane cannot reach it, or does not ask about this namespace"
+        if answers
+        else ""
+    )
+    raise _WrongError(
+        f"namespace {namespace}: the webhook's warning did not come with a pod whose terminationGracePeriodSeconds is 0"
+        f"{reached}. Let the control plane reach containerPort of the pods (docs/platforms.md); if the namespace is "
+        "excluded, set test.namespace to one that is not"
+    )
+
+
+def _pod(namespace: str) -> dict[str, Any]:
+    """A pod that is taken also where only restricted ones are, and where quotas want requests and limits."""
+    amounts = {"cpu": "10m", "memory": "16Mi"}
+    container = {
+        "name": "check",
+        "image": "registry.k8s.io/pause:3.10",
+        "resources": {"requests": amounts, "limits": amounts},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": _NAME, "namespace": namespace},
+        # Without a priority: what it would be depends on the cluster's default class.
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [container],
+        },
+    }
 
 
 if __name__ == "__main__":

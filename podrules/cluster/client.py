@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from podrules import __version__
 from podrules.cluster.errors import ASK_ANOTHER, Unreachable
-from podrules.cluster.transport import Response, Streamed, service_account_namespace
+from podrules.cluster.transport import Answer, Response, Streamed, service_account_namespace, warning_text
 
 __all__ = ["MAX_ERROR", "ClientTransport", "Refused", "lines_of"]
 
@@ -83,15 +83,20 @@ class ClientTransport:
 
     def get(self, path: str, accept: str = "application/json", *, timeout: float | None = None) -> Response:
         """See `Transport.get`; ``timeout`` in seconds replaces the usual one."""
-        return self._answer("GET", path, {"Accept": accept}, None, timeout)
+        answer = self._answer("GET", path, {"Accept": accept}, None, timeout)
+        return answer.status, answer.data
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
         """Create, replace or patch an object.
 
         Raises:
             Unreachable: there was no answer; whether the write happened is not known.
         """
-        return self._answer(method, path, {"Accept": "application/json", "Content-Type": content_type}, body, None)
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        answer = self._answer(method, path, headers, body, None)
+        # As they came: the client takes each byte for a character.
+        lines = (f"Warning: {value}".encode("latin-1") for value in answer.headers.getlist("Warning"))
+        return Answer(answer.status, answer.data, tuple(filter(None, map(warning_text, lines))))
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
         """The lines of an answer that goes on, as watches are, until the API server ends it.
@@ -158,7 +163,7 @@ class ClientTransport:
 
     def _answer(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: float | None
-    ) -> Response:
+    ) -> Any:
         import urllib3
 
         seconds = self._timeout if timeout is None else timeout
@@ -166,13 +171,12 @@ class ClientTransport:
         limit = urllib3.Timeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds))
         try:
             with self._reaching():
-                answer = self._request(method, path, headers, body, limit)
+                return self._request(method, path, headers, body, limit)
         except Unreachable:
             # Those that nobody uses now lead the same way: the next request goes over a new one.
             self._pools.clear()
             self._pool = self._pools.connection_from_url(self._address)
             raise
-        return answer.status, answer.data
 
     def _request(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: Any, **how: Any

@@ -36,6 +36,7 @@ __all__ = [
     "Transport",
     "kubectl_context",
     "service_account_namespace",
+    "warning_text",
 ]
 
 _START_TIMEOUT: Final = 60.0
@@ -203,7 +204,7 @@ class KubectlProxy:
         """
         headers = {"Accept": "application/json", "Content-Type": content_type, "Content-Length": str(len(body))}
         status, lines, answer = self._exchange(method, path, headers, body)
-        return Answer(status, answer, tuple(filter(None, map(_warning, lines))))
+        return Answer(status, answer, tuple(filter(None, map(warning_text, lines))))
 
     @contextlib.contextmanager
     def stream(self, path: str, accept: str) -> Iterator[Streamed]:
@@ -399,7 +400,7 @@ def _head(connection: socket.socket) -> tuple[int, list[bytes], bytes]:
     return int(code), given, first
 
 
-def _warning(header: bytes) -> str:
+def warning_text(header: bytes) -> str:
     """The text of a ``Warning: 299 - "text"`` header (RFC 7234, 5.5), empty for another header."""
     found = re.match(rb'warning:\s*299 \S+ "(.*)"$', header, re.IGNORECASE)
     return re.sub(r"\\(.)", r"\1", found[1].decode(errors="replace")) if found else ""

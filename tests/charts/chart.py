@@ -65,6 +65,7 @@ FULL_VALUES: Mapping[str, Any] = {
         {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ],
     "containerPort": 9443,
+    "test": {"namespace": "tried"},
     "logFormat": "json",
     "logLevel": "debug",
     "tls": {

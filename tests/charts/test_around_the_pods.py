@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.charts.chart import CLIENTS, FULL_VALUES, HOST_NETWORK, Chart, of_kind
 from tests.controlplane.client import Object
@@ -198,16 +199,47 @@ def test_helm_test_asks_by_way_of_the_service(chart: Chart) -> None:
     assert not service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
 
 
+def hooks(chart: Chart, values: dict[str, Any] | None = None) -> list[Object]:
+    """What ``helm test`` makes, in its order."""
+    entries = [entry for entry in yaml.safe_load_all(chart.rendered(values)) if weight(entry) is not None]
+    return sorted(entries, key=lambda entry: weight(entry) or 0)
+
+
+def weight(entry: Object) -> int | None:
+    annotations = entry["metadata"].get("annotations", {})
+    return int(annotations["helm.sh/hook-weight"]) if annotations.get("helm.sh/hook") == "test" else None
+
+
 def test_helm_test_is_given_no_more_than_it_needs(chart: Chart) -> None:
-    objects, pod = chart.objects(), chart.test_pod()
+    objects = chart.objects()
+    account, role, binding, pod = hooks(chart)
+    assert [entry["kind"] for entry in (account, role, binding, pod)] == [
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+        "Pod",
+    ]
     spec, of_pods = pod["spec"], one("Deployment", objects)["spec"]["template"]["spec"]
-    assert spec["automountServiceAccountToken"] is False
+    assert spec["serviceAccountName"] == account["metadata"]["name"] != of_pods["serviceAccountName"]
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == "default"
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    namespace = account["metadata"]["namespace"]
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": spec["serviceAccountName"], "namespace": namespace}
+    ]
     assert spec["securityContext"] == of_pods["securityContext"]
     assert spec["containers"][0]["securityContext"] == of_pods["containers"][0]["securityContext"]
     (volume,) = spec["volumes"]
     secret = volume["secret"]
     assert secret["secretName"] == one("Secret", objects)["metadata"]["name"]
     assert secret["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+
+
+def test_helm_test_tries_the_namespace_of_the_values(chart: Chart) -> None:
+    _, role, binding, pod = hooks(chart, {"test": {"namespace": "tried"}})
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == "tried"
+    assert "--namespace=tried" in pod["spec"]["containers"][0]["args"]
 
 
 @pytest.mark.parametrize(
@@ -225,8 +257,14 @@ def test_helm_test_is_given_no_more_than_it_needs(chart: Chart) -> None:
         pytest.param(CLIENTS, id="a client without a certificate"),
     ],
 )
-def test_no_helm_test_that_cannot_pass(chart: Chart, values: dict[str, Any]) -> None:
-    assert "helm.sh/hook" not in chart.rendered(values)
+def test_helm_test_asks_by_way_of_the_api_server_alone(chart: Chart, values: dict[str, Any]) -> None:
+    spec = chart.test_pod(values)["spec"]
+    assert spec["containers"][0]["args"] == ["--namespace=default", "--timeout=60"]
+    assert "volumes" not in spec
+
+
+def test_no_program_no_helm_test(chart: Chart) -> None:
+    assert not hooks(chart, {"mode": "policy"})
 
 
 # Client certificates
@@ -255,5 +293,6 @@ def test_any_client_by_default(chart: Chart) -> None:
 
 
 def test_helm_test_leaves_nothing_behind(chart: Chart) -> None:
-    policy = chart.test_pod()["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
-    assert set(policy.split(",")) == {"before-hook-creation", "hook-succeeded", "hook-failed"}
+    for entry in hooks(chart):
+        policy = entry["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
+        assert set(policy.split(",")) == {"before-hook-creation", "hook-succeeded", "hook-failed"}

@@ -67,7 +67,7 @@ class Program(NamedTuple):
 
     def patch(self, kind: str, patch: str) -> str:
         """Why a patch of the configuration is refused; empty: it is not. Nothing is stored."""
-        status, body = self.transport.send("PATCH", self.path(kind), text_for(kind, patch).encode(), STRATEGIC)
+        status, body, _ = self.transport.send("PATCH", self.path(kind), text_for(kind, patch).encode(), STRATEGIC)
         return "" if status == 200 else str(json.loads(body)["message"])
 
     def path(self, kind: str) -> str:

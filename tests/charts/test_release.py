@@ -8,7 +8,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,16 +20,20 @@ import yaml
 from tests.charts.chart import CHART, FULL_VALUES, Chart, of_kind, only_in
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.processes import stop_all
+from tests.controlplane.processes import free_port, stop_all
 from tests.waiting import answer_in_the_end, wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import Installation, Replica, chart_values
 from tests.webhook.scraping import scraped
+from webhook.check import _pod
 
 pytestmark = pytest.mark.controlplane
 
 RELEASE = "qos"
 NAMESPACE = "chart-release"
+TRIED = "chart-release-tried"
+"""What the webhook is asked about."""
+PYTHON = Path(sys.executable).parent / "python3"
 ADMISSION = "admissionregistration.k8s.io/v1"
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 # No node is like that: there is no kubelet here that would end these pods.
@@ -78,11 +83,13 @@ class Releases:
             **chart_values(balancer.port, **NOWHERE),
             **{name: FULL_VALUES[name] for name in ("metrics", "commonLabels", "commonAnnotations")},
         }
-        values["webhook"]["namespaceMatchExpressions"] = only_in(f"{NAMESPACE}-nowhere")
+        values["webhook"]["namespaceMatchExpressions"] = only_in(TRIED)
+        values["test"] = {"namespace": TRIED}
         installation = Installation(self._control_plane, self._helm, self._folder, namespace=NAMESPACE, release=RELEASE)
         self._stack.callback(installation.uninstall)
         installation.install(values)
         replica = installation.start_replica()
+        balancer.add(replica.port)
         self._stack.callback(lambda: stop_all([replica.process], timeout=2))
         made = Release(installation, values, replica)
         wait_for(lambda: "" not in bundles(self._control_plane, made), "the authority is told")
@@ -97,11 +104,13 @@ def releases(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Releases]:
     """One at a time, each with one replica that answers."""
-    control_plane.create_namespace(NAMESPACE, {"pod-security.kubernetes.io/enforce": "restricted"})
+    for name in (NAMESPACE, TRIED):
+        control_plane.create_namespace(name, {"pod-security.kubernetes.io/enforce": "restricted"})
     made = Releases(control_plane, helm, tmp_path_factory.mktemp("release"))
     yield made
     made.end()
-    control_plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    for name in (NAMESPACE, TRIED):
+        control_plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 @pytest.fixture
@@ -163,48 +172,123 @@ def test_applying_the_render_again_undoes_nothing(control_plane: ControlPlane, c
 # helm test
 
 
-def the_test(release: Release) -> Object:
-    """The pod of ``helm test``, as the release holds it."""
-    (pod,) = yaml.safe_load_all(release.installation.helm("get", "hooks", RELEASE))
-    assert pod["kind"] == "Pod"
-    return dict(pod)
-
-
-def asked(pod: Object, *more: str) -> subprocess.CompletedProcess[str]:
-    """What the pod's container does, done here."""
-    (container,) = pod["spec"]["containers"]
-    program, *arguments = container["command"]
-    python = Path(sys.executable).parent / program
-    environment = {**os.environ, "PYTHONPATH": str(CHART.parents[1])}
-    line = [python, *arguments, *container["args"], *more]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60, env=environment)
-
-
-def test_helm_test_is_content(control_plane: ControlPlane, release: Release, tmp_path: Path) -> None:
-    pod = the_test(release)
-    (volume,) = pod["spec"]["volumes"]
+def asked(control_plane: ControlPlane, release: Release, pod: Object, *more: str) -> subprocess.CompletedProcess[str]:
+    """What the pod's container does, done here by the pod's own account, with the file that it mounts."""
+    spec = pod["spec"]
+    (container,), (volume,) = spec["containers"], [entry for entry in spec["volumes"] if "secret" in entry]
     secret = control_plane.api.get("v1", "Secret", volume["secret"]["secretName"], release.namespace)
-    for item in volume["secret"]["items"]:
-        (tmp_path / item["path"]).write_bytes(base64.b64decode(secret["data"][item["key"]]))
-    done = asked(pod, f"--url=https://127.0.0.1:{release.replica.port}", f"--ca={tmp_path}/ca.crt")
-    assert done.returncode == 0, done.stderr
-    assert [line.partition(": ")[2] for line in done.stdout.splitlines()[-2:]] == ["allowed, with a patch", "allowed"]
+    authorities = release.installation.folder / "ca.crt"
+    authorities.write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
+    kubeconfig = control_plane.kubeconfig_for_service_account(spec["serviceAccountName"], release.namespace)
+    own = (f"--url=https://127.0.0.1:{release.replica.port}", f"--ca={authorities}", f"--kubeconfig={kubeconfig}")
+    program, *arguments = container["command"]
+    assert program == PYTHON.name
+    return run_here((PYTHON, *arguments, *container["args"], *own, *more))
+
+
+def run_here(line: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(CHART.parents[1])}
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120, env=environment)
+
+
+def helm_tested(
+    control_plane: ControlPlane, release: Release, *more: str
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    """``helm test``, whose pod is run here as a kubelet would; what the pod did, and what helm says when it failed."""
+    name = f"{RELEASE}-qos-webhook-test"
+
+    def present() -> list[Object]:
+        pods = control_plane.api.list_items("v1", "Pod", release.namespace)
+        return [pod for pod in pods if pod["metadata"]["name"] == name and "deletionTimestamp" not in pod["metadata"]]
+
+    with ThreadPoolExecutor(1) as pool:
+        helm = pool.submit(release.installation.helm, "test", RELEASE, "--timeout=90s")
+        (pod,) = wait_for(present, "helm has made the pod")
+        done = asked(control_plane, release, pod, *more)
+        control_plane.set_pod_status(pod, {"phase": "Failed" if done.returncode else "Succeeded"})
+        failure = helm.exception(timeout=120)
+    return done, str(failure or "")
+
+
+def left_of_the_test(control_plane: ControlPlane) -> list[str]:
+    listed = ("get", "pods,roles,rolebindings,serviceaccounts", "--all-namespaces", "--output=name")
+    return [name for name in control_plane.kubectl(*listed).stdout.split() if name.endswith(("-test", ".test"))]
+
+
+def test_helm_test_goes_the_whole_way(control_plane: ControlPlane, release: Release) -> None:
+    done, failure = helm_tested(control_plane, release)
+    assert (done.returncode, failure) == (0, ""), done.stderr
+    *_, mutate, validate, whole = done.stdout.splitlines()
+    assert [line.partition(": ")[2] for line in (mutate, validate)] == ["allowed, with a patch", "allowed"]
+    assert whole == f"namespace {TRIED}: the API server asks the webhook, and hands on its warning"
+    # Nothing was stored, and nothing stays: no permission least of all.
+    assert not control_plane.api.list_items("v1", "Pod", TRIED)
+    wait_for(lambda: not left_of_the_test(control_plane), "nothing is left of the test")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"excludedNamespaces": [TRIED]}, id="the namespace is excluded"),
+        pytest.param({"url": f"https://127.0.0.1:{free_port()}"}, id="the control plane reaches nobody"),
+    ],
+)
+def test_helm_test_fails_when_the_webhook_is_not_asked(
+    control_plane: ControlPlane, release: Release, changed: dict[str, Any]
+) -> None:
+    """The webhook itself answers as it should, so a test that asks nobody else would pass."""
+    pod = _pod(TRIED)
+
+    def is_asked() -> bool:
+        control_plane.api.request("POST", control_plane.api.path("v1", "Pod", TRIED), pod, query={"dryRun": "All"})
+        return any("terminationGracePeriodSeconds" in line for line in control_plane.api.warnings)
+
+    release.installation.upgrade({**release.values, "webhook": {**release.values["webhook"], **changed}})
+    try:
+        wait_for(lambda: not is_asked(), "the API server knows it")
+        done, failure = helm_tested(control_plane, release, "--timeout=0")
+    finally:
+        release.installation.upgrade(release.values)
+        wait_for(is_asked, "all is as before")
+    assert done.returncode == 1
+    assert "/validate: allowed" in done.stdout
+    assert done.stderr == (
+        f"error: namespace {TRIED}: the webhook's warning did not come with a pod whose terminationGracePeriodSeconds "
+        f"is 0; https://127.0.0.1:{release.replica.port} answers, so the control plane cannot reach it, or does not "
+        "ask about this namespace. Let the control plane reach containerPort of the pods (docs/platforms.md); if the "
+        "namespace is excluded, set test.namespace to one that is not\n"
+    )
+    assert "Failed" in failure
+    wait_for(lambda: not left_of_the_test(control_plane), "nothing is left of the test")
 
 
 def test_helm_test_trusts_nobody_else(control_plane: ControlPlane, release: Release) -> None:
-    other = control_plane.folder / "ca.crt"
     url = f"https://127.0.0.1:{release.replica.port}"
-    line = (the_test(release), f"--url={url}", f"--ca={other}", "--timeout=0")
-    done = answer_in_the_end(lambda: asked(*line), lambda ended: "timed out" not in ended.stderr)
+    line = (PYTHON, "-m", "webhook.check", f"--url={url}", f"--ca={control_plane.folder}/ca.crt", "--timeout=0")
+    done = answer_in_the_end(lambda: run_here(line), lambda ended: "timed out" not in ended.stderr)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {url}: ")
     assert "CERTIFICATE_VERIFY_FAILED" in done.stderr
 
 
+def test_helm_test_names_a_namespace_that_takes_no_pods(control_plane: ControlPlane, release: Release) -> None:
+    kubeconfig = control_plane.kubeconfig_for_service_account("default", TRIED)
+    line = (PYTHON, "-m", "webhook.check", f"--kubeconfig={kubeconfig}", f"--namespace={TRIED}", "--timeout=0")
+    done = run_here(line)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"error: namespace {TRIED}: the API server refuses the pod of the test: pods is forbidden: User "
+    )
+    assert done.stderr.endswith("set test.namespace to a namespace that takes the pod\n")
+
+
 def test_helm_test_is_admitted(control_plane: ControlPlane, release: Release) -> None:
     # Its namespace takes restricted pods alone.
-    line = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
-    done = control_plane.kubectl(*line, input=yaml.safe_dump(the_test(release)))
+    entries = list(yaml.safe_load_all(release.installation.helm("get", "hooks", RELEASE)))
+    (account,), (pod,) = of_kind("ServiceAccount", entries), of_kind("Pod", entries)
+    with control_plane.holding([account]):
+        line = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+        done = control_plane.kubectl(*line, input=yaml.safe_dump(pod))
     assert "created" in done.stdout
     assert "Warning" not in done.stderr
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import KubectlProxy, _warning
+from podrules.cluster.transport import KubectlProxy, warning_text
 from tests.waiting import wait_for
 
 
@@ -46,7 +46,7 @@ def test_words_to_the_user_are_told_from_kubectls_own(
     ids=["plain", "quotes and backslashes", "not UTF-8", "another code", "another header"],
 )
 def test_text_of_a_warning(header: bytes, text: str) -> None:
-    assert _warning(header) == text
+    assert warning_text(header) == text
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ class Installation:
         """
         self._control_plane = control_plane
         self._helm = helm
-        self._folder = folder
+        self.folder = folder
         self._clock = clock
         self._count = 0
         self.namespace = namespace
@@ -101,7 +101,7 @@ class Installation:
 
     def helm(self, *arguments: str | Path) -> str:
         """Run helm in the release's namespace."""
-        homes = {f"HELM_{name}_HOME": str(self._folder / name) for name in ("CACHE", "CONFIG", "DATA")}
+        homes = {f"HELM_{name}_HOME": str(self.folder / name) for name in ("CACHE", "CONFIG", "DATA")}
         done = run_client(
             [self._helm, *arguments, "--namespace", self.namespace],
             env={**self._control_plane.kubectl_environment(), **homes},
@@ -139,7 +139,7 @@ class Installation:
             own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{metrics_ports[port]}")
             return [*self._program(command[0]), *command[1:], *own, f"--kubeconfig={kubeconfig}", *more]
 
-        log = self._folder / f"{self.release}-{self._count}.log"
+        log = self.folder / f"{self.release}-{self._count}.log"
         process, port = start_on_free_port(line, probe("/readyz"), log=log, timeout=_READY_SECONDS)
         return Replica(process, port, metrics_ports[port])
 
@@ -151,7 +151,7 @@ class Installation:
         return (*_MODULE, "tests.webhook.certificates.moved_replica", self._clock)
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
-        file = self._folder / f"{self.release}-values.yaml"
+        file = self.folder / f"{self.release}-values.yaml"
         file.write_text(yaml.safe_dump(with_image(values)))
         return ("--values", file)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from podrules.cluster.answers import error_message
 from podrules.cluster.reflector import CachedMeta, StreamTransport
-from podrules.cluster.transport import Response
+from podrules.cluster.transport import Answer
 
 __all__ = ["MERGE", "STRATEGIC", "DescribedMeta", "RefusedError", "WritingTransport", "write"]
 
@@ -20,7 +20,7 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 class WritingTransport(StreamTransport, Protocol):
     """Requests to one API server that may also write."""
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
         """See `podrules.cluster.client.ClientTransport`."""
         ...
 
@@ -50,7 +50,7 @@ def write(
         RefusedError: the API server said no.
         Unreachable: there was no answer.
     """
-    status, answer = transport.send(method, path, msgspec.json.encode(body), content_type)
+    status, answer, _ = transport.send(method, path, msgspec.json.encode(body), content_type)
     if status == HTTPStatus.CONFLICT:
         return None
     if status not in {HTTPStatus.OK, HTTPStatus.CREATED}:

@@ -394,11 +394,25 @@ of a pod that has stopped is its kubelet's.
 {{- end -}}
 
 {{/*
-Whether `helm test` can ask: the authorities of a certificate that somebody else brings may stand nowhere, and only the
-API server has a client certificate.
+Whether `helm test` can also ask without the API server: the authorities of a certificate that somebody else brings may
+stand nowhere, and only the API server has a client certificate.
 */}}
-{{- define "qos-webhook.canBeTried" -}}
-{{- if and (ne .Values.mode "policy") (ne .Values.certificate.mode "existing") (not .Values.clientAuthentication.configMap) }}true{{ end -}}
+{{- define "qos-webhook.canBeAsked" -}}
+{{- if and (ne .Values.certificate.mode "existing") (not .Values.clientAuthentication.configMap) }}true{{ end -}}
+{{- end -}}
+
+{{- define "qos-webhook.testName" -}}
+{{- printf "%s-test" (include "qos-webhook.fullname" . | trunc 58 | trimSuffix "-") -}}
+{{- end -}}
+
+{{/* Labels and annotations of what `helm test` makes, and removes; takes the root context and a weight: the least comes first. */}}
+{{- define "qos-webhook.testDescription" -}}
+{{- $root := index . 0 -}}
+{{- $hook := dict "helm.sh/hook" "test" "helm.sh/hook-weight" (index . 1) "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded,hook-failed" "helm.sh/hook-output-log-policy" "hook-succeeded,hook-failed" -}}
+labels:
+  {{- merge (dict "app.kubernetes.io/name" (printf "%s-test" $root.Chart.Name)) (include "qos-webhook.labels" $root | fromYaml) | toYaml | nindent 2 }}
+annotations:
+  {{- merge $hook $root.Values.commonAnnotations | toYaml | nindent 2 }}
 {{- end -}}
 
 {{/* The annotation, on a line of its own, that leads from an alert to its heading in docs/runbook.md; takes the root context and the alert's name. */}}
