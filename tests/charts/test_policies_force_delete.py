@@ -15,12 +15,11 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node
 from tests.waiting import wait_for
 from tests.webhook.asking import make_workload, path_of
-from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod, undrained
+from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, STRICTNESS, People, make_pod, strictest, undrained
 
 pytestmark = pytest.mark.controlplane
 
 NAME = "forced-policy"
-STRICTNESS = ("warn", "confirm", "deny")
 CONFIGURED = {f"{NAME}-{mode}-{number}": mode for mode in STRICTNESS for number in range(5)}
 """Namespaces of which the values say a mode."""
 NO_GRACE = (
@@ -274,11 +273,11 @@ def test_F2_label_may_only_tighten_what_the_values_say(
     """As the webhook has it: tests/webhook/test_forced_paths.py."""
     pod = make(label, configured=configured)
     namespace = pod["metadata"]["namespace"]
-    strictest = max(configured, label if label in STRICTNESS else "warn", key=STRICTNESS.index)
+    mode = strictest(configured, label)
     for path in ("delete", "collection", "eviction"):
         done = people.force(path, pod, dry_run=True)
-        assert (done.returncode == 0) == (strictest == "warn")
-        match strictest:
+        assert (done.returncode == 0) == (mode == "warn")
+        match mode:
             case "warn":
                 assert told(done.stderr)[0] == warning(path, pod)
             case "confirm":

@@ -27,11 +27,13 @@ __all__ = [
     "CONFIRMATION",
     "MODE",
     "PATHS",
+    "STRICTNESS",
     "Cluster",
     "People",
     "away",
     "make_pod",
     "serving",
+    "strictest",
     "thinned",
     "undrained",
     "warnings",
@@ -43,12 +45,19 @@ MODE = "kubectl-qos.io/force-delete"
 CONFIRMATION = "kubectl-qos.io/confirm-force-delete"
 PATHS = ("delete", "collection", "eviction", "drain", "node")
 """The ways to force the deletion of a pod."""
+STRICTNESS = ("warn", "confirm", "deny")
+"""The modes, each stricter than the one before."""
 _KUBECTLS_OWN = "Immediate deletion does not wait"
 
 
 def make_pod(name: str, namespace: str, node: str, **spec: Any) -> Object:
     """A bare pod, bound to a node unless that has no name."""
     return raw_pod(name, namespace, labels={"app": name}, **{"nodeName": node, **spec})
+
+
+def strictest(configured: str, label: str) -> str:
+    """The mode that counts for a pod: webhook and policies agree. A label that is no mode counts for nothing."""
+    return max(configured, label if label in STRICTNESS else "warn", key=STRICTNESS.index)
 
 
 def thinned(*axes: Sequence[Any], held_by: str) -> list[Any]:

@@ -11,11 +11,22 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
-from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, PATHS, Cluster, make_pod, serving, thinned, warnings
+from tests.webhook.forcing import (
+    ADMIN,
+    CONFIRMATION,
+    MODE,
+    PATHS,
+    STRICTNESS,
+    Cluster,
+    make_pod,
+    serving,
+    strictest,
+    thinned,
+    warnings,
+)
 
 pytestmark = pytest.mark.controlplane
 
-STRICTNESS = ("warn", "confirm", "deny")
 CONFIGURED = {f"qos-forced-{mode}-{number}": mode for mode in STRICTNESS for number in range(30)}
 """Namespaces of which the configuration says a mode."""
 NO_GRACE = (
@@ -257,17 +268,17 @@ def test_F2_label_may_only_tighten_what_the_configuration_says(
 ) -> None:
     pod = make(configured, label=label)
     namespace = pod["metadata"]["namespace"]
-    strictest = max(configured, label if label in STRICTNESS else "warn", key=STRICTNESS.index)
+    mode = strictest(configured, label)
     for path in ("delete", "collection", "eviction"):
         done = cluster.force(path, pod, dry_run=True)
-        match strictest:
+        match mode:
             case "warn":
                 assert warnings(done)[:2] == lines(path, pod)
             case "confirm":
                 assert f"namespace {namespace} wants it confirmed" in done.stderr
             case _:
                 assert f"namespace {namespace} forbids force deletions" in done.stderr
-        assert (done.returncode == 0) == (strictest == "warn")
+        assert (done.returncode == 0) == (mode == "warn")
 
 
 def test_F2_label_that_changes_is_seen(cluster: Cluster, make: Callable[..., Object]) -> None:
