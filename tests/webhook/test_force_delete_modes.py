@@ -286,9 +286,19 @@ def test_F1_eviction_of_a_pod_that_is_not_there() -> None:
     assert validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster) == ALLOWED
 
 
-def test_F1_eviction_of_a_pod_that_cannot_be_read_is_let_through_and_said() -> None:
-    cluster = make_cluster([make_namespace(force_delete="deny")], live=SilentSource())
-    answer = validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster)
-    assert answer == Answer(
-        warnings=("db: the pod cannot be read, so what its force deletion puts at stake is unknown",)
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+@pytest.mark.parametrize("how", ["by label", "by configuration"])
+def test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do(mode: ForceDeletionMode, how: str) -> None:
+    """Else whoever keeps the API server busy would be free to force."""
+    label = {"force_delete": mode.value} if how == "by label" else {}
+    configured = mode if how == "by configuration" else ForceDeletionMode.WARN
+    cluster = make_cluster(
+        [make_namespace(**label)], live=SilentSource(), force_deletion=ForceDeletion(mode=configured)
     )
+    answer = validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster)
+    unread = "db: the pod cannot be read, "
+    if mode is ForceDeletionMode.WARN:
+        assert answer == Answer(warnings=(f"{unread}so what its force deletion puts at stake is unknown",))
+    else:
+        rule = f"{unread}and namespace shop does not let all force deletions through; "
+        assert answer == Answer(denial=f"{rule}try again, or evict it with grace, without --grace-period=0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -224,10 +225,9 @@ def test_F2_never_refused_excluded_namespaces(cluster: Cluster, make: Callable[.
         cluster.control_plane.api.delete(pod, grace_period_seconds=0)
 
 
-def test_F2_never_refused_what_cannot_be_read(cluster: Cluster, make: Callable[..., Object]) -> None:
-    """The program's permissions are gone for a while."""
-    pod = make()
-    node = pod["spec"]["nodeName"]
+@contextmanager
+def without_permissions(cluster: Cluster) -> Iterator[None]:
+    """The program may read nothing until the block ends."""
     api = cluster.control_plane.api
     bindings = [
         entry
@@ -235,22 +235,30 @@ def test_F2_never_refused_what_cannot_be_read(cluster: Cluster, make: Callable[.
         for entry in api.list_items("rbac.authorization.k8s.io/v1", kind)
         if any(subject.get("namespace") == RELEASE for subject in entry.get("subjects", ()))
     ]
-    assert is_refused(cluster, "eviction", pod)
     for entry in bindings:
         api.delete(entry)
     try:
-        wait_for(lambda: not is_refused(cluster, "eviction", pod), "nothing can be read any more")
-        said = warnings(cluster.force("eviction", pod, dry_run=True))
-        assert said == ["db: the pod cannot be read, so what its force deletion puts at stake is unknown"]
-        said = warnings(cluster.force("node", pod, dry_run=True))
-        assert said == [f"{node}: which pods its deletion would force delete cannot be read"]
-        # The pod of a DELETE is in the review.
-        assert is_refused(cluster, "delete", pod)
+        yield
     finally:
         for entry in bindings:
             entry["metadata"] = {key: entry["metadata"].get(key) for key in ("name", "namespace", "labels")}
             api.create(entry)
-    wait_for(lambda: is_refused(cluster, "eviction", pod), "it can be read again")
+
+
+def test_F2_never_refused_nodes_whose_pods_cannot_be_read(cluster: Cluster, make: Callable[..., Object]) -> None:
+    """The pods are: an eviction of one is refused, of which the program does not know whether it runs."""
+    pod = make()
+    node = pod["spec"]["nodeName"]
+    assert is_refused(cluster, "node", pod)
+    with without_permissions(cluster):
+        wait_for(lambda: not is_refused(cluster, "node", pod), "nothing can be read any more")
+        said = warnings(cluster.force("node", pod, dry_run=True))
+        assert said == [f"{node}: which pods its deletion would force delete cannot be read"]
+        assert "db: the pod cannot be read" in cluster.force("eviction", pod, dry_run=True).stderr
+        assert is_refused(cluster, "eviction", pod)
+        # The pod of a DELETE is in the review.
+        assert "forbids force deletions" in cluster.force("delete", pod, dry_run=True).stderr
+    wait_for(lambda: is_refused(cluster, "node", pod), "it can be read again")
 
 
 def test_F2_never_refused_an_absent_webhook(cluster: Cluster, make: Callable[..., Object]) -> None:

@@ -69,7 +69,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
     except NotFound:
         return ALLOWED
     except ClusterError as error:
-        return _unread(request.name, request.namespace, error)
+        return _unread(request, cluster, live, error)
     return _answer(pod, cluster, live, withheld=not cluster.knows_clients)
 
 
@@ -95,9 +95,17 @@ def _answer(pod: Pod, cluster: Cluster, live: Source, *, withheld: bool = False)
     return Answer(warnings=tuple(line for line in lines if line))
 
 
-def _unread(name: str, namespace: str, error: Exception) -> Answer:
-    _LOG.warning("the force deletion of %s in %s is let through, the pod cannot be read: %s", name, namespace, error)
-    return Answer(warnings=(f"{name}: the pod cannot be read, so what its force deletion puts at stake is unknown",))
+def _unread(request: Request, cluster: Cluster, live: Source, error: ClusterError) -> Answer:
+    """What the eviction of a pod meets that does not come in time: else who keeps the API server busy breaks a rule."""
+    name, namespace = request.name, request.namespace
+    _LOG.warning("the pod %s in %s, whose eviction is forced, cannot be read: %s", name, namespace, error)
+    unknown = f"{name}: the pod cannot be read"
+    if ruling(namespace, cluster, live).mode is ForceDeletionMode.WARN:
+        return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
+    return denied(
+        f"{unknown}, and namespace {namespace} does not let all force deletions through; "
+        "try again, or evict it with grace, without --grace-period=0"
+    )
 
 
 def _details(pod: Pod, stakes: Stakes) -> Sequence[str]:
