@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from webhook.cluster import Cluster
 from webhook.metrics import Metrics
-from webhook.reviews import REVIEW_PATHS, Reviews
+from webhook.reviews import REVIEW_PATHS, Reviews, TellRefused
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -28,6 +28,7 @@ def create_app(
     *,
     metrics: Metrics | None = None,
     client_names: Collection[str] | None = None,
+    tell_refused: TellRefused | None = None,
 ) -> Flask:
     """The application: ``POST /mutate`` and ``/validate``, ``GET /healthz`` and ``/readyz``.
 
@@ -38,6 +39,7 @@ def create_app(
         metrics: Where things are counted; its paths are `REVIEW_PATHS`.
         client_names: Common names whose certificates may send reviews, empty: any of the trusted authorities; None:
             anybody may.
+        tell_refused: Is told of refused force deletions, but of no dry run.
     """
     app = Flask("qos-webhook")
     counted = metrics or Metrics(REVIEW_PATHS)
@@ -69,7 +71,9 @@ def create_app(
     def _failed(error: HTTPException) -> Response:
         return refused(request.environ, error)
 
-    reviews = Reviews(cluster, waiting_for, counted, client_names, refused)
+    reviews = Reviews(
+        cluster, waiting_for, counted, client_names=client_names, refused=refused, tell_refused=tell_refused
+    )
     routed = app.wsgi_app
 
     def reviews_first(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

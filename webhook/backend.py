@@ -22,6 +22,7 @@ from webhook.certificates.pair import make_pair
 from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import Certificate
 from webhook.cluster import Cluster, live_sources
+from webhook.events import Events
 from webhook.metrics import Metrics
 from webhook.scheduler_config import SpreadDefaults
 from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings
@@ -45,6 +46,8 @@ class Backend(NamedTuple):
     """What is served, and keeps it so; None: a stand-in."""
     caches: Sequence[Reflector[Any]]
     """All that are kept."""
+    events: Events | None = None
+    """What makes Events of refused force deletions; None: nothing does."""
 
 
 def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend:
@@ -52,7 +55,7 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
 
     Args:
         settings: What the program was told.
-        metrics: Where an audit of pods puts what it finds; there is none when not given.
+        metrics: Where an audit of pods puts what it finds and Events are counted; there are neither when not given.
 
     Raises:
         Unreachable: there is no configuration for a cluster.
@@ -110,7 +113,11 @@ def _live(
     if metrics is not None and settings.audit and isinstance(settings.certificate, KeptCertificate):
         audit = Audit(transport, cluster, metrics, configuration=settings.certificate.configuration)
         _in_thread(lambda: audit.run(waiting_for, settings.audit))
-    return Backend(cluster, waiting_for, serving, certificate, reflectors)
+    events = None
+    if metrics is not None and settings.force_delete_events:
+        events = Events(transport, metrics.count_event)
+        _in_thread(events.run)
+    return Backend(cluster, waiting_for, serving, certificate, reflectors, events)
 
 
 def _scheduler_config(

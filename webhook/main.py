@@ -72,6 +72,11 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.error("name the certificate: --tls-secret for one that is kept for you, or --tls-cert and --tls-key")
     if args.client_name and not args.client_ca:
         parser.error("--client-name goes with --client-ca: whoever signed the name")
+    if args.force_delete_events and (args.demo or not args.client_name):
+        parser.error(
+            "--force-delete-events needs --client-ca and --client-name, and a cluster: without them anybody who "
+            "reaches the port could have Events made"
+        )
     files = {name: getattr(args, name) for name in ("tls_cert", "tls_key", "client_ca", "kubeconfig")}
     for flag, path in ((f"--{name.replace('_', '-')}", path) for name, path in files.items()):
         try:
@@ -99,6 +104,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         write_system_defaults=args.write_system_defaults,
         force_deletion=_force_deletion(args),
         options=_options(parser, args),
+        force_delete_events=args.force_delete_events,
         client_ca=args.client_ca,
         client_names=frozenset(args.client_name),
         metrics_address=args.metrics_address,
@@ -327,6 +333,11 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="USERNAME",
         help="the same of deletions of Nodes alone, which are its work; may be repeated",
+    )
+    add(
+        "--force-delete-events",
+        action="store_true",
+        help="make an Event of each refused force deletion; needs --client-ca and --client-name",
     )
 
 

@@ -98,6 +98,12 @@ class Metrics:
             ("reason",),
             registry=self._registry,
         )
+        self._events = Counter(
+            "qos_webhook_events",
+            "Number of Events about refused force deletions, by outcome.",
+            ("outcome",),
+            registry=self._registry,
+        )
         self.unpatched_pods = Gauge(
             "qos_webhook_unpatched_pods",
             "Number of pods stored without the defaults that the webhook would set now; NaN before the first count.",
@@ -130,6 +136,10 @@ class Metrics:
     def count_closed(self, reason: str) -> None:
         """A connection was ended before its client was done."""
         self._closed.labels(reason).inc()
+
+    def count_event(self, outcome: str) -> None:
+        """An Event about a refused force deletion was made, or not."""
+        self._events.labels(outcome).inc()
 
     def look_at(self, watched: Watched) -> None:
         """Also tell of these from now on."""

@@ -3,7 +3,10 @@
 The API server drops warnings with control characters without a word, and cuts them when they are long together: so they
 are made plain and short here.
 
-Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/api/admission/v1/types.go at v0.36.3.
+Audit annotations name rules and fields, and hold nothing of the object.
+
+Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, pkg/admission/attributes.go (checkKeyFormat);
+k8s.io/api/admission/v1/types.go at v0.36.3.
 """
 
 from __future__ import annotations
@@ -13,11 +16,25 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from podrules.model.base import ObjectMeta
 from webhook.patch import PatchOperation
 from webhook.review import API_VERSION
+from webhook.settings import ForceDeletionMode
 
-__all__ = ["ALLOWED", "MAX_MESSAGE", "MAX_WARNING", "MAX_WARNINGS", "Answer", "combined", "denied", "encode_answer"]
+__all__ = [
+    "ALLOWED",
+    "MAX_MESSAGE",
+    "MAX_WARNING",
+    "MAX_WARNINGS",
+    "Answer",
+    "Forced",
+    "combined",
+    "denied",
+    "encode_answer",
+    "plain",
+]
 
 MAX_WARNING: Final = 256
 """Characters of one warning: what is left of each when all together are too long."""
@@ -28,6 +45,17 @@ MAX_MESSAGE: Final = 1024
 _FORBIDDEN: Final = 403
 
 
+class Forced(Struct, frozen=True):
+    """A refused force deletion."""
+
+    kind: str
+    """Pod or Node."""
+    metadata: ObjectMeta
+    """Of the object that was to be deleted."""
+    mode: ForceDeletionMode
+    """Why it is refused."""
+
+
 class Answer(Struct, frozen=True):
     """What handlers decide."""
 
@@ -35,19 +63,41 @@ class Answer(Struct, frozen=True):
     """Why the request is refused; empty: it is allowed."""
     warnings: tuple[str, ...] = ()
     patch: tuple[PatchOperation, ...] = ()
+    forced: Forced | None = None
+    """What is refused, if it is a force deletion."""
+    audit: tuple[tuple[str, str], ...] = ()
+    """What the API server's audit log is told: what was done, and by which rule to which fields."""
 
     @property
     def allowed(self) -> bool:
         """Whether the request may go on."""
         return not self.denial
 
+    def of_rule(self, rule: str, field: str) -> Answer:
+        """The same, with what the audit log is told of it.
+
+        Args:
+            rule: Its name, as docs/webhook.md has it.
+            field: Of the object or of the request, which the rule looks at.
+        """
+        told: list[tuple[str, str]] = []
+        if self.denial:
+            mode = f" (mode {self.forced.mode.value})" if self.forced is not None else ""
+            told.append(("refused", f"{rule}: {field}{mode}"))
+        if self.patch:
+            fields = ", ".join(step.path.removeprefix("/").replace("/", ".") for step in self.patch)
+            told.append(("patched", f"{rule}: {fields}"))
+        if self.warnings:
+            told.append(("warned", f"{rule}: {field}"))
+        return replace(self, audit=tuple(told)) if told else self
+
 
 ALLOWED: Final = Answer()
 
 
-def denied(message: str) -> Answer:
-    """Refuse the request for this reason."""
-    return Answer(denial=message)
+def denied(message: str, forced: Forced | None = None) -> Answer:
+    """Refuse the request for this reason; for a force deletion also say of what."""
+    return Answer(denial=message, forced=forced)
 
 
 def combined(answers: Iterable[Answer]) -> Answer:
@@ -56,8 +106,11 @@ def combined(answers: Iterable[Answer]) -> Answer:
     refusal = next((answer for answer in every if not answer.allowed), None)
     if refusal is not None:
         return refusal
-    warnings = tuple(warning for answer in every for warning in answer.warnings)
-    return Answer(warnings=warnings, patch=tuple(step for answer in every for step in answer.patch))
+    return Answer(
+        warnings=tuple(warning for answer in every for warning in answer.warnings),
+        patch=tuple(step for answer in every for step in answer.patch),
+        audit=tuple(entry for answer in every for entry in answer.audit),
+    )
 
 
 class _Status(Struct, frozen=True):
@@ -74,6 +127,8 @@ class _Response(Struct, frozen=True, omit_defaults=True, rename="camel"):
     patch_type: str | None = None
     patch: bytes | None = None
     """Base64 in JSON, as Go has it."""
+    audit_annotations: dict[str, str] = {}
+    """The API server puts the webhook's name and a slash before each key."""
 
 
 class _AdmissionReview(Struct, frozen=True, rename="camel"):
@@ -87,12 +142,21 @@ def encode_answer(uid: str, answer: Answer) -> bytes:
     response = _Response(
         uid,
         answer.allowed,
-        None if answer.allowed else _Status(_plain(answer.denial, MAX_MESSAGE)),
-        tuple(_plain(warning, MAX_WARNING) for warning in _few(answer.warnings)),
+        None if answer.allowed else _Status(plain(answer.denial, MAX_MESSAGE)),
+        tuple(plain(warning, MAX_WARNING) for warning in _few(answer.warnings)),
         "JSONPatch" if answer.patch else None,
         msgspec.json.encode(answer.patch) if answer.patch else None,
+        _annotations(answer.audit),
     )
     return msgspec.json.encode(_AdmissionReview(response))
+
+
+def _annotations(audit: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """One annotation for each thing that was done."""
+    told: dict[str, str] = {}
+    for key, text in audit:
+        told[key] = f"{told[key]}; {text}" if key in told else text
+    return told
 
 
 def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
@@ -101,7 +165,7 @@ def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
     return warnings if more <= 1 else (*warnings[: MAX_WARNINGS - 1], f"and {more} more warnings")
 
 
-def _plain(text: str, most: int) -> str:
+def plain(text: str, most: int) -> str:
     """Printable characters only, and short enough."""
     # Cut first: looking at each character of a long text takes time.
     shown = text if len(text) <= most else text[: most - 1] + "…"

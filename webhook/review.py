@@ -108,6 +108,7 @@ class Request(Model, frozen=True):
     object: Raw = _NULL
     old_object: Raw = _NULL
     options: DeleteOptions | None = None
+    dry_run: bool | None = False
 
 
 class _AdmissionReview(Model, frozen=True):

@@ -19,16 +19,18 @@ from webhook.cluster import Cluster
 from webhook.handlers import leave_unseen, mutate, refuse_unseen, validate
 from webhook.logs import log_review, logs_review
 from webhook.metrics import Metrics, Outcome
-from webhook.response import ALLOWED, Answer, encode_answer
+from webhook.response import ALLOWED, Answer, Forced, encode_answer
 from webhook.review import EDGE_BYTES, MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-__all__ = ["REVIEW_PATHS", "Reviews"]
+__all__ = ["REVIEW_PATHS", "Reviews", "TellRefused"]
 
 _LOG: Final = logging.getLogger(__name__)
 _JSON: Final = "application/json"
+TellRefused = Callable[[Forced, str, str], None]
+"""Takes a refused force deletion, the user, and what that user is told."""
 
 
 class _Handlers(NamedTuple):
@@ -79,8 +81,10 @@ class Reviews:
         cluster: Cluster,
         waiting_for: Callable[[], Sequence[str]],
         metrics: Metrics,
+        *,
         client_names: Collection[str] | None,
         refused: Callable[[WSGIEnvironment, HTTPException], Callable[..., Iterable[bytes]]],
+        tell_refused: TellRefused | None = None,
     ) -> None:
         """Take what `webhook.app.create_app` was given, and what answers a request that is none."""
         self._cluster = cluster
@@ -88,6 +92,7 @@ class Reviews:
         self._metrics = metrics
         self._client_names = client_names
         self._refused = refused
+        self._tell_refused = tell_refused
         self._bodies = _Bodies()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -127,6 +132,8 @@ class Reviews:
         started = time.perf_counter()
         review, problem = _read_review(body, length)
         answer, outcome, reason = _answered(review, problem, _HANDLERS[path], cluster)
+        if answer.forced is not None and self._tell_refused is not None and not review.dry_run:
+            self._tell_refused(answer.forced, review.user_info.username, answer.denial)
         encoded = encode_answer(review.uid, answer)
         seconds = time.perf_counter() - started
         self._metrics.count_review(path, outcome, seconds)

@@ -241,6 +241,7 @@ class Server(BaseApplication):
             lambda: self.draining,
             metrics=metrics,
             client_names=self.settings.client_names if self.settings.client_ca is not None else None,
+            tell_refused=backend.events.tell if backend.events is not None else None,
         )
         return _closing(app)
 

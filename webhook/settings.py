@@ -145,6 +145,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Who meets what at a force deletion."""
     options: Options = Options()
     """What is done about new pods and what makes them."""
+    force_delete_events: bool = False
+    """Whether there are Events of refused force deletions."""
     client_ca: str | None = None
     """Path of the authorities of clients that may send reviews, PEM; when not given, anybody may."""
     client_names: frozenset[str] = frozenset()

@@ -16,6 +16,7 @@ from tests.controlplane.processes import run_client
 __all__ = [
     "CHART",
     "CLIENTS",
+    "EVENTS",
     "FULL_VALUES",
     "HOST_NETWORK",
     "PRODUCTION",
@@ -148,6 +149,9 @@ CLIENTS: Mapping[str, Any] = {
     "clientAuthentication": {"configMap": "apiserver-authorities", "names": ["kube-apiserver", 'the "second"']}
 }
 """Only the API server may send reviews: there is no file of authorities here, so these are not among all values."""
+
+EVENTS: Mapping[str, Any] = {**CLIENTS, "forceDeletion": {"mode": "deny", "events": True}}
+"""Refused force deletions make Events, which they do only where clients are known."""
 
 HOST_NETWORK: Mapping[str, Any] = {"hostNetwork": True, "containerPort": 8443}
 """In the nodes' network no NetworkPolicy holds pods, and only privileged namespaces take them."""

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from podrules import __version__
-from tests.charts.chart import CHART, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
+from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
 from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
@@ -448,6 +448,14 @@ def test_how_it_is_asked(chart: Chart) -> None:
         ]
 
 
+def test_events_are_side_effects_but_not_of_dry_runs(chart: Chart) -> None:
+    effects = {name: entry["sideEffects"] for name, entry in webhooks(chart.objects(EVENTS)).items()}
+    forced = {"force-delete.kubectl-qos.io", "evictions.kubectl-qos.io", "nodes.kubectl-qos.io"}
+    assert {name for name, effect in effects.items() if effect == "NoneOnDryRun"} == forced
+    assert {effect for name, effect in effects.items() if name not in forced} == {"None"}
+    assert "--force-delete-events" in arguments(chart.objects(EVENTS))
+
+
 def test_values_of_the_webhook(chart: Chart) -> None:
     for name, entry in webhooks(chart.objects(FULL_VALUES)).items():
         assert entry["clientConfig"].keys() == {"url"}
@@ -594,6 +602,15 @@ def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
             {"metrics": {"enabled": False, "prometheusRule": {"enabled": True}}},
             "metrics.prometheusRule.enabled: there is nothing to go by while metrics.enabled is false: set it to true",
             id="nothing to go by",
+        ),
+        *(
+            pytest.param(
+                {"clientAuthentication": clients, "forceDeletion": {"events": True}},
+                "forceDeletion.events: without client certificates any pod could have Events made about any object: "
+                "set clientAuthentication.configMap and clientAuthentication.names, or leave it false",
+                id=f"Events of anybody's reviews{', by any name' if clients else ''}",
+            )
+            for clients in ({}, {"configMap": "apiserver-authorities"})
         ),
         pytest.param(
             {"clientAuthentication": {"names": ["kube-apiserver"]}},

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import CHART, CLIENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
+from tests.charts.chart import CHART, EVENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
@@ -80,7 +80,7 @@ def applied(control_plane: ControlPlane, objects: Sequence[Object], watched: str
         pytest.param({}, id="defaults"),
         pytest.param(PRODUCTION, id="the example"),
         pytest.param({**FULL_VALUES, "priorityClassName": "system-cluster-critical"}, id="all values"),
-        pytest.param(CLIENTS, id="client certificates"),
+        pytest.param(EVENTS, id="client certificates, and Events"),
     ],
 )
 def test_api_server_takes_every_object(

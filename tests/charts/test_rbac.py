@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.charts.chart import CHART, Chart, of_kind
+from tests.charts.chart import CHART, EVENTS, Chart, of_kind
 from tests.controlplane.client import Object
 
 CACHED = ("list", "watch")
@@ -95,6 +95,10 @@ def test_permissions_with_a_scheduler_configuration(
     assert set(granted(chart.objects(values))) - ALWAYS == {Grant(namespace, "configmaps", (name,), CACHED)}
 
 
+def test_permissions_with_events(chart: Chart) -> None:
+    assert set(granted(chart.objects(EVENTS))) - ALWAYS == {Grant("", "events.events.k8s.io", (), ("create",))}
+
+
 def test_no_wildcards(chart: Chart) -> None:
     assert not [grant for grant in granted(chart.objects(EXISTING)) if "*" in f"{grant}"]
 
@@ -129,5 +133,5 @@ def test_readme_gives_every_reason(chart: Chart) -> None:
     }
     assert described == {
         (where, resource, names[0].replace("sched", "the one") if names else "", verbs)
-        for where, resource, names, verbs in granted(chart.objects(EXISTING))
+        for where, resource, names, verbs in granted(chart.objects({**EXISTING, **EVENTS}))
     }

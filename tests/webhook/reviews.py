@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from tests.objects import raw_container, raw_pod
 from webhook.response import Answer, encode_answer
 
@@ -19,6 +21,7 @@ __all__ = [
     "node_deletion_review",
     "patched",
     "pod_object",
+    "said",
     "update_review",
     "workload_object",
 ]
@@ -126,6 +129,11 @@ def patched(obj: Object, answer: Answer) -> Object:
             assert step["op"] == "add"
             place[last] = step["value"]
     return changed
+
+
+def said(answer: Answer) -> Answer:
+    """What people are told, without what the audit log and Events tell."""
+    return replace(answer, forced=None, audit=())
 
 
 def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) -> bytes:

@@ -24,6 +24,7 @@ CHECK = (
     "nothing keeps a second writer off volume data (NFS, ReadWriteOnce); "
     "check first: kubectl qos explain pod/db-0 -n shop"
 )
+WARNED = {"warned": "force-deletion: options.gracePeriodSeconds"}
 OLD_VERSION = {
     "kind": "AdmissionReview",
     "apiVersion": "admission.k8s.io/v1beta1",
@@ -46,6 +47,7 @@ def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
             "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
             "allowed": True,
             "warnings": [RISK, CHECK],
+            "auditAnnotations": WARNED,
         },
     }
 
@@ -115,6 +117,7 @@ def test_a_pod_that_cannot_be_read_is_let_through(client: FlaskClient) -> None:
         "uid": review["request"]["uid"],
         "allowed": True,
         "warnings": [f"{what}: let through unseen: it cannot be read: request.oldObject of pods: {problem}"],
+        "auditAnnotations": {"warned": "unseen: oldObject"},
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
-from tests.webhook.reviews import delete_review, eviction_review, pod_object
+from tests.webhook.reviews import delete_review, eviction_review, pod_object, said
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
 from webhook.review import decode_review
@@ -64,7 +64,7 @@ def answer_to(
         exempt_node_controllers=frozenset({"reaper"}),
     )
     cluster = make_cluster([make_namespace(**labels), node, pod], force_deletion=settings)
-    return validate(decode_review(delete_review(pod, user=user, groups=tuple(groups))), cluster)
+    return said(validate(decode_review(delete_review(pod, user=user, groups=tuple(groups))), cluster))
 
 
 def test_F2_warn_is_the_default() -> None:
@@ -298,7 +298,7 @@ def test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do(mode: F
     answer = validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster)
     unread = "db: the pod cannot be read, "
     if mode is ForceDeletionMode.WARN:
-        assert answer == Answer(warnings=(f"{unread}so what its force deletion puts at stake is unknown",))
+        assert said(answer) == Answer(warnings=(f"{unread}so what its force deletion puts at stake is unknown",))
     else:
         rule = f"{unread}and namespace shop does not let all force deletions through; "
-        assert answer == Answer(denial=f"{rule}try again, or evict it with grace, without --grace-period=0")
+        assert said(answer) == Answer(denial=f"{rule}try again, or evict it with grace, without --grace-period=0")

@@ -344,6 +344,19 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
             for flag in ("--exempt-user", "--exempt-node-controller")
             for text in ("", "system:serviceaccount:ops:*")
         ),
+        *(
+            pytest.param(
+                [*given, "--force-delete-events"],
+                "--force-delete-events needs --client-ca and --client-name, and a cluster: without them anybody who "
+                "reaches the port could have Events made",
+                id=f"Events {name}",
+            )
+            for name, given in (
+                ("of anybody's reviews", KEEP),
+                ("of any name", [*KEEP, "--client-ca=tls.crt"]),
+                ("of no cluster", ["--demo", "--client-ca=tls.crt", "--client-name=kube-apiserver"]),
+            )
+        ),
         pytest.param(["--demo", "--port", "1"], "unrecognized arguments: --port 1", id="an unknown flag"),
         pytest.param(["--demo", "serve"], "unrecognized arguments: serve", id="a word too many"),
         pytest.param(

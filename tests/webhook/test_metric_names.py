@@ -32,6 +32,7 @@ def families() -> list[Metric]:
     metrics.count_review(REVIEW_PATHS[0], Outcome.ALLOWED, 0.1)
     metrics.count_refused(503)
     metrics.count_closed("tls")
+    metrics.count_event("created")
     caches = start_demo().caches
     for cache in caches:
         cache.heard_at = 0.0

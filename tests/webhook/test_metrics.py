@@ -98,7 +98,9 @@ def test_crashing_handler_lets_through_and_is_counted(caplog: pytest.LogCaptureF
     answer = client.post("/mutate", data=create_review(pod_object(name="web")), content_type="application/json")
     uid = "705ab4f5-6393-11e8-b7cc-42010a800002"
     warning = 'pods "web": no defaults are filled in: the webhook failed, its log tells why'
-    assert answer.get_json()["response"] == {"uid": uid, "allowed": True, "warnings": [warning]}
+    audit = {"warned": "unseen: object"}
+    expected = {"uid": uid, "allowed": True, "warnings": [warning], "auditAnnotations": audit}
+    assert answer.get_json()["response"] == expected
     assert outcomes(metrics) == {"{outcome=failed,path=/mutate}": 1}
     assert f"review {uid} of pods was not looked at" in caplog.text
 
@@ -188,7 +190,11 @@ def test_every_metric_is_documented(server: DemoServer) -> None:
     documented = set(re.findall(r"^\| `(qos_webhook_\w+)`", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
     of_certificates = {name for name in documented if "_certificate_" in name or "_authority_" in name}
     # Counters begin with the first of their kind, and the demo cluster has no certificate that anybody keeps.
-    later = {"qos_webhook_refused_requests_total", "qos_webhook_closed_connections_total"}
+    later = {
+        "qos_webhook_refused_requests_total",
+        "qos_webhook_closed_connections_total",
+        "qos_webhook_events_total",
+    }
     assert {name for name in named if not name.endswith("_created")} | of_certificates | later == documented
 
 

@@ -12,7 +12,7 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.priority import ResolvedPriority, admit_pod_create
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
-from tests.webhook.reviews import create_review, patched, pod_object
+from tests.webhook.reviews import create_review, patched, pod_object, said
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
@@ -180,7 +180,7 @@ def test_A_defaults_are_told_when_asked_for(namespace: Object, pod: Object, told
 
 def judged(spec: Mapping[str, Any], options: Options) -> Answer:
     pod = pod_object(name="web", **spec)
-    return validate(decode_review(create_review(pod)), make_cluster([LOW, HIGH], options=options))
+    return said(validate(decode_review(create_review(pod)), make_cluster([LOW, HIGH], options=options)))
 
 
 HIGH_SPEC: Object = {"priorityClassName": "high", "priority": 1000}

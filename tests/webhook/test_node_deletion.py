@@ -9,7 +9,7 @@ import pytest
 
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
-from tests.webhook.reviews import controlled_by, node_deletion_review, pod_object
+from tests.webhook.reviews import controlled_by, node_deletion_review, pod_object, said
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
 from webhook.review import decode_review
@@ -65,7 +65,7 @@ def answer_to(
         exempt_node_controllers=frozenset({"reaper"}),
     )
     cluster = make_cluster([*spaces, node, *pods], force_deletion=configured)
-    return validate(decode_review(node_deletion_review(node, user=user, groups=groups)), cluster)
+    return said(validate(decode_review(node_deletion_review(node, user=user, groups=groups)), cluster))
 
 
 def test_F1_node_deletion_names_its_pods_and_the_drain() -> None:
@@ -165,7 +165,7 @@ def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...])
 
 def test_F1_pods_that_cannot_be_read_are_said_and_hinder_nobody() -> None:
     cluster = make_cluster(live=SilentSource(), force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
-    answer = validate(decode_review(node_deletion_review(make_node())), cluster)
+    answer = said(validate(decode_review(node_deletion_review(make_node())), cluster))
     assert answer == Answer(warnings=("node-1: which pods its deletion would force delete cannot be read",))
 
 

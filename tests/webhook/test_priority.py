@@ -14,7 +14,7 @@ from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.memory import MemorySource
 from tests.webhook.clusters import SilentSource, make_class, make_cluster
-from tests.webhook.reviews import create_review, patched, pod_object, update_review
+from tests.webhook.reviews import create_review, patched, pod_object, said, update_review
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.response import ALLOWED, encode_answer
@@ -289,7 +289,7 @@ def test_P1_before_the_first_class_has_arrived_nothing_happens() -> None:
 )
 def test_a_hostile_class_name_is_refused_in_plain_and_short_words(name: str) -> None:
     pod = pod_object(name="web", priorityClassName=name)
-    body = encode_answer("u", validate(decode_review(create_review(pod)), make_cluster(CLASSES)))
+    body = encode_answer("u", said(validate(decode_review(create_review(pod)), make_cluster(CLASSES))))
     response = json.loads(body)["response"]
     message = response["status"]["message"]
     assert response == {

@@ -8,7 +8,7 @@ import pytest
 
 from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import controlled_by, create_review, pod_object, update_review, workload_object
+from tests.webhook.reviews import controlled_by, create_review, pod_object, said, update_review, workload_object
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
 from webhook.review import decode_review
@@ -126,7 +126,7 @@ def test_A_templates_are_looked_at(kind: str, review: Any) -> None:
     workload = _with(workload_object(kind, None), constraint(labels(app="wbe")))
     place = f"{path}.topologySpreadConstraints[0].labelSelector"
     warning = f"{place}: app=wbe does not match the pod's own labels: {COUNTED}"
-    assert validate(decode_review(review(workload)), make_cluster()) == Answer(warnings=(warning,))
+    assert said(validate(decode_review(review(workload)), make_cluster())) == Answer(warnings=(warning,))
 
 
 def test_A_labels_that_controllers_add_are_taken_to_match() -> None:

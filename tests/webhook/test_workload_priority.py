@@ -10,7 +10,7 @@ import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
-from tests.webhook.reviews import controlled_by, create_review, update_review, workload_object
+from tests.webhook.reviews import controlled_by, create_review, said, update_review, workload_object
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
@@ -102,7 +102,7 @@ def test_P1_a_class_that_cannot_be_read_is_taken_to_exist(caplog: pytest.LogCapt
 )
 def test_a_hostile_class_name_is_warned_of_in_plain_and_short_words(name: str) -> None:
     answer = validate(decode_review(create_review(workload_object("Deployment", name))), make_cluster(CLASSES))
-    response = json.loads(encode_answer("u", answer))["response"]
+    response = json.loads(encode_answer("u", said(answer)))["response"]
     (warning,) = response["warnings"]
     assert response == {"uid": "u", "allowed": True, "warnings": [warning]}
     assert warning.startswith("spec.template.spec.priorityClassName: no PriorityClass with name ")
@@ -140,16 +140,16 @@ RESOURCES = {
 def test_P1_a_class_that_is_not_allowed_is_warned_of_or_refused(kind: str) -> None:
     review = decode_review(create_review(workload_object(kind, "high")))
     text = f"{_path(kind)}: {NOT_ALLOWED}, its pods will be refused"
-    assert validate(review, make_cluster(CLASSES, options=WARNS)) == Answer(warnings=(text,))
+    assert said(validate(review, make_cluster(CLASSES, options=WARNS))) == Answer(warnings=(text,))
     denial = f'{RESOURCES[kind]} "web" is forbidden: {text}'
-    assert validate(review, make_cluster(CLASSES, options=DENIES)) == Answer(denial=denial)
+    assert said(validate(review, make_cluster(CLASSES, options=DENIES))) == Answer(denial=denial)
 
 
 def test_P1_where_pods_are_only_warned_of_no_template_is_refused() -> None:
     options = Options(rules=LIMITED, template_class=Verdict.DENY, disallowed_class=Verdict.WARN)
     review = decode_review(create_review(workload_object("Deployment", "high")))
     answer = validate(review, make_cluster(CLASSES, options=options))
-    assert answer == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
+    assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_P1_a_template_without_a_class_is_judged_by_what_its_pods_get(
 def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused: bool) -> None:
     text = f"{_path('Deployment')}: {WORDS}"
     expected = Answer(denial=f'deployments.apps "web" is forbidden: {text}') if refused else Answer(warnings=(text,))
-    assert validate(decode_review(review), make_cluster(CLASSES, options=DENIES)) == expected
+    assert said(validate(decode_review(review), make_cluster(CLASSES, options=DENIES))) == expected
 
 
 def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:

@@ -14,7 +14,7 @@ from webhook.cluster import Cluster
 from webhook.handlers.force_delete import review_deletion, review_eviction
 from webhook.handlers.no_grace import warn_of_no_grace, warn_of_no_grace_in_template
 from webhook.handlers.node_deletion import review_node_deletion
-from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateOwner
+from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateOwner, template_of
 from webhook.handlers.priority import default_priority, refuse_disallowed_class, refuse_unknown_class
 from webhook.handlers.spread_lint import lint_spread, lint_spread_of_template
 from webhook.handlers.topology_spread import default_topology_spread
@@ -32,13 +32,20 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
 _PODS = ("", "pods")
 _NODES = ("", "nodes")
-_FILLING_IN: Final[tuple[Callable[[NewPod, Cluster], Answer], ...]] = (default_priority, default_topology_spread)
-"""All handlers that patch new pods."""
+# Fields that rules look at, as the audit log names them.
+_CLASS = "spec.priorityClassName"
+_CONSTRAINTS = "spec.topologySpreadConstraints"
+_GRACE = "spec.terminationGracePeriodSeconds"
+_FILLING_IN: Final[tuple[tuple[str, str, Callable[[NewPod, Cluster], Answer]], ...]] = (
+    ("priority-class", _CLASS, default_priority),
+    ("topology-spread", _CONSTRAINTS, default_topology_spread),
+)
+"""All handlers that patch new pods, each with its rule's name and the field that this looks at."""
 
 
 def fill_in(new: NewPod, cluster: Cluster) -> Answer:
     """What the cluster's owner decided for new pods: the patches of all handlers."""
-    return combined(handler(new, cluster) for handler in _FILLING_IN)
+    return combined(handler(new, cluster).of_rule(rule, field) for rule, field, handler in _FILLING_IN)
 
 
 def mutate(request: Request, cluster: Cluster) -> Answer:
@@ -60,11 +67,11 @@ def validate(request: Request, cluster: Cluster) -> Answer:
             case "CREATE":
                 return _new_pod(request, cluster)
             case "DELETE":
-                return review_deletion(request, cluster)
+                return review_deletion(request, cluster).of_rule("force-deletion", "options.gracePeriodSeconds")
     elif resource == _NODES and request.operation == "DELETE":
-        return review_node_deletion(request, cluster)
+        return review_node_deletion(request, cluster).of_rule("node-deletion", "name")
     elif _is_eviction(request):
-        return review_eviction(request, cluster)
+        return review_eviction(request, cluster).of_rule("force-deletion", "deleteOptions.gracePeriodSeconds")
     elif (kind := WORKLOADS_WITH_TEMPLATES.get(resource)) is not None and request.operation in {"CREATE", "UPDATE"}:
         return _workload(request, kind, cluster)
     return ALLOWED
@@ -76,10 +83,10 @@ def _new_pod(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     return combined(
         (
-            refuse_unknown_class(seen.object, cluster),
-            refuse_disallowed_class(seen.object, cluster),
-            _advice(lint_spread, seen, cluster),
-            warn_of_no_grace(seen.object),
+            refuse_unknown_class(seen.object, cluster).of_rule("unknown-class", _CLASS),
+            refuse_disallowed_class(seen.object, cluster).of_rule("disallowed-class", _CLASS),
+            _advice(lint_spread, seen, cluster).of_rule("spread-lint", _CONSTRAINTS),
+            warn_of_no_grace(seen.object).of_rule("no-grace", _GRACE),
         )
     )
 
@@ -88,11 +95,12 @@ def _workload(request: Request, kind: type[TemplateOwner], cluster: Cluster) -> 
     seen = new_object(request, kind)
     if seen is None:
         return ALLOWED
+    path = template_of(seen.object).path
     return combined(
         (
-            check_class_of_template(request, seen.object, cluster),
-            _advice(lint_spread_of_template, seen, cluster),
-            warn_of_no_grace_in_template(seen.object),
+            check_class_of_template(request, seen.object, cluster).of_rule("template-class", f"{path}.{_CLASS}"),
+            _advice(lint_spread_of_template, seen, cluster).of_rule("spread-lint", f"{path}.{_CONSTRAINTS}"),
+            warn_of_no_grace_in_template(seen.object).of_rule("no-grace", f"{path}.{_GRACE}"),
         )
     )
 

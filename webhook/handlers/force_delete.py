@@ -7,7 +7,7 @@ The API server fills the option in before the review, so a plain delete of a pod
 says 0 as well: the pod tells them apart. Of a collection it fills nothing in: each pod's own period counts. ``kubectl
 delete --force`` makes two reviews or three, the last with the object already at 0: it is passed over. An eviction
 makes one, of ``pods/eviction``, which holds no pod; the delete that follows makes none. A dry run is answered as the
-real one, and answering has no effects.
+real one. Answering has no effects but Events of refusals (`webhook.events`), and those not of a dry run.
 
 Anybody who reaches the port can invent an eviction. Unless clients show who they are, the answer to one holds no name
 and no uid that was read for it: its commands read them, with the rights of whoever runs them. A deletion holds its pod.
@@ -36,7 +36,7 @@ from webhook.handlers.force_delete_policy import (
     ruling,
 )
 from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
-from webhook.response import ALLOWED, Answer, denied
+from webhook.response import ALLOWED, Answer, Forced, denied
 from webhook.review import Eviction, Request, new_object, old_pod
 from webhook.settings import ForceDeletionMode
 from webhook.stakes import Stakes, read_stakes, without_names
@@ -88,9 +88,13 @@ def _answer(pod: Pod, cluster: Cluster, live: Source, *, withheld: bool = False)
     if may_be_refused(pod):
         match asked.mode:
             case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
-                return denied(refusal(_details(pod, stakes), _confirming(pod, stakes)))
+                return denied(
+                    refusal(_details(pod, stakes), _confirming(pod, stakes)), Forced("Pod", pod.metadata, asked.mode)
+                )
             case ForceDeletionMode.DENY:
-                return denied(refusal(_details(pod, stakes), _forbidding(pod, stakes)))
+                return denied(
+                    refusal(_details(pod, stakes), _forbidding(pod, stakes)), Forced("Pod", pod.metadata, asked.mode)
+                )
     lines = (first_line(pod, stakes), second_line(pod, stakes), asked.note)
     return Answer(warnings=tuple(line for line in lines if line))
 

@@ -36,7 +36,7 @@ from webhook.handlers.force_delete_policy import (
     may_run,
 )
 from webhook.handlers.force_delete_words import capital, fencing, fitting, node_state, refusal
-from webhook.response import ALLOWED, Answer, denied
+from webhook.response import ALLOWED, Answer, Forced, denied
 from webhook.review import Request, old_object
 from webhook.settings import ForceDeletionMode
 from webhook.stakes import read_reach
@@ -85,11 +85,17 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
         return Answer(warnings=(_later(loss),))
     forbidding = _configured(ForceDeletionMode.DENY, loss, cluster)
     if forbidding:
-        return denied(refusal([_losing(loss)], f"forbidden for {_of(forbidding, loss)}; {_first(loss)}"))
+        return denied(
+            refusal([_losing(loss)], f"forbidden for {_of(forbidding, loss)}; {_first(loss)}"),
+            Forced("Node", node.metadata, ForceDeletionMode.DENY),
+        )
     asking = _configured(ForceDeletionMode.CONFIRM, loss, cluster)
     if asking and not is_confirmed(node.metadata):
         how = confirmation_command("node", node.metadata)
-        return denied(refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"))
+        return denied(
+            refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"),
+            Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
+        )
     return Answer(warnings=(_losing(loss), capital(_first(loss))))
 
 

@@ -18,6 +18,7 @@ from webhook.settings import ForceDeletionMode, Verdict
 
 __all__ = ["leave_unseen", "refuse_unseen"]
 
+_UNSEEN: Final = "unseen"
 _STRICT: Final = {
     ForceDeletionMode.CONFIRM: "wants force deletions confirmed",
     ForceDeletionMode.DENY: "forbids force deletions",
@@ -26,15 +27,16 @@ _STRICT: Final = {
 
 def leave_unseen(request: Request, _cluster: Cluster, problem: str) -> Answer:
     """A warning that nothing was filled in."""
-    return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",))
+    return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",)).of_rule(_UNSEEN, "object")
 
 
 def refuse_unseen(request: Request, cluster: Cluster, problem: str) -> Answer:
     """A refusal that names the rule, or a warning."""
     rule = _rule(request, cluster)
+    looked_at = "oldObject" if request.operation == "DELETE" else "object"
     if rule:
-        return denied(f"{_what(request)} is forbidden: {rule}; {problem}")
-    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",))
+        return denied(f"{_what(request)} is forbidden: {rule}; {problem}").of_rule(_UNSEEN, looked_at)
+    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",)).of_rule(_UNSEEN, looked_at)
 
 
 def _what(request: Request) -> str:

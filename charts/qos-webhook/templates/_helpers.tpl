@@ -111,7 +111,7 @@ annotations:
 
 {{/*
 What the entries of both webhook configurations have in common; takes the root context, the path to call and, if it is
-not that of the values, the failurePolicy.
+not that of the values, the failurePolicy, and then the sideEffects, if there are any.
 */}}
 {{- define "qos-webhook.common" -}}
 {{- $root := index . 0 -}}
@@ -119,6 +119,10 @@ not that of the values, the failurePolicy.
 {{- $failurePolicy := $root.Values.webhook.failurePolicy -}}
 {{- if gt (len .) 2 -}}
 {{- $failurePolicy = index . 2 -}}
+{{- end -}}
+{{- $sideEffects := "None" -}}
+{{- if gt (len .) 3 -}}
+{{- $sideEffects = index . 3 -}}
 {{- end -}}
 clientConfig:
   {{- with include "qos-webhook.caBundle" $root }}
@@ -134,7 +138,7 @@ clientConfig:
     port: 443
   {{- end }}
 admissionReviewVersions: [v1]
-sideEffects: None
+sideEffects: {{ $sideEffects }}
 matchPolicy: Equivalent
 failurePolicy: {{ $failurePolicy }}
 timeoutSeconds: {{ $root.Values.webhook.timeoutSeconds }}
@@ -174,6 +178,9 @@ warned of at most, unless somebody names it.
 {{- range include "qos-webhook.nodeControllers" . | fromJsonArray }}
 - {{ printf "--exempt-node-controller=%s" . | quote }}
 {{- end }}
+{{- if .Values.forceDeletion.events }}
+- --force-delete-events
+{{- end }}
 {{- end -}}
 
 {{/* Usernames of those who delete Nodes as part of their work, a JSON list. */}}
@@ -209,6 +216,17 @@ of a pod that has stopped is its kubelet's.
 - name: not-by-a-node-controller
   expression: >-
     !has(request.userInfo.username) || !(request.userInfo.username in {{ include "qos-webhook.nodeControllers" . }})
+{{- end -}}
+
+{{/* The sideEffects of webhooks that may refuse a force deletion: an Event, but not of a dry run. */}}
+{{- define "qos-webhook.forcedEffects" -}}
+{{- if not .Values.forceDeletion.events -}}
+None
+{{- else if not (and .Values.clientAuthentication.configMap .Values.clientAuthentication.names) -}}
+{{- fail "forceDeletion.events: without client certificates any pod could have Events made about any object: set clientAuthentication.configMap and clientAuthentication.names, or leave it false" -}}
+{{- else -}}
+NoneOnDryRun
+{{- end -}}
 {{- end -}}
 
 {{/* What the program is told of new pods and what makes them. */}}

@@ -1,0 +1,161 @@
+"""Events of refused force deletions: ``kubectl describe`` of the Pod or Node then shows who was refused, and why.
+
+No answer waits for one: a thread makes them, from a short queue. Nobody fills etcd by trying again and again: a user is
+told of once in ten minutes for each object, and each namespace has a small share of them. What is held back is counted.
+Nothing is made of a dry run. There are no Events at all unless callers are known by their certificates: otherwise any
+pod that reaches the port could have some made about any object.
+
+Source: k8s.io/api/events/v1/types.go, k8s.io/kubernetes/pkg/apis/core/validation/events.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from podrules.cluster.errors import Unreachable
+from webhook.certificates.writing import RefusedError, WritingTransport, write
+from webhook.response import Forced, plain
+
+__all__ = ["EVENT_OUTCOMES", "Events", "Limits"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_LOG: Final = logging.getLogger(__name__)
+EVENT_OUTCOMES: Final = ("created", "held_back", "failed")
+_MOST_WAITING: Final = 64
+_AGAIN_SECONDS: Final = 600.0
+"""Between two Events about one object and one user."""
+_SHARE: Final = 10.0
+"""Events of one namespace at once."""
+_REFILL_SECONDS: Final = 30.0
+"""Until a namespace has another one."""
+_MOST_REMEMBERED: Final = 4096
+_MOST_USER: Final = 128
+_MOST_INSTANCE: Final = 128
+_MOST_NOTE: Final = 1024
+"""Bytes."""
+_CLUSTER_SCOPED: Final = "default"
+"""The namespace of Events about objects that have none."""
+
+
+class Limits:
+    """How many Events there are at most."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with full shares."""
+        self._clock = clock
+        self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
+        """When a user was last told of, by the object's uid."""
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """What a namespace had left, and when."""
+
+    def admit(self, uid: str, user: str, namespace: str) -> bool:
+        """Whether there is one now."""
+        now = self._clock()
+        told = self._told.get((uid, user))
+        if told is not None and now - told < _AGAIN_SECONDS:
+            return False
+        left, since = self._left.pop(namespace, (_SHARE, now))
+        left = min(_SHARE, left + (now - since) / _REFILL_SECONDS)
+        admitted = left >= 1
+        _remember(self._left, namespace, (left - admitted, now))
+        if admitted:
+            _remember(self._told, (uid, user), now)
+        return admitted
+
+
+class Events:
+    """Makes them, one after the other."""
+
+    def __init__(self, transport: WritingTransport, count: Callable[[str], None]) -> None:
+        """Make none yet.
+
+        Args:
+            transport: To the API server.
+            count: Is told each outcome, one of `EVENT_OUTCOMES`.
+        """
+        self._transport = transport
+        self._count = count
+        self._limits = Limits()
+        self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(_MOST_WAITING)
+
+    def tell(self, forced: Forced, user: str, denial: str) -> None:
+        """Make one when there is time, or none where there were enough; returns at once.
+
+        Args:
+            forced: What was refused.
+            user: To whom.
+            denial: What that user was told.
+        """
+        if not self._limits.admit(forced.metadata.uid, user, forced.metadata.namespace):
+            self._count("held_back")
+            return
+        try:
+            self._waiting.put_nowait(_event(forced, user, denial, datetime.now(UTC)))
+        except queue.Full:
+            self._count("held_back")
+
+    def run(self) -> None:
+        """Make those that wait, for ever."""
+        while True:
+            event = self._waiting.get()
+            namespace = event["metadata"]["namespace"]
+            path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
+            try:
+                write(self._transport, "POST", path, event)
+            except (RefusedError, Unreachable) as error:
+                self._count("failed")
+                _LOG.warning("an Event of a refused force deletion could not be made: %s", error)
+            else:
+                self._count("created")
+
+
+def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, Any]:
+    meta = forced.metadata
+    instance = os.uname().nodename[:_MOST_INSTANCE]
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": meta.namespace or _CLUSTER_SCOPED, "generateName": "kubectl-qos-"},
+        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "type": "Warning",
+        "reason": "ForceDeletionRefused",
+        "action": "Delete",
+        "note": _note(forced, plain(user, _MOST_USER), denial),
+        "reportingController": "kubectl-qos.io/webhook",
+        "reportingInstance": instance,
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": forced.kind,
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        },
+    }
+
+
+def _note(forced: Forced, user: str, denial: str) -> str:
+    if forced.kind == "Node":
+        # Events of Nodes are in a namespace that is not the pods': their names are for whoever may delete the Node.
+        why = "its pods, which the refusal names, would be force deleted"
+        text = f"The deletion by {user} was refused (mode {forced.mode.value}): {why}"
+    else:
+        text = f"A force deletion by {user} was refused (mode {forced.mode.value}): {denial}"
+    return plain(text, _MOST_NOTE).encode()[:_MOST_NOTE].decode(errors="ignore")
+
+
+def _remember(kept: OrderedDict[K, V], key: K, value: V) -> None:
+    """Keep it as the newest, and not too many."""
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > _MOST_REMEMBERED:
+        kept.popitem(last=False)
