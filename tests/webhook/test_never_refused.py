@@ -136,14 +136,19 @@ def test_F2_never_refused_controllers_of_kubernetes(
 
 @pytest.mark.parametrize("user", NODE_CONTROLLERS_BY_NAME)
 def test_F2_never_refused_node_controllers(cluster: Cluster, make: Callable[..., Object], user: str) -> None:
-    """Neither by any other account of kube-system, nor a pod's deletion."""
     pod = make()
-    namespace, _, name = user.rpartition(":")
-    for other in (f"{namespace}:{name}-2", f"{KUBE_SYSTEM}:default", f"system:serviceaccount:default:{name}"):
-        assert is_refused(cluster, "node", pod, user=other)
-    for path in ("delete", "eviction"):
-        assert is_refused(cluster, path, pod, user=user)
+    assert is_refused(cluster, "node", pod, user=f"{user}-2")
     assert goes(cluster, "node", pod, user=user) == []
+
+
+def test_F2_node_controllers_are_exempt_for_nodes_alone_and_by_their_whole_name(
+    cluster: Cluster, make: Callable[..., Object]
+) -> None:
+    pod = make()
+    for path in ("delete", "collection", "eviction"):
+        assert is_refused(cluster, path, pod, user=f"{KUBE_SYSTEM}:karpenter")
+    for user in (f"{KUBE_SYSTEM}:default", "system:serviceaccount:default:karpenter", "karpenter"):
+        assert is_refused(cluster, "node", pod, user=user)
 
 
 @pytest.mark.parametrize("path", ["delete", "collection", "eviction", "node"])
