@@ -35,6 +35,7 @@ NODE_CONTROLLERS_BY_NAME = [
     for usernames in NODE_CONTROLLERS.values()
     for username in usernames
 ]
+MIRROR = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
 _NUMBERS = itertools.count(1)
 
 
@@ -183,8 +184,7 @@ def test_F2_never_refused_mirror_pods(
     cluster: Cluster, namespace: str, make_node: Callable[..., Object], path: str
 ) -> None:
     pod = make_pod("db", namespace, make_node()["metadata"]["name"])
-    mirror = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
-    pod["metadata"]["annotations"] = mirror
+    pod["metadata"]["annotations"] = MIRROR
     assert "deleting it stops nothing" in goes(cluster, path, cluster.control_plane.api.create(pod))[0]
 
 
@@ -194,9 +194,24 @@ def test_F2_never_refused_pods_without_grace(cluster: Cluster, make: Callable[..
     assert len(goes(cluster, path, pod)) == 2
 
 
+def test_F2_eviction_that_names_no_period_says_nothing_of_a_pod_without_grace(
+    cluster: Cluster, make: Callable[..., Object]
+) -> None:
+    pod = make(terminationGracePeriodSeconds=0)
+    namespace = pod["metadata"]["namespace"]
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "db", "namespace": namespace}}
+    path = f"/api/v1/namespaces/{namespace}/pods/db/eviction"
+    done = cluster.kubectl("create", "--raw", path, "-f", "-", body=body)
+    assert (done.returncode, warnings(done)) == (0, []), done.stderr
+    assert cluster.pod(pod) is None
+
+
 def test_F2_never_refused_nodes_without_pods(cluster: Cluster, namespace: str, make: Callable[..., Object]) -> None:
-    """A DaemonSet's pods are the node's own."""
+    """A DaemonSet's pods are the node's own, and mirror pods."""
     pod = make()
+    mirror = make_pod("etcd", namespace, pod["spec"]["nodeName"])
+    mirror["metadata"]["annotations"] = MIRROR
+    cluster.control_plane.api.create(mirror)
     agent = make_pod("agent", namespace, pod["spec"]["nodeName"])
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "0-0", "controller": True}
     agent["metadata"]["ownerReferences"] = [owner]
