@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
 from tests.controlplane.client import ApiError, Object
@@ -48,7 +51,7 @@ def creation_refusal(control_plane: ControlPlane, obj: Object) -> str:
 def deletion_refusal(control_plane: ControlPlane, obj: Object, **options: Any) -> str:
     """Why the API server would refuse to delete this with these DeleteOptions; empty when it would not."""
     api = control_plane.api
-    path = api.path(obj["apiVersion"], obj["kind"], obj["metadata"]["namespace"], obj["metadata"]["name"])
+    path = api.path(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"])
     # Of a deletion with a body, the query does not count.
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], **options}
     try:
@@ -90,10 +93,14 @@ def test_api_server_takes_every_object(
     release_namespace: str,
     values: Mapping[str, Any],
 ) -> None:
-    manifest = chart.rendered(values, namespace=release_namespace)
-    done = control_plane.kubectl(
-        "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", input=manifest
-    )
+    manifest = chart.rendered({**values, "test": {"namespace": release_namespace}}, namespace=release_namespace)
+    accounts = of_kind("ServiceAccount", yaml.safe_load_all(manifest))
+    # A pod's account has to be there before it: nothing is stored here.
+    with control_plane.holding(accounts):
+        done = control_plane.kubectl(
+            *("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"),
+            input=manifest,
+        )
     assert "Warning" not in done.stderr
     assert done.stdout.count("serverside-applied") == manifest.count("\nkind: ")
 
@@ -228,6 +235,57 @@ def unanswered(
         wait_for(lambda: "pods.mutate.kubectl-qos.io" in creation_refusal(control_plane, pod), "pods are asked about")
         wait_for(lambda: deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0), "deletions are asked about")
         yield
+
+
+def test_fail_spares_the_namespaces_that_the_readmes_values_leave_out(
+    control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str
+) -> None:
+    """While nobody answers: by the label of the example a namespace's pods are made, others are refused."""
+    page = (CHART / "README.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"<!-- fail values -->\n```yaml\n(.*?)```", page, re.DOTALL)
+    values = yaml.safe_load(text)
+    (excluded,) = values["webhook"]["namespaceMatchExpressions"]
+    spared = f"{namespace}-spared"
+    control_plane.create_namespace(spared, {excluded["key"]: "", "tried": namespace})
+    asked = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    control_plane.api.patch(asked, {"metadata": {"labels": {"tried": namespace}}})
+    # Beside the example: tests share the API server.
+    values["webhook"]["namespaceMatchExpressions"] += [{"key": "tried", "operator": "In", "values": [namespace]}]
+    values["webhook"]["url"] = f"https://127.0.0.1:{free_port()}"
+    objects = chart.objects(values, namespace=release_namespace)
+    configurations = [entry for entry in objects if entry["kind"].endswith("WebhookConfiguration")]
+    try:
+        with applied(control_plane, configurations, namespace):
+            wait_for(lambda: CANNOT_BE_CALLED in creation_refusal(control_plane, make_pod(namespace)), "it is asked")
+            assert creation_refusal(control_plane, make_pod(spared)) == ""
+    finally:
+        control_plane.leave_namespace(spared)
+
+
+def failed_open(control_plane: ControlPlane, selector: str) -> float:
+    """How often the API server went on without an answer, by the series that an alert selects."""
+    metric, _, name = selector.partition('{name=~"')
+    text = control_plane.kubectl("get", "--raw", "/metrics").stdout
+    # Prometheus unquotes the expression, as Go does.
+    pattern = name.replace("\\\\", "\\")
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if family.name == metric and re.fullmatch(pattern, sample.labels["name"])
+    )
+
+
+def test_what_went_on_without_an_answer_is_alerted(
+    control_plane: ControlPlane, chart: Chart, unanswered: None, make_node: Callable[..., Object]
+) -> None:
+    """The API server counts by the metric and the names that the alert goes by; Nodes are asked about with Ignore."""
+    (rule,) = of_kind("PrometheusRule", chart.objects({"metrics": {"prometheusRule": {"enabled": True}}}))
+    (alert,) = (entry for entry in rule["spec"]["groups"][0]["rules"] if entry["alert"] == "QosWebhookFailedOpen")
+    (selector,) = set(re.findall(r'apiserver_admission_webhook_fail_open_count\{name=~"[^"]*', alert["expr"]))
+    before = failed_open(control_plane, selector)
+    assert deletion_refusal(control_plane, make_node()) == ""
+    assert failed_open(control_plane, selector) == before + 1
 
 
 def test_plain_deletion_is_not_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
