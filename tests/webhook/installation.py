@@ -18,17 +18,27 @@ __all__ = ["CHART", "ZONE", "Installation", "Replica", "chart_values", "patient_
 _ROOT = Path(__file__).resolve().parents[2]
 CHART = _ROOT / "charts" / "qos-webhook"
 _READY_SECONDS = 120
-_MODULE = ("env", f"PYTHONPATH={_ROOT}", sys.executable, "-m")
 
 
 ZONE = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
 """A default constraint."""
 
 
-def patient_program(name: str) -> Sequence[str]:
-    """The installed program of that name, whose reads are late on no machine that stands still."""
+def patient_program(name: str, tree: Path = _ROOT) -> Sequence[str]:
+    """The installed program of that name, whose reads are late on no machine that stands still.
+
+    Args:
+        name: As the chart has it.
+        tree: Where its packages are.
+    """
     assert (Path(sys.executable).parent / name).is_file()
-    return (*_MODULE, "tests.webhook.patient_replica")
+    return (*_module(tree), "tests.webhook.patient_replica")
+
+
+def _module(tree: Path) -> Sequence[str]:
+    """Python that runs a module, with the program's packages of a tree and tests of this one."""
+    # -P: the folder that tests run in is not looked into first.
+    return ("env", f"PYTHONPATH={tree}:{_ROOT}", sys.executable, "-P", "-m")
 
 
 def chart_values(port: int, *constraints: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -68,6 +78,7 @@ class Installation:
         namespace: str,
         release: str = "qos",
         clock: Path | None = None,
+        tree: Path = _ROOT,
     ) -> None:
         """Describe it; `install` does it.
 
@@ -78,22 +89,28 @@ class Installation:
             namespace: Of the release; exists.
             release: Its name.
             clock: File of a `tests.webhook.certificates.moved_time.MovedTime`, by which replicas measure durations.
+            tree: Folder with the chart and the program's packages, which may be those of another version.
         """
         self._control_plane = control_plane
         self._helm = helm
         self.folder = folder
         self._clock = clock
+        self.tree = tree
         self._count = 0
         self.namespace = namespace
         self.release = release
 
     def install(self, values: dict[str, Any]) -> str:
         """``helm install``; returns what it prints."""
-        return self.helm("install", self.release, CHART, *self._values(values))
+        return self.helm("install", self.release, self._chart, *self._values(values))
 
     def upgrade(self, values: dict[str, Any]) -> str:
         """``helm upgrade`` with all values anew."""
-        return self.helm("upgrade", self.release, CHART, *self._values(values))
+        return self.helm("upgrade", self.release, self._chart, *self._values(values))
+
+    def roll_back(self) -> str:
+        """``helm rollback`` to what was there before the last upgrade."""
+        return self.helm("rollback", self.release)
 
     def uninstall(self) -> str:
         """``helm uninstall``; nothing, if it was not installed."""
@@ -109,6 +126,10 @@ class Installation:
         )
         assert done.returncode == 0, f"helm {' '.join(map(str, arguments))}\n{done.stderr}"
         return done.stdout
+
+    @property
+    def _chart(self) -> Path:
+        return self.tree / CHART.relative_to(_ROOT)
 
     @property
     def deployment(self) -> dict[str, Any]:
@@ -145,10 +166,10 @@ class Installation:
 
     def _program(self, name: str) -> Sequence[str | Path]:
         """The program of that name, but for its patience, and for its clock where it is given another."""
-        patient = patient_program(name)
+        patient = patient_program(name, self.tree)
         if self._clock is None:
             return patient
-        return (*_MODULE, "tests.webhook.certificates.moved_replica", self._clock)
+        return (*_module(self.tree), "tests.webhook.certificates.moved_replica", self._clock)
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
         file = self.folder / f"{self.release}-values.yaml"

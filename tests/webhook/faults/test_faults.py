@@ -96,7 +96,7 @@ def test_worker_killed_between_reviews(world: World) -> None:
             wait_for(lambda: not world.balancer.carried(killed.port), "its connections have ended")
         wait_for(lambda: killed.port not in world.balancer.ready or world.worker(killed) != worker, "its end")
         load.more(10 * CLIENTS)
-        world.two_replicas()
+        world.all_replicas()
     assert_all_patched(load.account())
     assert world.worker(killed) != worker
 
@@ -114,7 +114,7 @@ def test_worker_killed_during_reviews(world: World) -> None:
         # Those that it had, and those that it was given until it had ended.
         connections = world.balancer.opened(killed.port) - gone
         load.more(10 * CLIENTS)
-        world.two_replicas()
+        world.all_replicas()
     account = load.account()
     assert account.refused == 0
     assert account.stored == account.created
@@ -166,7 +166,7 @@ def test_both_replicas_dead(world: World) -> None:
     assert account.refused == 0
     assert account.stored == account.created
     assert len(account.unpatched) >= pods
-    world.two_replicas("--audit=1h")
+    world.all_replicas("--audit=1h")
     for replica in world.replicas:
         missed = before + len(account.unpatched)
         # If the first look fails, the next one is a minute later.

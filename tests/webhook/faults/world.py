@@ -55,6 +55,11 @@ class Account:
     fail_open: float
     """How often the API server went on without an answer of a webhook."""
 
+    @property
+    def lost(self) -> float:
+        """Pods that were refused, not stored, or not patched, and calls that the API server went on without."""
+        return self.refused + abs(self.stored - self.created) + len(self.unpatched) + self.fail_open
+
     def __str__(self) -> str:
         numbers = f"{self.created} created, {self.refused} refused, {self.stored} stored"
         return f"{numbers}, {len(self.unpatched)} unpatched, fail-open +{self.fail_open:g}"
@@ -63,16 +68,22 @@ class Account:
 class World:
     """Everything but the load. Ends on leaving the block."""
 
-    def __init__(self, control_plane: ControlPlane, helm: Path, folder: Path) -> None:
+    def __init__(
+        self, control_plane: ControlPlane, helm: Path, folder: Path, *, tree: Path | None = None, replicas: int = 2
+    ) -> None:
         """Describe it; the block starts it.
 
         Args:
             control_plane: Of its own: it is paused and restarted.
             helm: The program.
             folder: For logs.
+            tree: Folder with the chart and the program's packages, if not these.
+            replicas: How many are started.
         """
         self.control_plane = control_plane
-        self._installation = Installation(control_plane, helm, folder, namespace=_RELEASE_NAMESPACE)
+        own = {} if tree is None else {"tree": tree}
+        self.installation = Installation(control_plane, helm, folder, namespace=_RELEASE_NAMESPACE, **own)
+        self._count = replicas
         self._earlier = 0.0
         self.balancer = Balancer()
         self.replicas: list[Replica] = []
@@ -84,8 +95,8 @@ class World:
         with ExitStack() as stack:
             stack.enter_context(self.balancer)
             stack.callback(self._stop)
-            self._installation.install(self._values())
-            self.two_replicas()
+            self.installation.install(self.values())
+            self.all_replicas()
             self._stack = stack.pop_all()
         return self
 
@@ -97,18 +108,18 @@ class World:
     def _stop(self) -> None:
         stop_all([replica.process for replica in (*self.replicas, *self._leaving)], timeout=2)
 
-    def two_replicas(self, *more: str) -> None:
-        """Have two replicas that serve: each test leaves as many as it does."""
+    def all_replicas(self, *more: str) -> None:
+        """Have all replicas that serve: each test leaves as many as it does."""
         self.replicas = [replica for replica in self.replicas if replica.process.running]
-        while len(self.replicas) < 2:
+        while len(self.replicas) < self._count:
             self.add_replica(*more)
         # The balancer notices late that a worker has ended, and may take its replica for ready while it has no other.
-        wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "both are ready")
-        wait_for(lambda: len(self.balancer.ready) == 2 and self.is_asked(), "both replicas are asked")
+        wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "all are ready")
+        wait_for(lambda: len(self.balancer.ready) == self._count and self.is_asked(), "all are asked")
 
     def add_replica(self, *more: str) -> Replica:
         """Start one more; new connections reach it when the balancer has noticed."""
-        replica = self._installation.start_replica("--audit=0s", *more)
+        replica = self.installation.start_replica("--audit=0s", *more)
         self.replicas.append(replica)
         self.balancer.add(replica.port)
         return replica
@@ -204,7 +215,8 @@ class World:
         text = self.control_plane.kubectl("get", "--raw", "/metrics").stdout
         return _sum_of("apiserver_admission_webhook_fail_open_count", text) or 0.0
 
-    def _values(self) -> Object:
+    def values(self) -> Object:
+        """Of the release."""
         values = chart_values(self.balancer.port, ZONE, drainSeconds=DRAIN_SECONDS)
         values["webhook"]["timeoutSeconds"] = TIMEOUT_SECONDS
         return values
@@ -213,17 +225,19 @@ class World:
 class Load:
     """Clients that create pods, one after the other each, from the beginning of the block to its end."""
 
-    def __init__(self, world: World, namespace: str, *, pods: int = PODS) -> None:
+    def __init__(self, world: World, namespace: str, *, pods: int = PODS, pause: float = 0) -> None:
         """Describe it.
 
         Args:
             world: Where.
             namespace: Of all the pods, and of nothing else.
             pods: How many are created at least; as many more as there is time for while the block lasts.
+            pause: Seconds that each client waits between two pods.
         """
         self._world = world
         self._namespace = world.pod_namespace(namespace)
         self._pods = pods
+        self._pause = pause
         self._stopped = threading.Event()
         self._pool = ThreadPoolExecutor(CLIENTS)
         self._gates = [threading.Lock() for _ in range(CLIENTS)]
@@ -301,6 +315,7 @@ class Load:
                         time.sleep(_AGAIN_SECONDS)
                     else:
                         self._created[number] += 1
+                time.sleep(self._pause)
         finally:
             api.close()
 
