@@ -8,27 +8,25 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, ServiceUnavailable, abort
-from werkzeug.sansio.utils import get_content_length
+from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, abort
 
+from webhook.bodies import JSON, Unavailable, read_body
 from webhook.cluster import Cluster
 from webhook.handlers import leave_unseen, mutate, refuse_unseen, validate
 from webhook.logs import log_review, logs_review
 from webhook.metrics import Metrics, Outcome
 from webhook.response import ALLOWED, Answer, Forced, encode_answer
-from webhook.review import EDGE_BYTES, MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
+from webhook.review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-__all__ = ["REVIEW_PATHS", "Reviews", "TellRefused"]
+__all__ = ["REVIEW_PATHS", "Reviews", "TellRefused", "is_accepted"]
 
 _LOG: Final = logging.getLogger(__name__)
-_JSON: Final = "application/json"
 TellRefused = Callable[[Forced, str, str], None]
 """Takes a refused force deletion, the user, and what that user is told."""
 
@@ -55,22 +53,6 @@ _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
 """As the API server tells it (pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3)."""
 _MOST_PATIENCE: Final = 30
 """Seconds: more than that no webhook configuration can ask for."""
-_SMALL_BODY: Final = 16 << 10
-_MOST_BODIES: Final = MAX_REVIEW_BYTES + (16 << 20)
-"""Bytes of bodies that are not small and under way at once: one of the longest, and hundreds of usual ones."""
-_MOST_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
-"""Bytes of a body that is not kept: whoever sends it reads no answer before it is sent."""
-
-
-class _Unavailable(ServiceUnavailable):
-    """Not now. client-go asks again after so many seconds, also what is not idempotent, on a new connection."""
-
-    def __init__(self, description: str, again: int) -> None:
-        super().__init__(description)
-        self.again = again
-
-    def get_headers(self, *args: Any, **how: Any) -> list[tuple[str, str]]:
-        return [*super().get_headers(*args, **how), ("Retry-After", str(self.again))]
 
 
 class Reviews:
@@ -93,7 +75,6 @@ class Reviews:
         self._client_names = client_names
         self._refused = refused
         self._tell_refused = tell_refused
-        self._bodies = _Bodies()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """The answer to a review, or what is wrong with the request."""
@@ -101,10 +82,12 @@ class Reviews:
             encoded = self._answer(environ)
         except HTTPException as error:
             return self._refused(environ, error)(environ, start_response)
+        except ConnectionResetError:
+            raise
         except Exception:  # noqa: BLE001 - whoever asks is told, and goes by the failurePolicy
             _LOG.exception("a review could not be read")
             return self._refused(environ, InternalServerError())(environ, start_response)
-        start_response("200 OK", [("Content-Type", _JSON), ("Content-Length", str(len(encoded)))])
+        start_response("200 OK", [("Content-Type", JSON), ("Content-Length", str(len(encoded)))])
         return [encoded]
 
     def _answer(self, environ: WSGIEnvironment) -> bytes:
@@ -113,13 +96,10 @@ class Reviews:
             raise MethodNotAllowed(["POST"])
         if self._client_names is not None:
             _admit(environ, self._client_names)
-        length = _length(environ)
-        kept = length if length <= MAX_REVIEW_BYTES else EDGE_BYTES
-        with self._bodies.read(environ, kept) as body:
-            _pass_over(environ, length - kept)
-            _wait_until_ready(self._waiting_for)
-            cluster = self._cluster_for(environ["QUERY_STRING"], arrived)
-            return self._reviewed(body, length, environ["PATH_INFO"], cluster)
+        body, length = read_body(environ)
+        _wait_until_ready(self._waiting_for)
+        cluster = self._cluster_for(environ["QUERY_STRING"], arrived)
+        return self._reviewed(body, length, environ["PATH_INFO"], cluster)
 
     def _cluster_for(self, query: str, arrived: float) -> Cluster:
         """The cluster for a review, which may tell how long its answer is waited for: ``?timeout=10s``."""
@@ -169,56 +149,20 @@ def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
     certificate = environ["gunicorn.socket"].getpeercert()
     if not certificate:
         abort(401, "show a client certificate of an authority in --client-ca")
-    common = [value for part in certificate["subject"] for kind, value in part if kind == "commonName"]
-    if names and not any(name in names for name in common):
+    if not is_accepted(certificate, names):
+        common = _common_names(certificate)
         abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
 
 
-class _Bodies:
-    """The bodies that are under way: their lengths are known, and together they fit into memory."""
-
-    def __init__(self) -> None:
-        self._bytes = 0
-
-    @contextmanager
-    def read(self, environ: WSGIEnvironment, length: int) -> Iterator[bytes]:
-        """So many bytes of a request's body; they count until the block ends."""
-        counted = length if length > _SMALL_BODY else 0
-        if self._bytes + counted > _MOST_BODIES:
-            raise _Unavailable("too many large reviews at once", again=1)
-        self._bytes += counted
-        try:
-            yield _read(environ, length)
-        finally:
-            self._bytes -= counted
+def is_accepted(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:
+    """Whether a client's certificate, as of `ssl.SSLSocket.getpeercert`, has one of these names; none: any name."""
+    if not certificate:
+        return False
+    return not names or any(name in names for name in _common_names(certificate))
 
 
-def _read(environ: WSGIEnvironment, length: int) -> bytes:
-    try:
-        body: bytes = environ["wsgi.input"].read(length)
-    except OSError as error:
-        abort(400, f"the body broke off: {error}")
-    if len(body) < length:
-        abort(400, f"the body ended after {len(body)} of {length} bytes")
-    return body
-
-
-def _length(environ: WSGIEnvironment) -> int:
-    """Of the body, whose type is right and which is not too long: a chunked one would be cut without a word."""
-    if environ.get("HTTP_TRANSFER_ENCODING"):
-        abort(411, "send Content-Length: a chunked body is not accepted")
-    if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != _JSON:
-        abort(415, f"send Content-Type: {_JSON}")
-    length = get_content_length(environ.get("CONTENT_LENGTH")) or 0
-    if length > _MOST_PASSED_OVER:
-        abort(413, f"the body has {length} bytes; at most {MAX_REVIEW_BYTES} are read")
-    return length
-
-
-def _pass_over(environ: WSGIEnvironment, length: int) -> None:
-    """Read what is not kept: an answer before that could be lost, with the connection that the rest is sent on."""
-    while length > 0:
-        length -= len(_read(environ, min(length, EDGE_BYTES)))
+def _common_names(certificate: Mapping[str, Any]) -> Sequence[str]:
+    return [value for part in certificate["subject"] for kind, value in part if kind == "commonName"]
 
 
 def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
@@ -226,7 +170,7 @@ def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
     while missing := waiting_for():
         if time.monotonic() >= deadline:
             # The API server goes by its failurePolicy at last: an answer without a look would be no better, and hidden.
-            raise _Unavailable(f"not ready: waiting for {', '.join(missing)}", again=0)
+            raise Unavailable(f"not ready: waiting for {', '.join(missing)}", again=0)
         time.sleep(_HOLD_STEP)
 
 

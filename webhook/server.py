@@ -14,6 +14,7 @@ import os
 import ssl
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import gevent
@@ -24,7 +25,7 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from podrules.cluster.errors import ClusterError
-from webhook.connections import MOST_CONNECTIONS, SCRAPE_SECONDS
+from webhook.connections import LOOK_SECONDS, MOST_CONNECTIONS, SCRAPE_SECONDS
 from webhook.logs import set_up_logs
 from webhook.settings import Settings
 
@@ -40,11 +41,10 @@ _LOG: Final = logging.getLogger(__name__)
 _KEEP_ALIVE_SECONDS: Final = 95
 _FINISH_SECONDS: Final = 20
 """After the end of listening: for requests under way, and for clients to leave their idle connections."""
-
-
-_SPARE_CONNECTIONS: Final = 50
+_SPARE_CONNECTIONS: Final = 200
 """For those that have just been ended and are not gone yet."""
-_LOOK_SECONDS: Final = 0.5
+_MEMORY: Final = 8 << 20
+"""Bytes for requests beside the longest one: as many are kept for clients that are known, and for newcomers."""
 _MOST_SCRAPES: Final = 8
 
 
@@ -55,63 +55,6 @@ class _Log(Logger):
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True
-
-
-class _Handshakes:
-    """A TLS context whose handshakes end in time, and are told of when they fail."""
-
-    def __init__(self, context: Any, connections: Connections, metrics: Metrics) -> None:
-        self._context = context
-        self._connections = connections
-        self._metrics = metrics
-
-    def wrap_socket(self, sock: Any, **how: Any) -> Any:
-        """See `ssl.SSLContext.wrap_socket`."""
-        try:
-            client = sock.getpeername()[0]
-            channel = self._context.wrap_socket(sock, do_handshake_on_connect=False, **how)
-        except OSError as error:
-            # It was reset before it was looked at, as by one who only looks whether the port is open.
-            self._metrics.count_closed("tls")
-            raise ConnectionResetError("the client is gone") from error
-        self._connections.begin_handshake(channel)
-        try:
-            channel.do_handshake()
-        except OSError as error:
-            channel.close()
-            if self._connections.forget(channel):
-                self._metrics.count_closed("tls")
-                # Whoever only looks whether the port is open says nothing, and is not worth a line.
-                if isinstance(error, ssl.SSLError) and error.reason and not isinstance(error, ssl.SSLEOFError):
-                    _LOG.warning("%s: the TLS handshake failed: %s", client, error.reason)
-            raise
-        self._connections.end_handshake(channel)
-        return channel
-
-
-class _Whole:
-    """A socket that head and body of an answer go to at once: each alone is a TLS record, and wakes the client."""
-
-    def __init__(self, sock: Any) -> None:
-        self._sock = sock
-        self._pieces: list[bytes] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sock, name)
-
-    def sendall(self, data: bytes) -> None:
-        """Keep it until `flush`."""
-        self._pieces.append(data)
-
-    def flush(self) -> None:
-        """Send what was kept."""
-        if self._pieces:
-            self._sock.sendall(b"".join(self._pieces))
-
-    def close(self) -> None:
-        """What was kept is not sent any more."""
-        self._pieces.clear()
-        self._sock.close()
 
 
 class _Worker(GeventWorker):
@@ -126,25 +69,32 @@ class _Worker(GeventWorker):
         gevent.spawn(self._end_late)
         super().run()
 
+    def server_class(  # type: ignore[override]  # called as the class would be
+        self, listener: Any, *, spawn: Any, **_: Any
+    ) -> Any:
+        """What gunicorn serves a listening socket by."""
+        return cast("Server", self.app).door(listener, partial(self.handle, listener), spawn)
+
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve one connection to its end."""
         try:
             super().handle(listener, client, addr)
         finally:
-            self._connections.forget(client)
+            self._connections.forget(client.connection)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
         """Serve one request, then let the other connections have theirs.
 
         A connection whose next request is there already would otherwise be served again and again before all others.
         """
-        self._connections.begin_request(sock)
-        whole: Any = _Whole(sock)
+        self._connections.begin_body(sock.connection)
+        sock.hold()
         try:
-            done = super().handle_request(listener_name, req, whole, addr)
+            done = super().handle_request(listener_name, req, sock, addr)
         finally:
-            whole.flush()
-        self._connections.end_request(sock)
+            sock.flush()
+        # An answer that is an error ends the connection, and does not come here.
+        self._connections.end_request(sock.connection, review=req.method == "POST")
         gevent.sleep(0)
         return done
 
@@ -160,7 +110,7 @@ class _Worker(GeventWorker):
 
     def _end_late(self) -> None:
         while True:
-            gevent.sleep(_LOOK_SECONDS)
+            gevent.sleep(LOOK_SECONDS)
             self._connections.end_late()
 
 
@@ -200,9 +150,9 @@ class Server(BaseApplication):
             "graceful_timeout": int(self.settings.drain) + _FINISH_SECONDS,
             "control_socket_disable": True,
             "proc_name": "qos-webhook",
-            # gunicorn serves TLS when it is given a file; the context below then never reads it.
+            # gunicorn takes its connections for TLS when it is given a file; the door never reads it.
             "certfile": os.devnull,
-            "ssl_context": lambda _config, _default: self._handshakes,
+            "ssl_context": lambda _config, _default: None,
             "worker_exit": lambda _arbiter, _worker: self._give_up(),
         }
         for name, value in options.items():
@@ -212,12 +162,14 @@ class Server(BaseApplication):
         """Make the application, in the worker: caches and certificates live there."""
         from webhook.app import create_app
         from webhook.backend import start_backend
-        from webhook.connections import Connections
+        from webhook.connections import Connections, Memory
+        from webhook.connections.door import Door
         from webhook.metrics import Metrics, Watched
-        from webhook.reviews import REVIEW_PATHS
+        from webhook.review import MAX_REVIEW_BYTES
+        from webhook.reviews import REVIEW_PATHS, is_accepted
 
         metrics = Metrics(REVIEW_PATHS)
-        self.connections = Connections(metrics.count_closed)
+        self.connections = Connections(metrics.count_closed, Memory(MAX_REVIEW_BYTES + _MEMORY, _MEMORY))
         try:
             backend = start_backend(self.settings, metrics)
             if self.settings.metrics_address is not None:
@@ -226,7 +178,14 @@ class Server(BaseApplication):
             print(f"error: {error}", file=sys.stderr)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         self.certificate = certificate = backend.certificate
-        self._handshakes = _Handshakes(backend.serving.context, self.connections, metrics)
+        names = self.settings.client_names if self.settings.client_ca is not None else None
+        self.door = partial(
+            Door,
+            context=backend.serving.context,
+            connections=self.connections,
+            failed=metrics.count_closed,
+            accepts=lambda sock: names is not None and is_accepted(sock.getpeercert(), names),
+        )
         metrics.look_at(
             Watched(
                 caches=backend.caches,
@@ -240,7 +199,7 @@ class Server(BaseApplication):
             backend.waiting_for,
             lambda: self.draining,
             metrics=metrics,
-            client_names=self.settings.client_names if self.settings.client_ca is not None else None,
+            client_names=names,
             tell_refused=backend.events.tell if backend.events is not None else None,
         )
         return _closing(app)

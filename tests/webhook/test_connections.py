@@ -1,4 +1,4 @@
-"""Which connections end, and which stay."""
+"""Which connections end, and which stay: rule by rule, with a clock that is set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from contextlib import ExitStack
 
 import pytest
 
-from webhook.connections import Connections
+from webhook.connections import (
+    HANDSHAKE_SECONDS,
+    LOOK_SECONDS,
+    READ_SECONDS,
+    REQUEST_SECONDS,
+    Connection,
+    Connections,
+    Memory,
+    NoRoom,
+)
+from webhook.connections.turns import Turns
+
+KIB = 1 << 10
+MOST = 100 * KIB
+SHARE = 30 * KIB
+FREE = 16 * KIB
+"""Of each request; it does not count in memory."""
+HERE = "10.0.0.1"
+THERE = "10.0.0.2"
 
 
 class Clock:
@@ -19,140 +37,389 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+class Client:
+    """Both ends of one connection."""
+
+    def __init__(self, registry: Connections, ours: socket.socket, theirs: socket.socket, address: str) -> None:
+        self._registry = registry
+        self._theirs = theirs
+        self.seen: Connection = registry.accept(ours, address)
+
+    def shake_hands(self, *, certified: bool = False) -> Client:
+        self._registry.end_handshake(self.seen, certified=certified)
+        return self
+
+    def send_head(self, size: int = 100) -> Client:
+        self._registry.receive(self.seen, size)
+        self._registry.begin_body(self.seen)
+        return self
+
+    def send(self, size: int) -> Client:
+        self._registry.receive(self.seen, size)
+        return self
+
+    def send_whole(self, size: int = 0) -> Client:
+        """A request that waits for its answer."""
+        self.send_head()
+        if size:
+            self.send(size)
+        self._registry.begin_answer(self.seen)
+        return self
+
+    def ask(self, size: int = KIB) -> Client:
+        """A whole review, and its answer."""
+        self.send_whole(size)
+        self._registry.end_request(self.seen, review=True)
+        return self
+
+    def is_open(self) -> bool:
+        try:
+            return self._theirs.recv(1) != b""
+        except BlockingIOError:
+            return True
+
+
+class World:
+    """A registry, and who connects."""
+
+    def __init__(self, stack: ExitStack, *, most: int = 4, newcomers: int = 2) -> None:
+        self._stack = stack
+        self.clock = Clock()
+        self.ended: list[str] = []
+        self.registry = Connections(
+            self.ended.append, Memory(MOST, SHARE), most=most, newcomers=newcomers, clock=self.clock
+        )
+
+    def connect(self, address: str = HERE) -> Client:
+        """A connection whose handshake is under way."""
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        return Client(self.registry, self._stack.enter_context(ours), self._stack.enter_context(theirs), address)
+
+    def new(self, address: str = HERE) -> Client:
+        """One that has asked nothing yet."""
+        return self.connect(address).shake_hands()
+
+    def wait(self, seconds: float) -> None:
+        """Let so much time pass while the server looks for those that are late."""
+        for _ in range(round(seconds / LOOK_SECONDS)):
+            self.clock.now += LOOK_SECONDS
+            self.registry.end_late()
 
 
 @pytest.fixture
-def ended() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def connections(clock: Clock, ended: list[str]) -> Connections:
-    return Connections(ended.append, most=3, handshake_seconds=10, request_seconds=15, clock=clock)
-
-
-@pytest.fixture
-def client() -> Iterator[Callable[[], tuple[socket.socket, socket.socket]]]:
-    """Makes connections: the server's end and the client's."""
+def world() -> Iterator[World]:
     with ExitStack() as stack:
-
-        def connect() -> tuple[socket.socket, socket.socket]:
-            ours, theirs = socket.socketpair()
-            theirs.setblocking(False)
-            return stack.enter_context(ours), stack.enter_context(theirs)
-
-        yield connect
+        yield World(stack)
 
 
-Connect = Callable[[], tuple[socket.socket, socket.socket]]
+@pytest.fixture
+def wide() -> Iterator[World]:
+    """One in which there are places enough."""
+    with ExitStack() as stack:
+        yield World(stack, most=1000)
 
 
-def is_open(end: socket.socket) -> bool:
-    try:
-        return end.recv(1) != b""
-    except BlockingIOError:
-        return True
+@pytest.mark.parametrize(
+    ("begin", "seconds", "reason"),
+    [
+        pytest.param(lambda world: world.connect(), HANDSHAKE_SECONDS, "handshake", id="handshake"),
+        pytest.param(lambda world: world.new().send(1), READ_SECONDS, "head", id="head"),
+        pytest.param(lambda world: world.new().ask().send(1), READ_SECONDS, "head", id="head of a later request"),
+        pytest.param(lambda world: world.new().send_head(), READ_SECONDS, "body", id="body"),
+        pytest.param(lambda world: world.new().ask().send_head(), READ_SECONDS, "body", id="body of a later request"),
+        pytest.param(lambda world: world.new().send_whole(), REQUEST_SECONDS, "request", id="answer"),
+    ],
+)
+def test_each_stage_has_its_time(world: World, begin: Callable[[World], Client], seconds: float, reason: str) -> None:
+    client = begin(world)
+    world.wait(seconds - LOOK_SECONDS)
+    assert client.is_open()
+    world.wait(LOOK_SECONDS)
+    assert not client.is_open()
+    assert world.ended == [reason]
+    assert not world.registry.forget(client.seen)
+    assert sum(world.registry.counts().values()) == 0
 
 
-def test_late_handshake(connections: Connections, clock: Clock, ended: list[str], client: Connect) -> None:
-    ours, theirs = client()
-    connections.begin_handshake(ours)
-    clock.now += 9.9
-    connections.end_late()
-    assert is_open(theirs)
-    clock.now += 0.1
-    connections.end_late()
-    assert not is_open(theirs)
-    assert ended == ["handshake"]
-    assert not connections.forget(ours)
+@pytest.mark.parametrize("stage", ["head", "body"])
+def test_a_byte_now_and_then_gains_no_time(world: World, stage: str) -> None:
+    client = world.new().send(1) if stage == "head" else world.new().send_head()
+    world.wait(READ_SECONDS - LOOK_SECONDS)
+    client.send(1)
+    world.wait(LOOK_SECONDS)
+    assert world.ended == [stage]
 
 
-def test_late_request(connections: Connections, clock: Clock, ended: list[str], client: Connect) -> None:
-    ours, theirs = client()
-    connections.begin_handshake(ours)
-    connections.end_handshake(ours)
-    connections.begin_request(ours)
-    clock.now += 15
-    connections.end_late()
-    assert not is_open(theirs)
-    assert ended == ["request"]
-    connections.end_request(ours)
-    assert sum(connections.counts().values()) == 0
+def test_a_head_that_does_not_end(world: World) -> None:
+    client = world.new()
+    client.send(64 * KIB)
+    assert client.is_open()
+    client.send(1)
+    assert not client.is_open()
+    assert world.ended == ["head"]
 
 
-def test_idle_ones_are_borne(connections: Connections, clock: Clock, ended: list[str], client: Connect) -> None:
-    new, new_client = client()
-    used, used_client = client()
-    for ours in (new, used):
-        connections.begin_handshake(ours)
-        connections.end_handshake(ours)
-    connections.begin_request(used)
-    connections.end_request(used)
-    clock.now += 1000
-    connections.end_late()
-    assert connections.counts() == {"handshake": 0, "new": 1, "request": 0, "idle": 1}
-    assert is_open(new_client)
-    assert is_open(used_client)
-    assert ended == []
+def test_idle_ones_are_borne(world: World) -> None:
+    new, used = world.new(), world.new().ask()
+    world.wait(1000)
+    assert world.registry.counts() == {"handshake": 0, "new": 1, "request": 0, "idle": 1}
+    assert new.is_open()
+    assert used.is_open()
+    assert world.ended == []
 
 
-def test_too_many(connections: Connections, ended: list[str], client: Connect) -> None:
-    """Who says nothing goes first, then who never asked, then who asked longest ago; who asks now never."""
-    pairs = {name: client() for name in ("asks", "idle since later", "idle longest", "new", "handshake", "last")}
-
-    def connect(name: str) -> None:
-        connections.begin_handshake(pairs[name][0])
-
-    def ask(name: str) -> None:
-        connections.end_handshake(pairs[name][0])
-        connections.begin_request(pairs[name][0])
-
-    def left() -> set[str]:
-        return {name for name, (_, theirs) in pairs.items() if not is_open(theirs)}
-
-    for name in ("asks", "idle longest", "idle since later"):
-        connect(name)
-        ask(name)
-    for name in ("idle longest", "idle since later"):
-        connections.end_request(pairs[name][0])
-    connect("new")
-    assert left() == {"idle longest"}
-    connections.end_handshake(pairs["new"][0])
-    connect("handshake")
-    assert left() == {"idle longest", "new"}
-    connect("last")
-    assert left() == {"idle longest", "new", "handshake"}
-    assert connections.counts() == {"handshake": 1, "new": 0, "request": 1, "idle": 1}
-    assert ended == ["full"] * 3
+def test_nobody_is_late_for_a_time_in_which_we_stood_still(world: World) -> None:
+    client = world.new().send_head()
+    world.clock.now += 60
+    world.registry.end_late()
+    assert client.is_open()
+    world.wait(READ_SECONDS)
+    assert world.ended == ["body"]
 
 
-def test_all_ask(connections: Connections, ended: list[str], client: Connect) -> None:
-    """Nobody is cut off in the middle: the server takes no more, until one is done."""
+def test_of_newcomers_the_oldest_goes_whatever_it_is_at(world: World) -> None:
+    clients = {
+        "head": world.new().send(1),
+        "handshake": world.connect(),
+        "body": world.new().send_head(),
+        "new": world.new(),
+    }
+    left = []
     for _ in range(4):
-        ours, _ = client()
-        connections.begin_handshake(ours)
-        connections.end_handshake(ours)
-        connections.begin_request(ours)
-    assert connections.counts()["request"] == 4
-    assert ended == []
+        world.connect()
+        left += [name for name, client in clients.items() if name not in left and not client.is_open()]
+    assert left == ["head", "handshake", "body", "new"]
+    assert world.ended == ["full"] * 4
 
 
-def test_one_that_is_gone_already(connections: Connections, clock: Clock, ended: list[str], client: Connect) -> None:
-    ours, _ = client()
-    connections.begin_handshake(ours)
-    ours.close()
-    clock.now += 10
-    connections.end_late()
-    assert ended == ["handshake"]
+def test_of_newcomers_one_goes_whose_address_has_most(world: World) -> None:
+    oldest = world.connect(HERE)
+    flood = [world.connect(THERE) for _ in range(3)]
+    world.connect(THERE)
+    assert oldest.is_open()
+    assert [client.is_open() for client in flood] == [False, True, True]
 
 
-def test_forgotten(connections: Connections, clock: Clock, ended: list[str], client: Connect) -> None:
-    ours, _ = client()
-    connections.begin_handshake(ours)
-    assert connections.forget(ours)
-    clock.now += 10
-    connections.end_late()
-    assert ended == []
+def test_newcomers_cannot_take_the_places_of_the_known(world: World) -> None:
+    known = [world.new().ask() for _ in range(2)]
+    for _ in range(10):
+        world.new().send_head()
+    assert all(client.is_open() for client in known)
+    assert world.registry.counts() == {"handshake": 0, "new": 0, "request": 2, "idle": 2}
+
+
+def test_the_known_cannot_take_the_places_of_newcomers(world: World) -> None:
+    for _ in range(4):
+        world.new().ask()
+    newcomers = [world.new() for _ in range(2)]
+    assert all(client.is_open() for client in newcomers)
+    assert world.registry.counts() == {"handshake": 0, "new": 2, "request": 0, "idle": 2}
+
+
+def test_of_the_known_the_one_goes_that_sent_least(world: World) -> None:
+    """Not the one that was idle longest: whole reviews of some bytes each are cheap."""
+    usual = world.new().ask(40 * KIB)
+    tiny = [world.new(THERE).ask(500) for _ in range(3)]
+    tiny[0].ask(500)
+    world.connect()
+    assert usual.is_open()
+    assert [client.is_open() for client in tiny] == [True, False, True]
+
+
+def test_of_the_known_that_sent_alike_one_goes_whose_address_has_most_then_who_was_idle_longest(world: World) -> None:
+    alone = world.new(HERE).ask()
+    several = [world.new(THERE).ask() for _ in range(3)]
+    several[0].ask(0)
+    world.connect()
+    assert alone.is_open()
+    assert [client.is_open() for client in several] == [True, False, True]
+
+
+def test_who_has_sent_much_is_worth_no_more_than_who_sent_enough(world: World) -> None:
+    """The API server's own connections come to it, too."""
+    much = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
+    enough = world.new(HERE)
+    for _ in range(20):
+        enough.ask(60 * KIB)
+    for client in much:
+        for _ in range(200):
+            client.ask(60 * KIB)
+    world.connect()
+    assert enough.is_open()
+    assert [client.is_open() for client in much] == [False, True, True]
+
+
+def test_a_client_whose_certificate_is_accepted_is_above_all(world: World) -> None:
+    certified = world.connect().shake_hands(certified=True)
+    others = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
+    world.connect()
+    assert certified.is_open()
+    assert [client.is_open() for client in others] == [False, True, True]
+
+
+def test_nobody_goes_whose_request_is_whole(world: World) -> None:
+    clients = [world.new().send_whole() for _ in range(2)] + [world.new().ask().send_whole() for _ in range(2)]
+    world.connect()
+    assert all(client.is_open() for client in clients)
+    assert world.ended == []
+
+
+def test_an_announced_body_takes_no_memory(wide: World) -> None:
+    """Only what is there counts: whatever silent ones announce, nobody has to go for it."""
+    for _ in range(500):
+        wide.new().send_head()
+    wide.new().send_head().send(MOST - SHARE + FREE - 100)
+    assert wide.ended == []
+
+
+def test_where_memory_is_short_the_slowest_goes_and_not_the_newest(wide: World) -> None:
+    fast = wide.new().send_head().send(60 * KIB)
+    slow = wide.new().send_head().send(36 * KIB)
+    wide.wait(1)
+    newest = wide.new().send_head().send(40 * KIB)
+    assert not slow.is_open()
+    assert fast.is_open()
+    assert newest.is_open()
+    assert wide.ended == ["memory"]
+
+
+def test_a_young_request_is_not_slow_yet(wide: World) -> None:
+    """However little of it is there; of several the largest goes."""
+    small = wide.new().send_head().send(FREE + KIB)
+    large = wide.new().send_head().send(60 * KIB)
+    wide.new().send_head().send(50 * KIB)
+    assert small.is_open()
+    assert not large.is_open()
+
+
+def test_small_requests_are_never_refused(wide: World) -> None:
+    wide.new().send_whole(MOST - SHARE + FREE - 100)
+    wide.new().ask().send_whole(SHARE + FREE - 100)
+    for _ in range(100):
+        wide.new().send_whole(FREE - 100)
+    assert wide.ended == []
+
+
+def test_newcomers_cannot_take_the_memory_of_the_known(wide: World) -> None:
+    for _ in range(10):
+        wide.new().send_head().send(40 * KIB)
+    known = wide.new().ask()
+    wide.ended.clear()
+    known.send_whole(SHARE + FREE - 100)
+    assert known.is_open()
+    assert wide.ended == []
+
+
+def test_the_known_cannot_take_the_memory_of_newcomers(wide: World) -> None:
+    wide.new().ask().send_whole(40 * KIB)
+    wide.new().ask().send_whole(40 * KIB)
+    last = wide.new().ask()
+    with pytest.raises(NoRoom):
+        last.send_whole(40 * KIB)
+    newcomer = wide.new().send_whole(SHARE + FREE - 100)
+    assert newcomer.is_open()
+
+
+def test_where_all_others_are_whole_the_one_that_asks_goes(wide: World) -> None:
+    wide.new().send_whole(80 * KIB)
+    last = wide.new().send_head()
+    with pytest.raises(NoRoom):
+        last.send(40 * KIB)
+    assert last.is_open(), "it is told so"
+    assert wide.ended == ["memory"]
+
+
+def test_memory_is_there_again_after_an_answer_and_after_an_end(wide: World) -> None:
+    for _ in range(10):
+        wide.new().ask(80 * KIB)
+        gone = wide.new().send_head().send(80 * KIB)
+        assert wide.registry.forget(gone.seen)
+    assert wide.ended == []
+
+
+def test_what_comes_after_its_end_is_not_taken(wide: World) -> None:
+    client = wide.new().send_head()
+    wide.wait(READ_SECONDS)
+    with pytest.raises(ConnectionResetError):
+        client.send(80 * KIB)
+    wide.new().send_whole(80 * KIB)
+    assert wide.ended == ["body"]
+
+
+def test_one_that_is_gone_already(world: World) -> None:
+    client = world.connect()
+    client.seen.sock.close()
+    world.wait(HANDSHAKE_SECONDS)
+    assert world.ended == ["handshake"]
+
+
+def test_forgotten(world: World) -> None:
+    client = world.connect()
+    assert world.registry.forget(client.seen)
+    world.wait(HANDSHAKE_SECONDS)
+    assert world.ended == []
+
+
+class Timeline:
+    """Turns whose pauses are counted."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.worked = 0.0
+        self.served: list[str] = []
+        self._next: list[tuple[float, Callable[[], object]]] = []
+        self.turns = Turns(
+            lambda seconds, go: self._next.append((self.clock.now + seconds, go)), self.clock, lambda: self.worked
+        )
+
+    def ask(self, world: World, name: str, address: str) -> Connection:
+        """Let somebody ask for a turn, which takes a second."""
+        client = world.connect(address)
+
+        def go(*, has_left: bool) -> bool:
+            with self.turns.working():
+                self.worked += 1
+                self.clock.now += 1
+                self.served.append(name)
+            return True
+
+        self.turns.ask(client.seen, go)
+        return client.seen
+
+    def run(self) -> None:
+        """Until nobody waits."""
+        while self._next:
+            at, go = self._next.pop(0)
+            self.clock.now = max(self.clock.now, at)
+            go()
+
+
+@pytest.fixture
+def timeline() -> Timeline:
+    return Timeline()
+
+
+def test_handshakes_take_half_of_the_time(wide: World, timeline: Timeline) -> None:
+    began = timeline.clock.now
+    for number in range(10):
+        timeline.ask(wide, str(number), HERE)
+    timeline.run()
+    assert len(timeline.served) == 10
+    assert timeline.clock.now - began == 19
+
+
+def test_addresses_have_their_turns_one_after_the_other_and_newest_ones_first(wide: World, timeline: Timeline) -> None:
+    for number in range(4):
+        timeline.ask(wide, f"flood {number}", THERE)
+    timeline.ask(wide, "asks", HERE)
+    timeline.run()
+    assert timeline.served == ["flood 3", "asks", "flood 2", "flood 1", "flood 0"]
+
+
+def test_who_is_ended_has_no_turn_and_others_have_theirs(wide: World, timeline: Timeline) -> None:
+    ended = timeline.ask(wide, "ended", HERE)
+    timeline.ask(wide, "stays", HERE)
+    timeline.turns.leave(ended)
+    timeline.run()
+    assert timeline.served == ["stays"]

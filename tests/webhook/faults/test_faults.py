@@ -75,7 +75,7 @@ def test_500_idle_tls_connections(world: World) -> None:
     assert_all_patched(load.account())
 
 
-@pytest.mark.long("test_late_handshake, test_late_request")
+@pytest.mark.long("test_each_stage_has_its_time")
 def test_slow_loris(world: World) -> None:
     ports = [replica.port for replica in world.replicas]
     with slow_clients(ports, SLOW_CLIENTS), Load(world, "slow-loris") as load:

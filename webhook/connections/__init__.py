@@ -1,0 +1,29 @@
+"""The connections of one worker: who floods it loses, who asks is kept."""
+
+from __future__ import annotations
+
+from webhook.connections.connection import Connection, Stage
+from webhook.connections.memory import Memory, NoRoom
+from webhook.connections.registry import (
+    HANDSHAKE_SECONDS,
+    LOOK_SECONDS,
+    MOST_CONNECTIONS,
+    READ_SECONDS,
+    REQUEST_SECONDS,
+    SCRAPE_SECONDS,
+    Connections,
+)
+
+__all__ = [
+    "HANDSHAKE_SECONDS",
+    "LOOK_SECONDS",
+    "MOST_CONNECTIONS",
+    "READ_SECONDS",
+    "REQUEST_SECONDS",
+    "SCRAPE_SECONDS",
+    "Connection",
+    "Connections",
+    "Memory",
+    "NoRoom",
+    "Stage",
+]

@@ -1,0 +1,167 @@
+"""Where connections come in: each waits, without a greenlet of its own, until its TLS handshake has its turn."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, cast
+
+import gevent
+from gevent.event import Event
+from gevent.pool import Pool
+from gevent.server import StreamServer
+from gevent.socket import wait_read, wait_write
+
+from webhook.connections.channel import Channel
+from webhook.connections.connection import Connection
+from webhook.connections.registry import Connections
+from webhook.connections.turns import Turns
+
+__all__ = ["Door"]
+
+_LOG: Final = logging.getLogger(__name__)
+_PAUSE_SECONDS: Final = 0.001
+"""For those that were ended to close their sockets."""
+
+
+class Door(StreamServer):
+    """A listening socket whose connections take turns in their handshakes."""
+
+    max_accept = 16
+    """At once: then all others have their turn."""
+
+    def __init__(
+        self,
+        listener: Any,
+        handle: Callable[[Channel, Any], object],
+        spawn: Pool,
+        *,
+        context: Any,
+        connections: Connections,
+        failed: Callable[[str], None],
+        accepts: Callable[[ssl.SSLSocket], bool],
+    ) -> None:
+        """Take what every connection needs.
+
+        Args:
+            listener: The socket.
+            handle: Serves one connection to its end, from its address.
+            spawn: The greenlets of connections.
+            context: A `ssl.SSLContext`, or what wraps sockets like one.
+            connections: Who is connected.
+            failed: Told ``tls``, for each handshake that the client has broken off or got wrong.
+            accepts: Whether a client has shown a certificate that is accepted.
+        """
+        super().__init__(listener, handle=self._let_in, spawn=spawn)
+        self._greenlets = spawn
+        self._handle_one = handle
+        self._context = context
+        self._connections = connections
+        self._failed = failed
+        self._accepts = accepts
+        self._turns = Turns(gevent.spawn_later)
+
+    def do_handle(self, sock: Any, address: Any) -> None:
+        """Let one in that has been accepted; a greenlet it gets later."""
+        self._let_in(sock, address)
+
+    def _let_in(self, sock: Any, address: Any) -> None:
+        connection = self._connections.accept(sock, address[0])
+        connection.wake = partial(self._turn_away, connection)
+        self._turns.ask(connection, partial(self._begin, connection, address))
+
+    def _turn_away(self, connection: Connection) -> None:
+        self._turns.leave(connection)
+        connection.sock.close()
+
+    def _begin(self, connection: Connection, address: Any, *, has_left: bool) -> bool:
+        """It is its turn; returns whether it takes it."""
+        connection.wake = None
+        if has_left:
+            self._break_off(connection)
+            return False
+        if self._greenlets.full():
+            self._connections.end(connection, "full")
+            return False
+        self._greenlets.spawn(self._serve, connection, address)
+        return True
+
+    def _break_off(self, connection: Connection) -> None:
+        connection.sock.close()
+        if self._connections.forget(connection):
+            self._failed("tls")
+
+    def _serve(self, connection: Connection, address: Any) -> None:
+        try:
+            self._shake_hands(connection)
+        except OSError as error:
+            # Who only looks whether the port is open says nothing, and is not worth a line.
+            if isinstance(error, ssl.SSLError) and error.reason and not isinstance(error, ssl.SSLEOFError):
+                _LOG.warning("%s: the TLS handshake failed: %s", connection.address, error.reason)
+            self._break_off(connection)
+            return
+        sock = cast("ssl.SSLSocket", connection.sock)
+        self._connections.end_handshake(connection, certified=self._accepts(sock))
+        with Channel(sock, connection, self._connections, partial(gevent.sleep, _PAUSE_SECONDS)) as channel:
+            self._handle_one(channel, address)
+
+    def _shake_hands(self, connection: Connection) -> None:
+        with self._turns.working():
+            wait = self._step(connection)
+        while wait is not None:
+            wait(connection.sock.fileno())
+            self._wait_for_turn(connection)
+            with self._turns.working():
+                wait = self._step(connection)
+        connection.sock.settimeout(None)
+
+    def _wait_for_turn(self, connection: Connection) -> None:
+        """Wait in the greenlet of a connection.
+
+        Raises:
+            ConnectionResetError: It was ended meanwhile.
+        """
+        event = Event()
+        is_ours = False
+
+        def go(*, has_left: bool) -> bool:  # noqa: ARG001 - the next step finds that out
+            nonlocal is_ours
+            is_ours = True
+            connection.wake = None
+            event.set()
+            return True
+
+        def leave() -> None:
+            self._turns.leave(connection)
+            event.set()
+
+        self._turns.ask(connection, go)
+        connection.wake = leave
+        event.wait()
+        if not is_ours:
+            raise ConnectionResetError("ended")
+
+    def _step(self, connection: Connection) -> Callable[[int], object] | None:
+        """One step of a handshake; returns what to wait by before the next; None: it is done."""
+        sock = connection.sock
+        if connection.ended:
+            raise ConnectionResetError("ended")
+        if not isinstance(sock, ssl.SSLSocket):
+            sock.settimeout(0)
+            try:
+                # TLS takes memory: none for who says nothing.
+                sock.recv(1, socket.MSG_PEEK)
+            except BlockingIOError:
+                return wait_read
+            sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            connection.sock = sock
+        try:
+            sock.do_handshake()
+        except ssl.SSLWantReadError:
+            return wait_read
+        except ssl.SSLWantWriteError:
+            return wait_write
+        return None

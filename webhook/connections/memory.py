@@ -1,0 +1,89 @@
+"""Memory for requests that are under way: bytes count when they are there, not when they are announced.
+
+Where it is short, the slowest request that is not whole has to go, not the newest. Connections that have sent whole
+reviews before and newcomers each have a share that the others cannot take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.connections.connection import Connection, Stage
+
+__all__ = ["Memory", "NoRoom"]
+
+_FREE_BYTES: Final = 16 << 10
+"""Of each request: a small one is never refused for want of memory."""
+_YOUNG_SECONDS: Final = 0.25
+"""A request that is younger is not slow yet, however little of it is there."""
+
+
+class NoRoom(ConnectionResetError):
+    """There is no memory for the rest of a request."""
+
+
+class Memory:
+    """The bytes that requests hold."""
+
+    def __init__(self, most: int, share: int) -> None:
+        """Nothing is held yet.
+
+        Args:
+            most: Bytes.
+            share: Bytes of it that only known connections may hold, and as many that only newcomers may.
+        """
+        self._most = most
+        self._share = share
+        self._held: dict[Connection, None] = {}
+        self._known = 0
+        self._newcomers = 0
+
+    def hold(self, connection: Connection) -> None:
+        """Count what has come on a connection."""
+        more = max(connection.received - _FREE_BYTES, 0) - connection.held
+        if more > 0 and connection.is_kept:
+            connection.held += more
+            self._held[connection] = None
+            self._add(connection, more)
+
+    def free(self, connection: Connection) -> None:
+        """Count it no longer."""
+        if connection.held:
+            del self._held[connection]
+            self._add(connection, -connection.held)
+            connection.held = 0
+
+    def slowest(self, asking: Connection, now: float) -> Connection | None:
+        """Who has to go before one more byte is taken; the one that asks for room where nobody else can; None: nobody.
+
+        Args:
+            asking: On which bytes came last.
+            now: The time.
+        """
+        most = self._most - self._share
+        if self._newcomers > most or (self._newcomers > self._share and self._known + self._newcomers > self._most):
+            return self._slowest_of(False, now) or (asking.known and self._slowest_of(True, now)) or asking
+        if self._known > most:
+            return self._slowest_of(True, now) or asking
+        return None
+
+    def _slowest_of(self, known: bool, now: float) -> Connection | None:
+        unfinished: Iterable[Connection] = (
+            held for held in self._held if held.known is known and held.stage is not Stage.ANSWER
+        )
+        return min(unfinished, key=lambda held: (held.rank, *_speed(held, now)), default=None)
+
+    def _add(self, connection: Connection, count: int) -> None:
+        if connection.known:
+            self._known += count
+        else:
+            self._newcomers += count
+
+
+def _speed(connection: Connection, now: float) -> tuple[bool, float]:
+    """Slow ones first, by bytes a second; then those that are too young to tell, by what they hold."""
+    age = now - connection.begun
+    if age < _YOUNG_SECONDS:
+        return True, -connection.held
+    return False, connection.received / age

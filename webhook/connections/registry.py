@@ -1,0 +1,262 @@
+"""Who is connected, who has to go, and in which order: a flood ends the flood, not who asks.
+
+handshake    10 s from its arrival, or it ends
+new          may last: the API server dials ahead
+head, body   3 s each, from the first byte and from the end of the head
+answer       15 s from the end of the body
+idle         the server's keep-alive
+
+**Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
+700. Of the newcomers the oldest goes, of the address that has the most of them: a client that has something to ask does
+so at once, and is a newcomer no longer. Of the others the one goes that has sent the least, by bytes of whole reviews,
+then the one that was idle longest. A client whose certificate is accepted stands above all. No address has a limit: the
+API server may share one with others.
+
+**Too little memory.** See `Memory`.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from webhook.connections.connection import Connection, Stage
+from webhook.connections.memory import Memory, NoRoom
+
+__all__ = [
+    "HANDSHAKE_SECONDS",
+    "LOOK_SECONDS",
+    "MOST_CONNECTIONS",
+    "READ_SECONDS",
+    "REQUEST_SECONDS",
+    "SCRAPE_SECONDS",
+    "Connections",
+]
+
+MOST_CONNECTIONS: Final = 1000
+"""An API server keeps 25 idle ones, and has as many more as it has requests at once."""
+_NEWCOMERS: Final = 300
+"""Of these, those that only newcomers may have."""
+HANDSHAKE_SECONDS: Final = 10.0
+READ_SECONDS: Final = 3.0
+"""For a head, and for a body; the API server sends both at once."""
+REQUEST_SECONDS: Final = 15.0
+"""From the whole body to the last byte of the answer; the API server gives up after 2 s, or 30 s at most."""
+SCRAPE_SECONDS: Final = 10.0
+"""For a connection of Prometheus, which has a port of its own."""
+LOOK_SECONDS: Final = 0.5
+"""Between two looks for those that are late."""
+_MOST_HEAD: Final = 64 << 10
+"""Bytes; the API server's has some hundred."""
+_SECONDS: Final = {Stage.HEAD: READ_SECONDS, Stage.BODY: READ_SECONDS, Stage.ANSWER: REQUEST_SECONDS}
+_REASONS: Final = {Stage.ANSWER: "request"}
+"""Why one is ended in a stage that is over, where it is not the stage's name."""
+_STATES: Final = {Stage.HEAD: "request", Stage.BODY: "request", Stage.ANSWER: "request"}
+"""Of the metrics."""
+
+
+class Connections:
+    """All connections, by what they are at."""
+
+    def __init__(
+        self,
+        ended: Callable[[str], None],
+        memory: Memory,
+        *,
+        most: int = MOST_CONNECTIONS,
+        newcomers: int = _NEWCOMERS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nobody is connected yet.
+
+        Args:
+            ended: Told why, for each connection that is ended here: the stage that took too long (``handshake``,
+                ``head``, ``body``, ``request``), ``full`` or ``memory``.
+            memory: For their requests.
+            most: How many there may be.
+            newcomers: How many of them only newcomers may be.
+            clock: Seconds that only grow.
+        """
+        self._ended = ended
+        self._memory = memory
+        self._most = most
+        self._least_newcomers = newcomers
+        self._clock = clock
+        self._newcomers: dict[str, dict[Connection, None]] = {}
+        """By address; in each, the oldest first."""
+        self._newcomer_count = 0
+        self._known: dict[Connection, None] = {}
+        """Those that were answered longest ago first."""
+        self._looked = clock()
+        self._stood_still = 0.0
+        """Seconds in which we served nobody: nobody is late for them."""
+
+    def counts(self) -> Mapping[str, int]:
+        """How many are in each state of the metrics."""
+        found = Counter(_STATES.get(each.stage, each.stage.value) for each in self._all())
+        return {state: found[state] for state in ("handshake", "new", "request", "idle")}
+
+    def accept(self, sock: socket.socket, address: str) -> Connection:
+        """Somebody has connected; when there are too many, somebody else has to go."""
+        if self._newcomer_count + len(self._known) >= self._most:
+            self._make_room()
+        connection = Connection(sock, address, self._now() + HANDSHAKE_SECONDS)
+        self._newcomers.setdefault(address, {})[connection] = None
+        self._newcomer_count += 1
+        return connection
+
+    def end_handshake(self, connection: Connection, *, certified: bool) -> None:
+        """It may ask.
+
+        Args:
+            connection: Whose TLS stands.
+            certified: Whether its client has shown a certificate that is accepted.
+        """
+        if connection.ended:
+            return
+        if certified:
+            self._forget_newcomer(connection)
+            self._known[connection] = None
+        connection.certified = certified
+        self._enter(connection, Stage.NEW)
+
+    def receive(self, connection: Connection, count: int) -> bool:
+        """So many bytes came on it; returns whether others have to go for them, which takes a moment.
+
+        Raises:
+            NoRoom: It has to go itself.
+            ConnectionResetError: It has been ended here: what had come before is of no use to anybody.
+        """
+        if connection.ended:
+            raise ConnectionResetError(errno.ECONNRESET, "ended")
+        if connection.stage is Stage.NEW or connection.stage is Stage.IDLE:
+            connection.begun = self._now()
+            self._enter(connection, Stage.HEAD)
+        connection.received += count
+        if connection.stage is Stage.HEAD and connection.received > _MOST_HEAD:
+            self.end(connection, "head")
+            return False
+        return self._hold(connection)
+
+    def begin_body(self, connection: Connection) -> None:
+        """The head of a request is whole."""
+        if connection.stage is not Stage.HEAD:
+            # The last bytes of the request before it brought it along.
+            connection.begun = self._now()
+        self._enter(connection, Stage.BODY)
+
+    def begin_answer(self, connection: Connection) -> None:
+        """The body is whole, too."""
+        self._enter(connection, Stage.ANSWER)
+
+    def end_request(self, connection: Connection, *, review: bool) -> None:
+        """It has been answered.
+
+        Args:
+            connection: Which.
+            review: Whether that was a whole review, and no error is the answer.
+        """
+        if connection.ended:
+            return
+        self._memory.free(connection)
+        if review:
+            if connection.known:
+                del self._known[connection]
+            else:
+                self._forget_newcomer(connection)
+            # Of pipelined requests all may have come with the first.
+            connection.earned += max(connection.received, 1)
+            self._known[connection] = None
+        connection.received = 0
+        connection.is_kept = True
+        self._enter(connection, Stage.IDLE)
+
+    def forget(self, connection: Connection) -> bool:
+        """It is gone; returns whether nobody had ended it here."""
+        if connection.ended:
+            return False
+        self._remove(connection)
+        connection.ended = True
+        return True
+
+    def end_late(self) -> None:
+        """End those whose time is over; to be called each `LOOK_SECONDS`."""
+        late = self._clock() - self._looked - 2 * LOOK_SECONDS
+        if late > 0:
+            self._stood_still += late
+        self._looked = self._clock()
+        now = self._now()
+        for each in [each for each in self._all() if each.deadline is not None and each.deadline <= now]:
+            self.end(each, _REASONS.get(each.stage, each.stage.value))
+
+    def end(self, connection: Connection, reason: str) -> None:
+        """It has to go, and for what."""
+        self._remove(connection)
+        self._ended(reason)
+        connection.end()
+
+    def _hold(self, connection: Connection) -> bool:
+        self._memory.hold(connection)
+        others = False
+        while connection.held and (slowest := self._memory.slowest(connection, self._now())) is not None:
+            if slowest is connection:
+                self._memory.free(connection)
+                self._ended("memory")
+                raise NoRoom(errno.ECONNRESET, "no memory for the request")
+            self.end(slowest, "memory")
+            others = True
+        return others
+
+    def _make_room(self) -> None:
+        newcomers_first = self._newcomer_count >= self._least_newcomers
+        candidates = (self._first_newcomer, self._first_known)
+        for candidate in candidates if newcomers_first else reversed(candidates):
+            if (found := candidate()) is not None:
+                self.end(found, "full")
+                return
+
+    def _first_newcomer(self) -> Connection | None:
+        """The newcomer that has to go first; None: the requests of all are whole, and are answered soon."""
+        for of_one in sorted(self._newcomers.values(), key=len, reverse=True):
+            for newcomer in of_one:
+                if newcomer.stage is not Stage.ANSWER:
+                    return newcomer
+        return None
+
+    def _first_known(self) -> Connection | None:
+        """The same of all others."""
+        by_address = Counter(known.address for known in self._known)
+        candidates = [known for known in self._known if known.stage is not Stage.ANSWER]
+        return min(candidates, key=lambda known: (known.rank, -by_address[known.address]), default=None)
+
+    def _enter(self, connection: Connection, stage: Stage) -> None:
+        connection.stage = stage
+        seconds = _SECONDS.get(stage)
+        connection.deadline = None if seconds is None else self._now() + seconds
+
+    def _remove(self, connection: Connection) -> None:
+        self._memory.free(connection)
+        if connection.known:
+            del self._known[connection]
+        else:
+            self._forget_newcomer(connection)
+
+    def _forget_newcomer(self, connection: Connection) -> None:
+        of_one = self._newcomers[connection.address]
+        del of_one[connection]
+        if not of_one:
+            del self._newcomers[connection.address]
+        self._newcomer_count -= 1
+
+    def _all(self) -> Iterator[Connection]:
+        for of_one in self._newcomers.values():
+            yield from of_one
+        yield from self._known
+
+    def _now(self) -> float:
+        """The time without that in which we stood still."""
+        return self._clock() - self._stood_still

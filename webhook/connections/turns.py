@@ -1,0 +1,107 @@
+"""TLS handshakes take turns: however many are begun, they take at most half of the processor's time.
+
+One costs as much as a review, and its client nothing if it leaves. The addresses have their turns one after the other,
+of each the newest connection first, for an older one may have left; and after each turn nobody has one for as long as
+it took.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from webhook.connections.connection import Connection
+
+__all__ = ["Go", "Turns"]
+
+_MOST_GONE: Final = 50
+"""So many that have left are dropped at once."""
+_TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
+"""Linux alone has it."""
+_ESTABLISHED: Final = 1
+"""The first byte of its answer, as long as neither end has closed (include/net/tcp_states.h of Linux)."""
+
+
+class Go(Protocol):
+    """What is called when it is a connection's turn."""
+
+    def __call__(self, *, has_left: bool) -> bool:
+        """Be told whether the client has left; returns whether the turn is taken: it then has to enter `working`."""
+
+
+class Turns:
+    """Who may work next: one at a time, and as much pause as work."""
+
+    def __init__(
+        self,
+        later: Callable[[float, Callable[[], object]], object],
+        clock: Callable[[], float] = time.monotonic,
+        work: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """Nobody waits.
+
+        Args:
+            later: Calls something after so many seconds.
+            clock: Seconds that only grow.
+            work: Seconds of the processor's time that this thread has taken.
+        """
+        self._later = later
+        self._clock = clock
+        self._work = work
+        self._free_at = clock()
+        self._is_called = False
+        self._waiting: dict[str, dict[Connection, Go]] = {}
+        """By address, whose turn is next first; in each, the newest last."""
+
+    def ask(self, connection: Connection, go: Go) -> None:
+        """Call something when it is the connection's turn."""
+        self._waiting.setdefault(connection.address, {})[connection] = go
+        self._call_next()
+
+    def leave(self, connection: Connection) -> None:
+        """It has no turn any more."""
+        of_one = self._waiting[connection.address]
+        del of_one[connection]
+        if not of_one:
+            del self._waiting[connection.address]
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """A turn, in which nothing is waited for."""
+        began = self._work()
+        try:
+            yield
+        finally:
+            self._free_at = self._clock() + self._work() - began
+            self._is_called = False
+            self._call_next()
+
+    def _call_next(self) -> None:
+        if self._waiting and not self._is_called:
+            self._is_called = True
+            self._later(max(0.0, self._free_at - self._clock()), self._next)
+
+    def _next(self) -> None:
+        for _ in range(_MOST_GONE):
+            if not self._waiting:
+                break
+            address, of_one = next(iter(self._waiting.items()))
+            connection, go = of_one.popitem()
+            del self._waiting[address]
+            if of_one:
+                self._waiting[address] = of_one
+            if go(has_left=_has_left(connection.sock)):
+                return
+        self._is_called = False
+        self._call_next()
+
+
+def _has_left(sock: socket.socket) -> bool:
+    """Whether the client has closed its end, behind what it has sent."""
+    try:
+        return _TCP_INFO is not None and sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
+    except OSError:
+        return True
