@@ -78,7 +78,6 @@ class Installation:
         namespace: str,
         release: str = "qos",
         clock: Path | None = None,
-        tree: Path = _ROOT,
     ) -> None:
         """Describe it; `install` does it.
 
@@ -89,13 +88,13 @@ class Installation:
             namespace: Of the release; exists.
             release: Its name.
             clock: File of a `tests.webhook.certificates.moved_time.MovedTime`, by which replicas measure durations.
-            tree: Folder with the chart and the program's packages, which may be those of another version.
         """
         self._control_plane = control_plane
         self._helm = helm
         self.folder = folder
         self._clock = clock
-        self.tree = tree
+        self.tree = _ROOT
+        """Folder with the chart and the program's packages; may be that of another version from then on."""
         self._count = 0
         self.namespace = namespace
         self.release = release

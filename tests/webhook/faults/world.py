@@ -81,8 +81,8 @@ class World:
             replicas: How many are started.
         """
         self.control_plane = control_plane
-        own = {} if tree is None else {"tree": tree}
-        self.installation = Installation(control_plane, helm, folder, namespace=_RELEASE_NAMESPACE, **own)
+        self.installation = Installation(control_plane, helm, folder, namespace=_RELEASE_NAMESPACE)
+        self.installation.tree = tree or self.installation.tree
         self._count = replicas
         self._earlier = 0.0
         self.balancer = Balancer()
