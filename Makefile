@@ -60,6 +60,10 @@ soak: $(VENV)/.dev ## the tests RUNS (5) times, each in another order and time z
 chaos: $(VENV)/.dev ## PODS (5000) created on a real API server under each fault of the webhook: none may be lost
 	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/faults
 
+siege: $(VENV)/.dev ## attacks on rules and server: tenants, floods, REVIEWS (200000) grown from schemas, ASKED (5000) on an API server
+	CI=true SIEGE=1 SIEGE_REVIEWS=$(or $(REVIEWS),200000) SIEGE_ASKED=$(or $(ASKED),5000) SIEGE_SEED=$(or $(SEED),1) \
+	  timeout 3600 $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/siege
+
 fuzz: $(VENV)/.fuzz ## reviews spoilt for SECONDS (60), chosen by the lines that they reach; stops at what makes a handler fail
 	mkdir -p build
 	cd build && PYTHONPATH=.. ../$(BIN)/python -m tests.webhook.fuzz -max_total_time=$(or $(SECONDS),60)
@@ -140,4 +144,4 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: report-scale help demo test test-all soak chaos fuzz lint parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean
+.PHONY: report-scale help demo test test-all soak chaos siege fuzz lint parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean
