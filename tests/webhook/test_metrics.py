@@ -185,6 +185,15 @@ def test_of_a_running_server(server: DemoServer) -> None:
     assert server.metric('qos_webhook_connections{state="request"}') == 0
 
 
+def test_metrics_hold_no_names(server: DemoServer) -> None:
+    """Whoever reaches their port learns nothing of what runs in the cluster, nor who asked for what."""
+    for review in (delete_review(DB_0), create_review(pod_object(name="web", priorityClassName="shop-secret"))):
+        assert server.ask("POST", "/validate", review).status == 200
+    text = server.metrics()
+    named = ("db-0", DB_0["metadata"]["uid"], DB_0["spec"]["nodeName"], "shop", "web-", "jane")
+    assert not [name for name in named if name in text]
+
+
 def test_every_metric_is_documented(server: DemoServer) -> None:
     named = set(re.findall(r"^# TYPE (qos_webhook_\w+) ", server.metrics(), re.MULTILINE))
     documented = set(re.findall(r"^\| `(qos_webhook_\w+)`", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
