@@ -1,12 +1,15 @@
 # The admission webhook. Any builder of OCI images will do; `make image` uses buildah, as the tests do.
 #
-#   buildah build --build-arg BASE=python:3.13-slim-bookworm@sha256:… -t kubectl-qos/qos-webhook:0.1.0 .
+#   make image BASE=docker.io/library/python:3.13-slim-bookworm@sha256:…
 #
-# BASE is Debian with Python 3.11 or newer and its venv module; name it by digest where builds have to be repeatable.
+# BASE is Debian with Python 3.11 or newer and its venv module, by digest: a tag is another image tomorrow. It has no
+# default: a digest that is written down here would keep the flaws of its day.
 # A mirror of the package index is given as pip knows it: PIP_INDEX_URL, or PIP_NO_INDEX=1 with PIP_FIND_LINKS.
-ARG BASE=python:3.13-slim-bookworm
+ARG BASE
 
 FROM ${BASE} AS dependencies
+ARG BASE
+RUN case "$BASE" in *@sha256:*) ;; *) echo "BASE=$BASE: name it by digest: NAME@sha256:…" >&2; exit 1;; esac
 ARG PIP_INDEX_URL
 ARG PIP_NO_INDEX
 ARG PIP_FIND_LINKS
@@ -15,17 +18,21 @@ WORKDIR /src
 COPY requirements/image-build.txt requirements/image.txt requirements/
 # Wheels alone, each held to its hash: nothing is compiled. Bytecode is made of all but the client's models, 35 MB of it,
 # which are never imported; it is never checked against times, which differ from build to build.
+# The lock leaves out what nothing here imports, so no dependency is resolved: aiohttp and its own are of kubernetes.aio.
 RUN python3 -m venv /build && python3 -m venv --without-pip /opt/qos-webhook \
  && /build/bin/pip install --quiet --require-hashes -r requirements/image-build.txt \
- && /build/bin/pip --python /opt/qos-webhook/bin/python3 install --quiet --no-compile --require-hashes -r requirements/image.txt \
+ && /build/bin/pip --python /opt/qos-webhook/bin/python3 install --quiet --no-compile --no-deps --require-hashes -r requirements/image.txt \
+ && rm -r /opt/qos-webhook/lib/python3*/site-packages/kubernetes/aio \
  && rm /opt/qos-webhook/bin/[Aa]ctivate* \
  && python3 -m compileall -q --invalidation-mode unchecked-hash -x 'kubernetes/client/(api|models)/[a-z]' /opt/qos-webhook/lib
-# What is in it, held against CycloneDX's schema before it is written.
+# What is in the image: Python's packages, and Debian's, which are those of the base; held against CycloneDX's schema
+# before it is written.
 ARG VERSION=0.1.0
-COPY pyproject.toml .
+COPY pyproject.toml release/bill.py .
 RUN sed "s/^dynamic = .*/version = \"$VERSION\"/" pyproject.toml > /tmp/pyproject.toml \
  && /build/bin/cyclonedx-py environment --validate --output-reproducible --mc-type application --pyproject /tmp/pyproject.toml \
-      --output-file /opt/qos-webhook/sbom.cdx.json /opt/qos-webhook/bin/python3
+      --output-file /tmp/python.cdx.json /opt/qos-webhook/bin/python3 \
+ && /build/bin/python bill.py /tmp/python.cdx.json > /opt/qos-webhook/sbom.cdx.json
 
 FROM dependencies AS build
 COPY . .

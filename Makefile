@@ -10,7 +10,10 @@ VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py
 # Outside the tree, so that a fresh clone is checked as fast as one that was checked before; in it for who has no home.
 MYPY_CACHE = $(shell cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/kubectl-qos/mypy"; \
   mkdir -p "$$cache" 2>/dev/null && echo "$$cache" || echo .mypy_cache)
-IMAGE ?= kubectl-qos/qos-webhook:$(VERSION)
+IMAGE ?= localhost/kubectl-qos/qos-webhook:$(VERSION)
+BASED_ON := docker.io/library/python:3.13-slim-bookworm
+# Of the plugin alone; and what kubernetes.aio alone imports, the official client's asynchronous half, which nothing here does.
+NOT_IN_IMAGE := numpy protobuf aiohttp aiohttp-retry aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -115,7 +118,7 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra webhook -o requirements/webhook.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
-	  --extra webhook --no-emit-package numpy --no-emit-package protobuf -o requirements/image.txt
+	  --extra webhook $(addprefix --no-emit-package ,$(NOT_IN_IMAGE)) -o requirements/image.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 --group image -o requirements/image-build.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 --group fuzz -o requirements/fuzz.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
@@ -124,8 +127,9 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 ci-tools: ## what the full suite needs beyond Python (Debian, root): Go, and the control plane built with it
 	.ci/tools
 
-image: ## the webhook's image with buildah; IMAGE=, BASE=, and PIP_INDEX_URL where the index is not the public one
-	buildah build --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) \
+image: ## the webhook's image with buildah; IMAGE=, BASE= by digest, and PIP_INDEX_URL where the index is not the public one
+	@$(if $(findstring @sha256:,$(BASE)),,echo 'BASE: name the base by digest: make image BASE=$(BASED_ON)@sha256:…; for the digest: skopeo inspect --format "{{.Digest}}" docker://$(BASED_ON)' >&2; exit 2)
+	buildah build --tag $(IMAGE) --build-arg BASE=$(BASE) \
 	  $(if $(PIP_INDEX_URL),--build-arg PIP_INDEX_URL=$(PIP_INDEX_URL)) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) .
 

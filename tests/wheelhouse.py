@@ -62,9 +62,11 @@ class Wheelhouse:
         return self.folder
 
     def _download(self, target: Path) -> None:
-        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--require-hashes")
+        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet")
         for path in self._paths():
-            command = [*pip, "--only-binary=:all:", "--dest", str(target), "--requirement", str(path)]
+            # A lock names all that is wanted, which may be less than its packages ask for.
+            how = ("--require-hashes", "--no-deps", "--only-binary=:all:")
+            command = [*pip, *how, "--dest", str(target), "--requirement", str(path)]
             subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
 
     def _paths(self) -> list[Path]:

@@ -25,14 +25,14 @@ from typing import IO, Any, Final, NamedTuple
 from tests.controlplane.binaries import Unavailable, cache_folder, locked
 from tests.wheelhouse import Wheelhouse
 
-__all__ = ["ROOT", "Builder", "Image", "find_builder", "prepare"]
+__all__ = ["BASE", "ROOT", "Builder", "Image", "find_builder", "prepare"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _SUITE: Final = "bookworm"
 _INCLUDED: Final = "python3,python3-venv"
 # Otherwise apt merges /usr by a package that needs all of Perl.
 _MERGED: Final = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
-_BASE: Final = f"localhost/kubectl-qos-base:{_SUITE}"
+BASE: Final = f"localhost/kubectl-qos-base:{_SUITE}"
 _IMAGE: Final = "localhost/kubectl-qos/qos-webhook:test"
 _KEPT: Final = ("dependencies", "stripped")
 """Stages that do not change with the program."""
@@ -87,8 +87,13 @@ class Builder:
 
     def base_id(self) -> str:
         """What buildah knows the base by."""
-        (found,) = self.images(_BASE)
+        (found,) = self.images(BASE)
         return found
+
+    def base_by_digest(self) -> str:
+        """The base as the Dockerfile wants it named."""
+        digest = self.buildah("images", "--format", "{{.Digest}}", BASE)
+        return f"{BASE.partition(':')[0]}@{digest}"
 
     def make_base(self) -> None:
         """Import what mmdebstrap makes."""
@@ -103,7 +108,7 @@ class Builder:
             container = _buildah(self._base, "from", "scratch")
             try:
                 _buildah(self._base, "add", "--quiet", container, root, "/")
-                _buildah(self._base, "commit", "--quiet", container, _BASE)
+                _buildah(self._base, "commit", "--quiet", container, BASE)
             finally:
                 _buildah(self._base, "rm", container)
         (self._base / "made").touch()
@@ -157,7 +162,7 @@ class Builder:
 
     def _build(self, *arguments: str) -> None:
         given = {
-            "BASE": _BASE,
+            "BASE": self.base_by_digest(),
             "REVISION": "test",
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": "/wheels",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import ssl
 import stat
 import subprocess
@@ -20,7 +21,7 @@ from packaging.utils import canonicalize_name
 from podrules import __version__
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
-from tests.image.builder import ROOT, Image
+from tests.image.builder import BASE, ROOT, Builder, Image
 from tests.waiting import again_if_late
 from webhook.connections import HANDSHAKE_SECONDS
 
@@ -247,21 +248,31 @@ def test_it_is_small(root: Path) -> None:
 # The list of what is in it
 
 
-def test_bill_of_materials_is_what_is_installed(root: Path) -> None:
-    # Its form was checked as it was made: the Dockerfile asks for that, and no image is made of one that is wrong.
-    found = json.loads((root / "opt" / "qos-webhook" / "sbom.cdx.json").read_text(encoding="utf-8"))
+@pytest.fixture(scope="session")
+def bill(root: Path) -> dict[str, Any]:
+    """Its form was checked as it was made: the Dockerfile asks for that, and no image is made of one that is wrong."""
+    found: dict[str, Any] = json.loads((root / "opt" / "qos-webhook" / "sbom.cdx.json").read_text(encoding="utf-8"))
     assert found["bomFormat"] == "CycloneDX"
-    component = found["metadata"]["component"]
+    return found
+
+
+def listed(bill: dict[str, Any], kind: str) -> dict[str, str]:
+    """Names and versions of the components whose package URLs begin so."""
+    parts = (part for part in bill["components"] if part.get("purl", "").startswith(f"pkg:{kind}/"))
+    return {part["name"]: part["version"] for part in parts}
+
+
+def test_bill_of_materials_has_pythons_packages(bill: dict[str, Any], root: Path) -> None:
+    component = bill["metadata"]["component"]
     assert (component["name"], component["version"], component["type"]) == ("kubectl-qos", __version__, "application")
-    assert all(part["purl"].startswith("pkg:pypi/") for part in found["components"])
-    listed = {canonicalize_name(part["name"]): part["version"] for part in found["components"]}
+    named = {canonicalize_name(name): version for name, version in listed(bill, "pypi").items()}
     installed = {
         canonicalize_name(name): version
         for folder in root.glob("opt/qos-webhook/lib/python*/site-packages/*.dist-info")
         for name, _, version in [folder.name.removesuffix(".dist-info").partition("-")]
     }
     assert installed.pop(canonicalize_name("kubectl-qos")) == __version__
-    assert listed == installed
+    assert named == installed
     lock = (ROOT / "requirements" / "image.txt").read_text(encoding="utf-8")
     pinned = [Requirement(line.rstrip(" \\")) for line in lock.splitlines() if line[:1].isalnum()]
     of_this_python = {
@@ -270,3 +281,71 @@ def test_bill_of_materials_is_what_is_installed(root: Path) -> None:
         if entry.marker is None or entry.marker.evaluate()
     }
     assert installed == of_this_python
+
+
+def test_bill_of_materials_has_debians_packages(bill: dict[str, Any], root: Path) -> None:
+    status = (root / "var" / "lib" / "dpkg" / "status").read_text(encoding="utf-8")
+    entries = [dict(re.findall(r"^(\S+): (.*)$", entry, re.MULTILINE)) for entry in status.split("\n\n") if entry]
+    installed = {entry["Package"]: entry["Version"] for entry in entries if entry["Status"].endswith(" installed")}
+    assert len(installed) > 50
+    assert listed(bill, "deb") == installed
+
+
+def test_no_program_comes_from_nowhere(bill: dict[str, Any], root: Path) -> None:
+    """Each machine program and library in the image is of a package that the bill of materials lists."""
+    owned: set[Path] = set()
+    for file in (root / "var" / "lib" / "dpkg" / "info").glob("*.list"):
+        if file.name.removesuffix(".list").partition(":")[0] in listed(bill, "deb"):
+            paths = file.read_text(encoding="utf-8").splitlines()
+            # /lib leads to /usr/lib, by a link that leads nowhere else outside the image.
+            owned |= {(root / path.lstrip("/")).parent.resolve() / Path(path).name for path in paths}
+    for record in root.glob("opt/qos-webhook/lib/python*/site-packages/*.dist-info/RECORD"):
+        lines = record.read_text(encoding="utf-8").splitlines()
+        owned |= {(record.parents[1] / line.partition(",")[0]).resolve() for line in lines}
+    programs = {file for file in files(root) if not file.is_symlink() and is_elf(file)}
+    assert len(programs) > 100
+    assert not programs - owned
+
+
+def is_elf(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as content:
+        return content.read(4) == b"\x7fELF"
+
+
+def test_official_client_works_without_its_asynchronous_half(demo: Demo, run: _Run, root: Path) -> None:
+    """The package asks for aiohttp, which only kubernetes.aio imports: the image has neither."""
+    names = ("aiohttp", "yarl", "multidict", "frozenlist", "propcache", "aiosignal", "kubernetes/aio")
+    assert not [name for name in names if list(root.glob(f"opt/qos-webhook/lib/python*/site-packages/{name}"))]
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {"server": f"https://127.0.0.1:{demo.port}", "certificate-authority": "/mnt/ca.crt"},
+            }
+        ],
+        "users": [{"name": "u", "user": {"token": "nobody's"}}],
+    }
+    done = run(
+        "from podrules.cluster.client import ClientTransport\n"
+        "import json, pathlib\n"
+        f"pathlib.Path('/tmp/kubeconfig').write_text(json.dumps({kubeconfig}))\n"
+        "print(ClientTransport(kubeconfig='/tmp/kubeconfig', request_timeout=60).get('/healthz'))\n"
+    )
+    assert done.stdout == "(200, b'ok\\n')\n", done.stderr
+
+
+def test_base_is_named_by_digest(builder: Builder, config: dict[str, Any], tmp_path: Path) -> None:
+    assert re.search(r"@sha256:[0-9a-f]{64}$", config["config"]["Labels"]["org.opencontainers.image.base.name"])
+    (tmp_path / "Dockerfile").write_text((ROOT / "Dockerfile").read_text(encoding="utf-8"), encoding="utf-8")
+    line = ("build", "--pull-never", "--target", "dependencies", f"--build-arg=BASE={BASE}", tmp_path)
+    with pytest.raises(RuntimeError, match=r"name it by digest: NAME@sha256:"):
+        builder.buildah(*line)
+    made = subprocess.run(["make", "image", "BASE=python:3.13"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert made.returncode == 2
+    assert made.stderr.startswith("BASE: name the base by digest: make image BASE=docker.io/library/python:3.13-slim-")
