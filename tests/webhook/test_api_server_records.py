@@ -175,7 +175,8 @@ def test_describe_of_a_pod_shows_who_was_refused_its_force_deletion_and_why(worl
     wait_for(lambda: len(world.events("shop", "described")) == 2, "another user's")
     assert told[0]["reportingController"] == "kubectl-qos.io/webhook"
     described = world.control_plane.kubectl("describe", "pod", "described", "-n", "shop").stdout
-    (jane, joe) = sorted(line for line in described.splitlines() if "ForceDeletionRefused" in line)
+    lines = [line for line in described.splitlines() if "ForceDeletionRefused" in line]
+    jane, joe = sorted(lines, key=lambda line: line.partition(" by ")[2])
     assert re.search(r"Warning +ForceDeletionRefused .* kubectl-qos.io/webhook", jane)
     assert "A force deletion by jane was refused (mode deny): described on node-1: " in jane
     assert "A force deletion by joe was refused" in joe
