@@ -31,7 +31,7 @@ from podrules.model.instant import go_seconds, instant, later
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.pod_gc import collected_by
-from podrules.processes import has_process
+from podrules.processes import with_process
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.termination import (
     ContainerStop,
@@ -230,4 +230,4 @@ def _may_have_processes(pod: Pod, *, quiet: bool) -> bool:
         return False
     if pod.metadata.deletion_timestamp is None or quiet or _is_static(pod):
         return True
-    return any(has_process(pod, ref) for ref in pod.containers())
+    return any(True for _ in with_process(pod))

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from podrules.model.pod import Container, ContainerRef, Pod
 from podrules.priority import is_critical_pod
-from podrules.processes import has_process
+from podrules.processes import with_process
 
 __all__ = [
     "ContainerKillReason",
@@ -307,15 +307,17 @@ def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
         pod: The pod.
         seconds: The pod worker's grace period, at least 1.
     """
-    refs = {ref.container.name: ref for ref in pod.containers() if has_process(pod, ref)}
+    refs = {ref.container.name: ref for ref in with_process(pod)}
     # The kubelet kills an init container beside the others, and no sidecar waits for it.
-    initialising = tuple(name for name, ref in refs.items() if ref.is_init and not ref.is_sidecar)
+    initialising = {name: ref for name, ref in refs.items() if ref.is_init and not ref.is_sidecar}
     mains, *sidecars = termination_order(pod)
     steps: list[ContainerStop] = []
+    before: int | None = None
     for group in ((*mains, *initialising), *sidecars):
-        # Who obeys and has no hook ends with its signal.
-        before = max((step.sigterm_earliest for step in steps if step.name not in initialising), default=None)
-        steps += [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
+        told = [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
+        steps += told
+        # Who obeys and has no hook ends with its signal; whoever comes later waits no less than those before it.
+        before = max((step.sigterm_earliest for step in told if step.name not in initialising), default=before)
     return tuple(steps)
 
 

@@ -33,7 +33,7 @@ MOST_VALUES: Final = 5_000
 """Of one list or map, and of an object that is built whole. A pod of 20 containers has 1,000."""
 _SMALL_SIZE: Final = 2 * MOST_VALUES
 """Bytes of an object that can hold no more: not even counted."""
-_USUAL_SIZE: Final = 1 << 20
+_USUAL_SIZE: Final = 1 << 18
 """Bytes of an object that is built whole: text of such a length may become four times as long in memory."""
 _LISTS_SIZE: Final = 8 << 20
 """Bytes of all lists and maps that are built of a rich object."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import controlled_by, create_review, pod_object, said, update_review, workload_object
 from webhook.handlers import validate
-from webhook.response import ALLOWED, Answer
+from webhook.response import ALLOWED, Answer, encode_answer
 from webhook.review import decode_review
 from webhook.settings import Options
 
@@ -108,6 +109,37 @@ def test_A_every_constraint_is_looked_at() -> None:
 def test_A_topology_key_that_no_node_has(nodes: tuple[Object, ...], given: Object, said: str) -> None:
     assert told(given, nodes=nodes, options=KEYS) == ((f"[0].topologyKey: {said}",) if said else ())
     assert told(given, nodes=nodes) == ()
+
+
+def test_A_ten_problems_are_told_and_the_others_counted() -> None:
+    wrong = [constraint(labels(app=f"x{number}"), f"key-{number}") for number in range(95)]
+    said = told(*wrong, nodes=(node("a", "key-x"),), options=KEYS)
+    assert len(said) == 11
+    assert said[-1] == ": and 180 more"
+    assert sum("did you mean" in text for text in said) == 3
+
+
+def test_A_of_many_constraints_the_first_hundred_are_looked_at() -> None:
+    right = [constraint(labels(app="web"), f"key-{number}") for number in range(150)]
+    assert told(*right) == ()
+    assert told(constraint(labels(app="x")), *right)[1:] == (": of 151 constraints the first 100 are looked at",)
+    assert told(*right, constraint(labels(app="x"))) == ()
+
+
+def test_A_so_many_constraints_that_they_are_not_built_are_told_of() -> None:
+    """A megabyte of them, each wrong twice."""
+    wrong = [constraint(None, f"topology.kubernetes.io/zo{number}") for number in range(12_000)]
+    (said,) = told(*wrong, nodes=(node("a", ZONE),), options=KEYS)
+    assert said == ": not looked at: they or the labels hold more than 5000 values"
+
+
+def test_A_warnings_together_are_short_enough_to_be_sent_whole() -> None:
+    """The API server cuts each where all have more than 4,096 characters."""
+    answer = Answer(warnings=tuple(f"{number} {'x' * 300}" for number in range(500)))
+    said = json.loads(encode_answer("uid", answer))["response"]["warnings"]
+    assert said[-1] == "and 486 more warnings"
+    assert len(said) == 15
+    assert sum(map(len, said)) <= 4096
 
 
 def _with(workload: Object, *constraints: Object) -> Object:

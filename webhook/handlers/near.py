@@ -11,7 +11,7 @@ __all__ = ["did_you_mean"]
 _MOST: Final = 3
 _LONGEST: Final = 253
 """Names are no longer: a longer one is not compared, for that takes time with the square of its length."""
-_MOST_COMPARED: Final = 300
+_MOST_COMPARED: Final = 100
 """Those whose length is nearest: each takes up to 0.1 ms."""
 
 
