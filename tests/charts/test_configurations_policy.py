@@ -58,6 +58,30 @@ ATTEMPTS = {
 }
 
 
+OTHERS = {
+    "Secrets of all namespaces": ("GET", "/api/v1/secrets"),
+    "another Secret of the release's namespace": ("GET", f"/api/v1/namespaces/{NAME}/secrets/another"),
+    "Secrets of kube-system": ("GET", "/api/v1/namespaces/kube-system/secrets"),
+    "ConfigMaps": ("GET", "/api/v1/namespaces/kube-system/configmaps"),
+    "logs": ("GET", "/api/v1/namespaces/default/pods/web/log"),
+    "a pod": ("POST", "/api/v1/namespaces/default/pods?dryRun=All"),
+    "a pod's deletion": ("DELETE", "/api/v1/namespaces/default/pods/web?dryRun=All"),
+    "an eviction": ("POST", "/api/v1/namespaces/default/pods/web/eviction?dryRun=All"),
+    "a Node": ("PATCH", "/api/v1/nodes/node-1?dryRun=All"),
+    "a Namespace": ("PATCH", "/api/v1/namespaces/default?dryRun=All"),
+    "a Deployment": ("PATCH", f"/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}-qos-webhook?dryRun=All"),
+    "another Lease": ("PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/another?dryRun=All"),
+    "a token": ("POST", "/api/v1/namespaces/kube-system/serviceaccounts/default/token"),
+    "a role": ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?dryRun=All"),
+    "another configuration": (
+        "POST",
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All",
+    ),
+    "an Event": ("POST", "/apis/events.k8s.io/v1/namespaces/default/events?dryRun=All"),
+}
+"""What a stolen token might be good for."""
+
+
 class Program(NamedTuple):
     """The release's ServiceAccount."""
 
@@ -111,6 +135,17 @@ def test_A_the_programs_token_changes_nothing_else(program: Program, attempt: st
     assert api.request(
         "PATCH", program.path(kind), json.loads(text_for(kind, ATTEMPTS[attempt])), content_type=STRATEGIC
     )
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("attempt", OTHERS)
+def test_A_the_programs_token_reads_and_writes_nothing_of_others(program: Program, attempt: str) -> None:
+    method, path = OTHERS[attempt]
+    status, body, _ = program.transport.send(
+        method, path, b"{}", STRATEGIC if method == "PATCH" else "application/json"
+    )
+    assert (status, json.loads(body)["reason"]) == (403, "Forbidden")
+    assert 'User "system:serviceaccount:' in json.loads(body)["message"]
 
 
 def guards(chart: Chart, values: Object, *flags: str) -> list[str]:

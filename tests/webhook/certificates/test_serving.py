@@ -8,12 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
 
 from tests.webhook.certificates.handshakes import Connection
+from tests.webhook.certificates.rsa_pairs import rsa_pair
 from webhook.certificates.pair import Pair, PairError, inspect, make_pair
 from webhook.certificates.serving import ServingContext
 
@@ -68,35 +65,13 @@ def test_what_cannot_be_read_leaves_the_old_certificate() -> None:
 @pytest.mark.parametrize("key", ["RSA", "EC"])
 def test_a_key_of_another_type_takes_the_place_of_the_one_before(key: str) -> None:
     """A context that is loaded twice would go on with the first of them, whatever it is told."""
-    pair, other = _pair(), _self_signed(_rsa_key())
+    pair, other = _pair(), rsa_pair()
     first, second = (pair, other) if key == "RSA" else (other, pair)
     serving = ServingContext()
     for served in (first, second):
         serving.load(served.certificate, served.key)
         with Connection(serving, trusting=served.authority, name="localhost") as connection:
             assert connection.served.encode() == served.certificate
-
-
-def _rsa_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-def _self_signed(key: rsa.RSAPrivateKey) -> Pair:
-    now, name = datetime.now(UTC), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now)
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-        .public_bytes(serialization.Encoding.PEM)
-    )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return Pair(certificate, certificate, pem)
 
 
 def test_a_key_that_is_anothers_changes_nothing() -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.webhook.certificates.handshakes import Connection
+from tests.webhook.certificates.rsa_pairs import rsa_pair
 from webhook.certificates.pair import Pair, make_pair
 from webhook.certificates.serving import ServingContext
 from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
 
-OF_OUR_KEYS = sorted(name for name in CIPHER_SUITES if "_ECDSA_" in name)
-
 
 @pytest.fixture(scope="module")
-def pair() -> Pair:
-    return make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=1))
+def pairs() -> Mapping[str, Pair]:
+    """By the kind of their keys."""
+    own = make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=1))
+    return {"ECDSA": own, "RSA": rsa_pair()}
 
 
 def spoken(pair: Pair, options: TlsOptions, version: ssl.TLSVersion, ciphers: str = "") -> tuple[str, str]:
@@ -33,7 +35,8 @@ def spoken(pair: Pair, options: TlsOptions, version: ssl.TLSVersion, ciphers: st
 
 
 @pytest.mark.parametrize("version", list(TlsVersion))
-def test_tls_min_version_refuses_older_clients(pair: Pair, version: TlsVersion) -> None:
+def test_tls_min_version_refuses_older_clients(pairs: Mapping[str, Pair], version: TlsVersion) -> None:
+    pair = pairs["ECDSA"]
     assert spoken(pair, TlsOptions(version), ssl.TLSVersion.TLSv1_3)[0] == "TLSv1.3"
     if version is TlsVersion.TLS12:
         assert spoken(pair, TlsOptions(version), ssl.TLSVersion.TLSv1_2)[0] == "TLSv1.2"
@@ -42,11 +45,12 @@ def test_tls_min_version_refuses_older_clients(pair: Pair, version: TlsVersion) 
             spoken(pair, TlsOptions(version), ssl.TLSVersion.TLSv1_2)
 
 
-@pytest.mark.parametrize("suite", OF_OUR_KEYS)
-def test_tls_cipher_suites_are_all_that_older_clients_get(pair: Pair, suite: str) -> None:
+@pytest.mark.parametrize("suite", CIPHER_SUITES)
+def test_tls_cipher_suites_are_all_that_older_clients_get(pairs: Mapping[str, Pair], suite: str) -> None:
+    (pair,) = (pair for key, pair in pairs.items() if f"_{key}_" in suite)
     chosen = TlsOptions(cipher_suites=(suite,))
     assert spoken(pair, chosen, ssl.TLSVersion.TLSv1_2) == ("TLSv1.2", CIPHER_SUITES[suite])
-    for other in set(OF_OUR_KEYS) - {suite}:
+    for other in CIPHER_SUITES.keys() - {suite}:
         with pytest.raises(ssl.SSLError):
             spoken(pair, chosen, ssl.TLSVersion.TLSv1_2, CIPHER_SUITES[other])
     # Those of TLS 1.3 cannot be chosen.
