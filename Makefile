@@ -138,8 +138,9 @@ sbom: ## what is in the image, as CycloneDX, to dist/; after make image
 	container=$$(buildah from --pull-never $(IMAGE)) && trap "buildah rm $$container >/dev/null" EXIT \
 	  && cp "$$(buildah mount $$container)/opt/qos-webhook/sbom.cdx.json" dist/qos-webhook-$(VERSION).cdx.json
 
-dist: $(VENV)/.dev ## a release in dist/: wheel, one executable file, Krew manifest, chart (helm); ALL=1 for other systems too
-	$(BIN)/python -m release.build $(if $(ALL),--all-platforms) $(if $(URL),--url $(URL))
+dist: $(VENV)/.dev ## a release in dist/: wheel, one executable file, Krew manifest, chart (helm); ALL=1, IMAGE=, SIGNING_KEY=
+	$(BIN)/python -m release.build $(if $(ALL),--all-platforms) $(if $(URL),--url $(URL)) \
+	  $(if $(filter-out file,$(origin IMAGE)),--image "$(IMAGE)") $(if $(SIGNING_KEY),--signing-key "$(SIGNING_KEY)")
 
 site: $(VENV)/.dev ## the documentation as a site, to dist/site
 	$(BIN)/python -m release.reference docs/reference

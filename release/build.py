@@ -1,9 +1,12 @@
-"""``make dist``: everything that a release consists of, in ``dist/``, byte for byte the same from the same commit.
+"""``make dist``: everything that a release consists of, in ``dist/``; unsigned, one commit gives the same bytes each time.
 
     kubectl_qos-V.whl, kubectl_qos-V.tar.gz   for pip, pipx and uv
     kubectl-qos-V-SYSTEM-ARCH.tar.gz          one file that runs where a Python is, as Krew installs it
     qos.yaml                                  the Krew manifest of these
     qos-webhook-V.tgz                         the chart
+    qos-webhook-V-linux-ARCH.oci.tar          with --image: the webhook's image
+    qos-webhook-V.cdx.json                    its bill of materials
+    provenance.intoto.json, SHA256SUMS.sig    with --signing-key; see `release.attest`
     SHA256SUMS                                of all
 
 The version stands in ``podrules/__init__.py`` alone; files carry the time of the commit (SOURCE_DATE_EPOCH).
@@ -23,18 +26,23 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from kubectl_plugin.manual import pages
 from podrules import __version__
+from release.attest import SIGNATURE, Source, attest, attested_names, sign, signing_key
+from release.image import ReleasedImage, buildah, release_image
 from release.krew import Archive, manifest
 from release.platforms import PLATFORMS, THIS, Platform
 
-__all__ = ["build_archive", "build_chart", "build_packages", "main"]
+__all__ = ["build_archive", "build_chart", "build_packages", "finish", "main"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 CHART: Final = ROOT / "charts" / "qos-webhook"
 _LOCK: Final = ROOT / "requirements" / "plugin.txt"
+_SUMS: Final = "SHA256SUMS"
 _EXECUTABLE: Final = "kubectl-qos"
 _COMPLETE: Final = """\
 #!/bin/sh
@@ -52,8 +60,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--wheels", type=Path, metavar="FOLDER", help="where all wheels of the lock are: the package index is not asked"
     )
+    parser.add_argument("--image", metavar="NAME", help="the webhook's image, as buildah knows it, after make image")
+    parser.add_argument("--signing-key", type=Path, metavar="FILE", help="signs what is made: ECDSA, P-256, PEM")
     args = parser.parse_args(argv)
+    key = signing_key(args.signing_key) if args.signing_key else None
     args.out.mkdir(parents=True, exist_ok=True)
+    image = _released_image(args.image, args.out) if args.image else None
     environment = reproducible_environment(os.environ)
     wheel = build_packages(args.out, environment)
     platforms = PLATFORMS if args.all_platforms else (THIS,)
@@ -65,10 +77,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("no helm on PATH: the chart is not packaged", file=sys.stderr)
     else:
         build_chart(args.out, helm, int(environment["SOURCE_DATE_EPOCH"]))
-    _write_sums(args.out)
+    finish(args.out, key, image, {"allPlatforms": args.all_platforms, "image": args.image or ""})
     for path in sorted(args.out.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path.name}")
     return 0 if helm else 1
+
+
+def finish(
+    out: Path, key: EllipticCurvePrivateKey | None, image: ReleasedImage | None, parameters: Mapping[str, Any]
+) -> None:
+    """Sums of all that was made; with a key also where it comes from, signed.
+
+    Args:
+        out: The folder with what was made.
+        key: Signs; without one nothing is attested to.
+        image: The webhook's, if it was made.
+        parameters: What was asked for.
+    """
+    # Of an earlier release: they would be attested to, too.
+    for name in (SIGNATURE, *attested_names(image)):
+        (out / name).unlink(missing_ok=True)
+    if key:
+        attest(out, _made(out), key, source=Source(), image=image, parameters=parameters)
+    _write_sums(out)
+    if key:
+        (out / SIGNATURE).write_bytes(sign(key, (out / _SUMS).read_bytes()))
 
 
 def reproducible_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -162,10 +195,28 @@ def _write_archive(path: Path, files: Mapping[str, tuple[bytes, int]], epoch: in
     path.write_bytes(gzip.compress(plain.getvalue(), mtime=epoch))
 
 
+def _released_image(name: str, out: Path) -> ReleasedImage:
+    """The image's files.
+
+    Raises:
+        SystemExit: it was built from another commit.
+    """
+    image = release_image(buildah, name, out)
+    commit = Source().commit
+    if image.revision != commit:
+        raise SystemExit(
+            f"image {name} is of commit {image.revision or 'unknown'}, not of {commit}: run make image again"
+        )
+    return image
+
+
+def _made(out: Path) -> list[Path]:
+    return sorted(path for path in out.iterdir() if path.is_file() and path.name not in {_SUMS, SIGNATURE})
+
+
 def _write_sums(out: Path) -> None:
-    made = sorted(path for path in out.iterdir() if path.is_file() and path.name != "SHA256SUMS")
-    lines = [f"{_sha256(path)}  {path.name}\n" for path in made]
-    (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+    lines = [f"{_sha256(path)}  {path.name}\n" for path in _made(out)]
+    (out / _SUMS).write_text("".join(lines), encoding="utf-8")
 
 
 def _sha256(path: Path) -> str:

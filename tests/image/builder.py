@@ -25,7 +25,7 @@ from typing import IO, Any, Final, NamedTuple
 from tests.controlplane.binaries import Unavailable, cache_folder, locked
 from tests.wheelhouse import Wheelhouse
 
-__all__ = ["BASE", "ROOT", "Builder", "Image", "find_builder", "prepare"]
+__all__ = ["BASE", "IMAGE", "ROOT", "Builder", "Image", "find_builder", "prepare"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _SUITE: Final = "bookworm"
@@ -33,7 +33,7 @@ _INCLUDED: Final = "python3,python3-venv"
 # Otherwise apt merges /usr by a package that needs all of Perl.
 _MERGED: Final = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
 BASE: Final = f"localhost/kubectl-qos-base:{_SUITE}"
-_IMAGE: Final = "localhost/kubectl-qos/qos-webhook:test"
+IMAGE: Final = "localhost/kubectl-qos/qos-webhook:test"
 _KEPT: Final = ("dependencies", "stripped")
 """Stages that do not change with the program."""
 _WHEELS: Final = Wheelhouse(("image-build.txt", "image.txt"))
@@ -126,8 +126,8 @@ class Builder:
             with self._alone():
                 self._remove_abandoned(used)
                 self._build_first_layers()
-                self._build("--tag", _IMAGE)
-                container = self.buildah("from", "--pull-never", _IMAGE)
+                self._build("--tag", IMAGE)
+                container = self.buildah("from", "--pull-never", IMAGE)
                 # What earlier trees left, but for what has a name or a container.
                 self.buildah("rmi", "--prune", check=False)
             try:
@@ -158,7 +158,7 @@ class Builder:
 
     def _build_first_layers(self) -> None:
         for stage in _KEPT:
-            self._build("--target", stage, "--tag", f"{_IMAGE}-{stage}")
+            self._build("--target", stage, "--tag", f"{IMAGE}-{stage}")
 
     def _build(self, *arguments: str) -> None:
         given = {

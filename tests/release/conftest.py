@@ -13,10 +13,11 @@ from release.krew import Archive
 from release.platforms import THIS
 from tests.controlplane.binaries import Unavailable
 from tests.controlplane.fixtures import control_plane_binaries, helm
+from tests.image.conftest import builder
 from tests.required import without
 from tests.wheelhouse import PLUGIN
 
-__all__ = ["control_plane_binaries", "helm"]
+__all__ = ["builder", "control_plane_binaries", "helm"]
 
 NOBODY = "http://127.0.0.1:9"
 """A proxy that is not there: whoever asks another machine for something fails."""

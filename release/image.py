@@ -1,0 +1,70 @@
+"""The webhook's image as a part of a release: an archive that any tool can push, and its bill of materials."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from podrules import __version__
+
+__all__ = ["ReleasedImage", "buildah", "release_image"]
+
+_BILL: Final = Path("opt", "qos-webhook", "sbom.cdx.json")
+_NAME: Final = "qos-webhook"
+_LABEL: Final = "org.opencontainers.image"
+
+
+class ReleasedImage(NamedTuple):
+    """An image in an archive."""
+
+    archive: Path
+    bill: Path
+    digest: str
+    """Of its manifest, ``sha256:…``: by this it is known in a registry, if it is pushed as it is."""
+    base: str
+    """By digest."""
+    revision: str
+    """The commit that it was built from."""
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What a statement is about."""
+        return {"name": _NAME, "digest": {"sha256": self.digest.removeprefix("sha256:")}}
+
+
+def buildah(*arguments: str) -> str:
+    """What buildah prints."""
+    done = subprocess.run(("buildah", *arguments), check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()
+
+
+def release_image(run: Callable[..., str], name: str, out: Path) -> ReleasedImage:
+    """Write the archive of an image that was built, and what is in it.
+
+    Args:
+        run: `buildah`, with the storage that has the image.
+        name: The image's.
+        out: Where the files go.
+    """
+    described = json.loads(run("inspect", "--type", "image", name))["OCIv1"]
+    labels = described["config"]["Labels"]
+    archive = out / f"{_NAME}-{__version__}-linux-{described['architecture']}.oci.tar"
+    # buildah adds to one that is there.
+    archive.unlink(missing_ok=True)
+    digest = out / ".digest"
+    run("push", "--digestfile", str(digest), name, f"oci-archive:{archive}")
+    bill = out / f"{_NAME}-{__version__}.cdx.json"
+    container = run("from", "--pull-never", name)
+    try:
+        shutil.copyfile(Path(run("mount", container)) / _BILL, bill)
+    finally:
+        run("rm", container)
+    made = ReleasedImage(
+        archive, bill, digest.read_text().strip(), labels[f"{_LABEL}.base.name"], labels[f"{_LABEL}.revision"]
+    )
+    digest.unlink()
+    return made
