@@ -1,4 +1,4 @@
-"""``make dist``: everything that a release consists of, in ``dist/``; unsigned, one commit gives the same bytes each time.
+"""``make dist``: everything that a release consists of, in ``dist/``; unsigned, each commit gives the same bytes.
 
     kubectl_qos-V.whl, kubectl_qos-V.tar.gz   for pip, pipx and uv
     kubectl-qos-V-SYSTEM-ARCH.tar.gz          one file that runs where a Python is, as Krew installs it
