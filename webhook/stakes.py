@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from msgspec import Struct
@@ -12,11 +13,11 @@ from podrules.cluster.source import Source
 from podrules.cluster.stakes import read_guards, read_reach
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
-from podrules.safety import OwnerGuarantee, owner_guarantee
-from podrules.volumes import WriterGuard
+from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
+from podrules.volumes import WriterGuard, WriterLock
 from webhook.cluster import Cluster
 
-__all__ = ["Stakes", "read_reach", "read_stakes", "without_names"]
+__all__ = ["Stakes", "as_far_as_read", "read_reach", "read_stakes", "without_names"]
 
 
 class Stakes(Struct, frozen=True):
@@ -40,6 +41,15 @@ def read_stakes(pod: Pod, cluster: Cluster, live: Source) -> Stakes:
     except ClusterError:
         node = NodeReach(pod.spec.node_name, Reach.UNKNOWN, "")
     return Stakes(owner_guarantee(pod), node, volumes, now)
+
+
+def as_far_as_read(stakes: Stakes, left_out: Collection[str]) -> Stakes:
+    """The same of a pod of which lists were left out (`webhook.pieces`): what they would have told is unknown."""
+    if "metadata.ownerReferences" in left_out:
+        stakes = replace(stakes, owner=OwnerGuarantee(Guarantee.UNKNOWN, "", "", "metadata.ownerReferences"))
+    if "spec.volumes" in left_out:
+        stakes = replace(stakes, volumes=(WriterGuard("(too many to read)", WriterLock.UNKNOWN),))
+    return stakes
 
 
 def without_names(stakes: Stakes) -> Stakes:

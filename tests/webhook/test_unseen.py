@@ -211,3 +211,14 @@ def test_constraints_that_are_not_read_are_left_alone() -> None:
     )
     pod["spec"]["topologySpreadConstraints"] = []
     assert mutate(decode_review(create_review(pod)), cluster).patch
+
+
+def test_what_was_left_out_is_not_taken_for_absent() -> None:
+    """Of a pod with too many owners and volumes nobody says that it has none."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "x", "controller": True}
+    pod = {**pod_object(name="web", nodeName="node-1", volumes=[{"name": "v", "nfs": {}}] * 5001)}
+    pod["status"] = {"phase": "Running"}
+    pod["metadata"]["ownerReferences"] = [owner] * 5001
+    warnings = answered(delete_review(pod), cluster_of(force_deletion=ForceDeletion()))["warnings"]
+    assert "Its owner decides whether a second starts while it still runs" in warnings[0]
+    assert "whether anything keeps a second writer off volume (too many to read) is unknown" in warnings[1]

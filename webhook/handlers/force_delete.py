@@ -36,10 +36,11 @@ from webhook.handlers.force_delete_policy import (
     ruling,
 )
 from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
+from webhook.pieces import Seen
 from webhook.response import ALLOWED, Answer, Forced, denied
 from webhook.review import Eviction, Request, new_object, old_pod
 from webhook.settings import ForceDeletionMode
-from webhook.stakes import Stakes, read_stakes, without_names
+from webhook.stakes import Stakes, as_far_as_read, read_stakes, without_names
 
 __all__ = ["review_deletion", "review_eviction"]
 
@@ -54,7 +55,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     seen = old_pod(request)
     if seen is None or (seconds is None and not _goes_at_once(seen.object)):
         return ALLOWED
-    return _answer(seen.object, cluster, cluster.live())
+    return _answer(seen, cluster, cluster.live())
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
@@ -70,7 +71,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     except ClusterError as error:
         return _unread(request, cluster, live, error)
-    return _answer(pod, cluster, live, withheld=not cluster.knows_clients)
+    return _answer(Seen(pod), cluster, live, withheld=not cluster.knows_clients)
 
 
 def _goes_at_once(pod: Pod) -> bool:
@@ -78,11 +79,12 @@ def _goes_at_once(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _answer(pod: Pod, cluster: Cluster, live: Source, *, withheld: bool = False) -> Answer:
+def _answer(seen: Seen[Pod], cluster: Cluster, live: Source, *, withheld: bool = False) -> Answer:
+    pod = seen.object
     if not may_run(pod):
         return ALLOWED
     asked = ruling(pod.metadata.namespace, cluster, live)
-    stakes = read_stakes(pod, cluster, live)
+    stakes = as_far_as_read(read_stakes(pod, cluster, live), seen.left_out)
     if withheld:
         stakes = without_names(stakes)
     if may_be_refused(pod):

@@ -48,7 +48,7 @@ def first_line(pod: Pod, stakes: Stakes) -> str:
     """Where it runs and what its owner then does."""
     place, risk = _place(pod, stakes), _risk(pod, stakes)
     texts = [risk.format(kind="Its owner", owner="")]
-    if not stakes.withheld:
+    if stakes.owner.name:
         texts.insert(0, risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}"))
     return fitting(*(_standing(pod, stakes, place, text) for text in texts))
 

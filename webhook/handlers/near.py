@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from heapq import nsmallest
 from typing import Final
 
 __all__ = ["did_you_mean"]
@@ -19,6 +20,8 @@ def did_you_mean(name: str, existing: Iterable[str]) -> str:
     """``; did you mean shop-high or shop-low?``, empty when no name is near."""
     if len(name) > _LONGEST:
         return ""
-    compared = sorted(existing, key=lambda other: (abs(len(other) - len(name)), other))[:_MOST_COMPARED]
+    compared = list(existing)
+    if len(compared) > _MOST_COMPARED:
+        compared = nsmallest(_MOST_COMPARED, compared, key=lambda other: (abs(len(other) - len(name)), other))
     near = get_close_matches(name, sorted(compared), n=_MOST)
     return f"; did you mean {' or '.join(near)}?" if near else ""
