@@ -7,9 +7,10 @@ cannot be given to it any more: topologySpreadConstraints and the priority are i
                 not those about to go, no mirror pods
     lacks       what the handlers of new pods would write into it now: so a pod that is older than the Service or the
                 default that it would get today is counted too
-    when        as soon as the caches are filled, for then somebody was away; after that seldom
-
-Pods are read in small pages, as slowly as they are looked at, and not kept.
+    who         the holder of the release's Lease, for all replicas
+    when        as soon as it holds the Lease and its caches are filled, for then somebody was away; after that seldom
+    how         in pages of 100 that are not kept, at most ten a second, with as much rest as work in between: 150,000
+                pods take some minutes, and the API server as long to list them
 """
 
 from __future__ import annotations
@@ -46,10 +47,13 @@ __all__ = ["Audit", "Unpatched"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 100
+_PAGE_SECONDS: Final = 0.1
+"""Rest after a page, at least."""
 _NAMED: Final = 3
 """How many of the pods are named in the log."""
 _RETRY_SECONDS: Final = 60.0
-_STEP_SECONDS: Final = 0.2
+_STEP_SECONDS: Final = 1.0
+"""How soon it is noticed that this replica is the one that looks."""
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 _POD_RESOURCE: Final = GroupVersionResource("", "v1", "pods")
 
@@ -78,37 +82,56 @@ class _Failed(Exception):
 class Audit:
     """Looks for them; `run` for ever."""
 
-    def __init__(self, transport: StreamTransport, cluster: Cluster, metrics: Metrics, *, configuration: str) -> None:
+    def __init__(
+        self,
+        transport: StreamTransport,
+        cluster: Cluster,
+        metrics: Metrics,
+        elected: Callable[[], bool],
+        *,
+        configuration: str,
+    ) -> None:
         """Look at nothing yet.
 
         Args:
             transport: How requests get to the API server.
             cluster: What the handlers ask.
             metrics: Where the number goes.
+            elected: Whether this replica is the one that looks, at this moment.
             configuration: The name of the MutatingWebhookConfiguration by which the API server asks us.
         """
         self._transport = transport
         self._cluster = cluster
         self._metrics = metrics
+        self._elected = elected
         self._configuration = configuration
         self._told = Unpatched()
 
     def run(self, waiting_for: Callable[[], Sequence[str]], seconds: float) -> None:
-        """Look once nothing is missing any more, and then every so many seconds. Errors are logged and never raised."""
-        rest = threading.Event()
-        while waiting_for():
-            rest.wait(_STEP_SECONDS)
+        """Look while elected, first when nothing is missing any more, and then every so many seconds.
+
+        Errors are logged and never raised.
+        """
+        rest, due = threading.Event(), 0.0
         while True:
-            try:
-                self.tell(self.look())
-                pause = seconds * random.uniform(1, 1.2)  # noqa: S311 - no secret
-            except (ClusterError, DecodeError, SelectorError, _Failed) as error:
-                _LOG.warning("pods cannot be audited: %s; next try in %.0f s", error, _RETRY_SECONDS)
-                pause = _RETRY_SECONDS
-            except Exception:  # noqa: BLE001 - whatever it is, it must not be the last look
-                _LOG.exception("pods cannot be audited; next try in %.0f s", _RETRY_SECONDS)
-                pause = _RETRY_SECONDS
-            rest.wait(pause)
+            if not self._elected():
+                due = 0.0
+                self._metrics.unpatched_pods.set(float("nan"))
+            elif time.monotonic() >= due and not waiting_for():
+                due = time.monotonic() + self._looked(seconds)
+            rest.wait(_STEP_SECONDS)
+
+    def _looked(self, seconds: float) -> float:
+        """Look and tell; returns the seconds until the next look."""
+        try:
+            self.tell(self.look())
+        except (ClusterError, DecodeError, SelectorError, _Failed) as error:
+            _LOG.warning("pods cannot be audited: %s; next try in %.0f s", error, _RETRY_SECONDS)
+            return _RETRY_SECONDS
+        except Exception:  # noqa: BLE001 - whatever it is, it must not be the last look
+            _LOG.exception("pods cannot be audited; next try in %.0f s", _RETRY_SECONDS)
+            return _RETRY_SECONDS
+        return seconds * random.uniform(1, 1.2)  # noqa: S311 - no secret
 
     def look(self) -> Unpatched:
         """Look at all pods.
@@ -177,6 +200,8 @@ class Audit:
         """All pods, one after the other; others have their turn in between."""
         token = ""
         for number in itertools.count():
+            if not self._elected():
+                raise _Failed("another replica counts them now")
             started = time.monotonic()
             more = f"&continue={quote(token, safe='')}" if number else ""
             page = self._page(f"{PODS.path()}?limit={_PAGE}{more}")
@@ -186,7 +211,7 @@ class Audit:
             token = page.metadata.continue_
             if not token:
                 return
-            time.sleep(time.monotonic() - started)
+            time.sleep(max(time.monotonic() - started, _PAGE_SECONDS))
 
     def _page(self, path: str) -> ObjectList:
         status, body = self._transport.get(path)

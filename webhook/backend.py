@@ -16,20 +16,24 @@ from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
 from webhook.audit import Audit
 from webhook.cached import Caches
+from webhook.certificates.election import Election, own_identity
 from webhook.certificates.files import WatchedFiles
 from webhook.certificates.keeper import CertificateKeeper
 from webhook.certificates.pair import make_pair
 from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import Certificate
+from webhook.certificates.writing import WritingTransport
 from webhook.cluster import Cluster, live_sources
 from webhook.events import Events
 from webhook.metrics import Metrics
 from webhook.scheduler_config import SpreadDefaults
-from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings
+from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Release, Settings
 
 __all__ = ["Backend", "start_backend"]
 
 _REQUEST_SECONDS: Final = 10.0
+_LEASE_SECONDS: Final = 15
+"""client-go's usual duration."""
 _STAND_IN_NAMES: Final = ("localhost", "127.0.0.1")
 _CERTIFICATE: Final = "certificate"
 DEMO_SCHEDULER_CONFIG: Final = ObjectRef("kube-system", "kube-scheduler")
@@ -90,10 +94,11 @@ def _live(
     reflectors: list[Reflector[Any]] = [*caches]
     if settings.scheduler_config is not None:
         reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
+    keeper = None
     if isinstance(settings.certificate, KeptCertificate):
-        certificate = CertificateKeeper(transport, settings.certificate, serving)
-        reflectors.extend(certificate.watched)
-        _in_thread(certificate.run)
+        certificate = keeper = CertificateKeeper(transport, settings.certificate, serving)
+        reflectors.extend(keeper.watched)
+        _in_thread(keeper.run)
     for reflector in reflectors:
         _in_thread(reflector.run)
 
@@ -110,14 +115,31 @@ def _live(
         options=settings.options,
         knows_clients=settings.client_ca is not None,
     )
-    if metrics is not None and settings.audit and isinstance(settings.certificate, KeptCertificate):
-        audit = Audit(transport, cluster, metrics, configuration=settings.certificate.configuration)
+    if metrics is not None and settings.audit and settings.release is not None:
+        elected = _elected(transport, settings.release, keeper)
+        audit = Audit(transport, cluster, metrics, elected, configuration=settings.release.configuration)
         _in_thread(lambda: audit.run(waiting_for, settings.audit))
     events = None
     if metrics is not None and settings.force_delete_events:
         events = Events(transport, metrics.count_event)
         _in_thread(events.run)
     return Backend(cluster, waiting_for, serving, certificate, reflectors, events)
+
+
+def _elected(transport: WritingTransport, release: Release, keeper: CertificateKeeper | None) -> Callable[[], bool]:
+    """Tells whether this replica does what one does for all: the writer of the certificate, where one writes it."""
+    if keeper is not None:
+        return lambda: keeper.elected
+    election = Election(
+        transport,
+        release.lease,
+        identity=own_identity(),
+        duration=_LEASE_SECONDS,
+        clock=lambda: datetime.now(UTC),
+        on_change=lambda: None,
+    )
+    _in_thread(election.run)
+    return lambda: election.held
 
 
 def _scheduler_config(

@@ -21,6 +21,7 @@ from webhook.settings import (
     KeptCertificate,
     LogFormat,
     LogLevel,
+    Release,
     Settings,
 )
 from webhook.tls_options import TlsError, TlsOptions, TlsVersion, read_cipher_suites
@@ -57,10 +58,16 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.error("--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other")
     if kept and not (args.tls_name and args.webhook_configuration):
         parser.error("--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told")
-    if not kept and (args.tls_name or args.webhook_configuration or args.tls_lifetime != _lifetime(_DEFAULT_LIFETIME)):
-        parser.error("--tls-name, --tls-lifetime and --webhook-configuration go with --tls-secret")
-    if kept and args.demo:
-        parser.error("--demo has no cluster to keep a Secret in: leave --tls-secret out")
+    if not kept and (args.tls_name or args.tls_lifetime != _lifetime(_DEFAULT_LIFETIME)):
+        parser.error("--tls-name and --tls-lifetime go with --tls-secret")
+    if kept and args.lease:
+        parser.error("--lease goes with --tls-cert: with --tls-secret it is the Lease of that name")
+    if not kept and bool(args.webhook_configuration) != bool(args.lease):
+        parser.error(
+            "--webhook-configuration and --lease belong together: whose pods are counted, and by which replica"
+        )
+    if args.demo and (kept or args.lease):
+        parser.error("--demo has no cluster to keep a Secret or a Lease in: leave --tls-secret and --lease out")
     if bool(args.tls_cert) != bool(args.tls_key):
         parser.error("--tls-cert and --tls-key belong together")
     if not (kept or args.tls_cert or args.demo):
@@ -106,8 +113,15 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         log_format=args.log_format,
         log_level=args.log_level,
         tls=_tls_options(parser, args),
+        release=_release(args),
         audit=args.audit,
     )
+
+
+def _release(args: argparse.Namespace) -> Release | None:
+    if not args.webhook_configuration:
+        return None
+    return Release(configuration=args.webhook_configuration, lease=args.lease or args.tls_secret)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -176,7 +190,14 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
     add(
         "--webhook-configuration",
         metavar="NAME",
-        help="the MutatingWebhookConfiguration and ValidatingWebhookConfiguration to tell of it",
+        help="the MutatingWebhookConfiguration and ValidatingWebhookConfiguration to tell of it; that of the pods that "
+        "--audit counts",
+    )
+    add(
+        "--lease",
+        type=object_ref,
+        metavar="NAMESPACE/NAME",
+        help="with --tls-cert: the Lease whose holder counts for --audit; with --tls-secret it has the Secret's name",
     )
     add(
         "--client-ca",

@@ -106,7 +106,8 @@ class Metrics:
         )
         self.unpatched_pods = Gauge(
             "qos_webhook_unpatched_pods",
-            "Number of pods stored without the defaults that the webhook would set now; NaN before the first count.",
+            "Number of pods stored without the defaults that the webhook would set now; NaN before the first count and "
+            "on replicas that do not hold the Lease.",
             registry=self._registry,
         )
         self.unpatched_pods.set(float("nan"))

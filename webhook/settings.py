@@ -19,6 +19,7 @@ __all__ = [
     "LogLevel",
     "ObjectRef",
     "Options",
+    "Release",
     "Settings",
     "Verdict",
 ]
@@ -53,6 +54,15 @@ class KeptCertificate(Struct, frozen=True, kw_only=True):
     """The name of the Mutating- and of the ValidatingWebhookConfiguration."""
     lifetime: float
     """Seconds; renewed when two thirds are over."""
+
+
+class Release(Struct, frozen=True, kw_only=True):
+    """What all replicas of one installation share."""
+
+    configuration: str
+    """The name of the MutatingWebhookConfiguration by which the API server asks them."""
+    lease: ObjectRef
+    """Whose holder does what one of them does for all."""
 
 
 class Verdict(Enum):
@@ -159,5 +169,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The least that is logged."""
     tls: TlsOptions = TlsOptions()
     """Versions and cipher suites that clients are served."""
+    release: Release | None = None
+    """None: not known, and no pods are looked for."""
     audit: float = 3600.0
     """Seconds from one look for pods that were stored without an answer of ours to the next; 0: never."""

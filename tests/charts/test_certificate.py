@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.charts.chart import FULL_VALUES, Chart, HelmError, of_kind
+from tests.charts.grants import Grant, granted
 from tests.controlplane.client import Object
 
 AUTHORITY = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -31,24 +32,43 @@ def configurations(objects: list[Object]) -> list[Object]:
 )
 def test_a_certificate_that_somebody_else_makes(chart: Chart, values: Mapping[str, Any], secret: str) -> None:
     """Its Secret is mounted as a whole, and the program may not touch anything of it."""
-    objects = chart.objects(values)
+    objects = chart.objects({**values, "auditInterval": "0s"})
     (deployment,) = of_kind("Deployment", objects)
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert {"name": "tls", "secret": {"secretName": secret}} in pod["volumes"]
     assert {"name": "tls", "mountPath": "/etc/qos-webhook/tls", "readOnly": True} in container["volumeMounts"]
-    told = ("--tls-", "--webhook-configuration")
+    told = ("--tls-cert", "--tls-key", "--tls-secret", "--tls-name", "--webhook-configuration", "--lease")
     assert [argument for argument in container["args"] if argument.startswith(told)] == FILES
     assert not of_kind("Secret", objects) + of_kind("Lease", objects)
     roles = of_kind("ClusterRole", objects) + of_kind("Role", objects)
-    granted = {
+    named = {
         (role["metadata"].get("namespace"), name)
         for role in roles
         for rule in role["rules"]
         for name in rule["resources"]
     }
-    assert not {name for _, name in granted} & {"secrets", *(f"{kind.lower()}s" for kind in CONFIGURATIONS)}
-    assert {where for where, name in granted if name == "leases"} == {"kube-node-lease"}
+    assert not {name for _, name in named} & {"secrets", *(f"{kind.lower()}s" for kind in CONFIGURATIONS)}
+    assert {where for where, name in named if name == "leases"} == {"kube-node-lease"}
+
+
+@pytest.mark.parametrize(
+    "values", [pytest.param(CERT_MANAGER, id="cert-manager"), pytest.param(EXISTING, id="existing")]
+)
+def test_one_replica_counts_with_the_certificate_of_somebody_else_too(chart: Chart, values: Mapping[str, Any]) -> None:
+    """It may read its own configuration and hold its own Lease for that, and nothing more."""
+    without, objects = chart.objects({**values, "auditInterval": "0s"}), chart.objects(values)
+    (deployment,), (lease,) = of_kind("Deployment", objects), of_kind("Lease", objects)
+    assert lease["metadata"]["name"] == "qos-webhook-audit"
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    more = {"--webhook-configuration=qos-webhook.qos-system", "--lease=qos-system/qos-webhook-audit"}
+    assert more < set(container["args"])
+    name = "qos-webhook.qos-system"
+    assert set(granted(objects)) - set(granted(without)) == {
+        Grant("", "mutatingwebhookconfigurations.admissionregistration.k8s.io", (name,), ("list",)),
+        Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-audit",), ("get", "patch")),
+        Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
+    }
 
 
 def test_made_by_the_program(chart: Chart) -> None:

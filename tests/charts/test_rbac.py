@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from tests.charts.chart import CHART, EVENTS, Chart, of_kind
-from tests.controlplane.client import Object
+from tests.charts.grants import Grant, granted
 
 CACHED = ("list", "watch")
 READ = ("get", "list", "watch")
 EXISTING = {"clusterDefaultConstraints": {"existingConfigMap": {"namespace": "kube-system", "name": "sched"}}}
 PLACES = {"": "", "kube-node-lease": "kube-node-lease", "the release's": "qos-system"}
-
-
-class Grant(NamedTuple):
-    """One resource of one rule."""
-
-    where: str
-    resource: str
-    names: tuple[str, ...]
-    verbs: tuple[str, ...]
 
 
 ALWAYS = {
@@ -48,20 +39,6 @@ ALWAYS = {
     Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-tls",), ("get", "patch")),
     Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
 }
-
-
-def granted(objects: list[Object]) -> Iterator[Grant]:
-    for role in of_kind("ClusterRole", objects) + of_kind("Role", objects):
-        for rule in role["rules"]:
-            assert set(rule) <= {"apiGroups", "resources", "resourceNames", "verbs"}
-            for group in rule["apiGroups"]:
-                for resource in rule["resources"]:
-                    yield Grant(
-                        role["metadata"].get("namespace", ""),
-                        f"{resource}.{group}" if group else resource,
-                        tuple(rule.get("resourceNames", ())),
-                        tuple(rule["verbs"]),
-                    )
 
 
 def test_permissions(chart: Chart) -> None:

@@ -22,11 +22,12 @@ class _PatientServer(Server):
     def load(self) -> Any:
         # In the worker, as the program itself imports them: gevent comes first.
         from podrules.cluster import client
-        from webhook import cluster
+        from webhook import backend, cluster
         from webhook.certificates import keeper
 
         cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process serves nobody else
         client._CONNECT_SECONDS = _SECONDS  # type: ignore[misc]
+        backend._LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         keeper._MOST_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         return super().load()
 

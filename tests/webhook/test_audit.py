@@ -6,6 +6,8 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -13,10 +15,14 @@ import pytest
 import yaml
 
 from podrules.cluster.client import ClientTransport
+from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.objects import raw_node, raw_pod
+from tests.objects import raw_node, raw_pod, raw_priority_class
+from tests.waiting import wait_for
+from tests.webhook.asked_by_url import Files
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.installation import ZONE, chart_values
 from tests.webhook.reviews import create_review
 from webhook import handlers
@@ -105,7 +111,7 @@ def look(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
         transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
         try:
             cluster = _cluster(audited, default_class=default_class)
-            return Audit(transport, cluster, Metrics(), configuration=CONFIGURATION).look()
+            return Audit(transport, cluster, Metrics(), lambda: True, configuration=CONFIGURATION).look()
         finally:
             transport.close()
 
@@ -185,7 +191,7 @@ def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplo
     control_plane.api.create(_pod(audited, "missed"))
     metrics = Metrics()
     transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
-    audit = Audit(transport, _cluster(audited), metrics, configuration=CONFIGURATION)
+    audit = Audit(transport, _cluster(audited), metrics, lambda: True, configuration=CONFIGURATION)
     assert math.isnan(_value(metrics, "qos_webhook_unpatched_pods"))
     for _ in range(2):
         audit.tell(audit.look())
@@ -194,6 +200,72 @@ def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplo
     assert _value(metrics, "qos_webhook_audit_timestamp_seconds") > time.time() - 3600
     (line,) = (record.getMessage() for record in caplog.records if record.name == "webhook.audit")
     assert line.startswith(f"pods that were stored without what the webhook would give them now: 1, {audited}/missed: ")
+
+
+@pytest.mark.parametrize("mode", ["self", "files"])
+def test_one_replica_counts_for_all(control_plane: ControlPlane, audited: str, tmp_path: Path, mode: str) -> None:
+    """The holder of the Lease, whoever makes the certificate; when it ends in order another one goes on."""
+    control_plane.api.create(_pod(audited, "no-class"))
+    lease = f"{audited}/audit-{mode}"
+    certificate, key = Files(tmp_path).credential("server", Authority().server(()))
+    flags = {
+        "self": (f"--tls-secret={lease}", "--tls-name=127.0.0.1"),
+        "files": (f"--tls-cert={certificate}", f"--tls-key={key}", f"--lease={lease}"),
+    }[mode]
+    always = (
+        f"--webhook-configuration={CONFIGURATION}",
+        f"--default-class={audited}=audit-once",
+        f"--kubeconfig={control_plane.admin_kubeconfig}",
+        *flags,
+    )
+    with control_plane.holding([raw_priority_class("audit-once", 7)]), ExitStack() as stack:
+        replicas = []
+        for number in range(2):
+            (folder := tmp_path / str(number)).mkdir()
+            replicas.append(stack.enter_context(running_demo(folder, *always, demo=False)))
+        wait_for(lambda: all(map(_ready, replicas)) and any(map(_counted, replicas)), "one has counted")
+        # Time enough for the other to do it too.
+        time.sleep(2.5)
+        (holder,) = filter(_counted, replicas)
+        (other,) = (replica for replica in replicas if replica is not holder)
+        assert holder.metric("qos_webhook_unpatched_pods") == 1
+        assert math.isnan(other.metric("qos_webhook_unpatched_pods"))
+        if mode == "self":
+            holder.process.terminate()
+            wait_for(lambda: _counted(other), "the other goes on")
+            assert other.metric("qos_webhook_unpatched_pods") == 1
+
+
+def _ready(replica: DemoServer) -> bool:
+    return replica.metric("qos_webhook_ready") == 1
+
+
+def _counted(replica: DemoServer) -> bool:
+    return replica.metric("qos_webhook_audit_timestamp_seconds") > 0
+
+
+def test_pages_are_read_slowly(control_plane: ControlPlane, audited: str, look: Look, monkeypatch: Any) -> None:
+    """The API server lists as slowly as its answers are looked at."""
+    monkeypatch.setattr("webhook.audit._PAGE", 1)
+    for number in range(5):
+        control_plane.api.create(_pod(audited, f"missed-{number}"))
+    began = time.monotonic()
+    assert look().count == 5
+    assert time.monotonic() - began >= 4 * 0.1
+
+
+def test_who_is_elected_no_longer_stops_at_the_next_page(
+    control_plane: ControlPlane, audited: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.audit._PAGE", 1)
+    for number in range(3):
+        control_plane.api.create(_pod(audited, f"missed-{number}"))
+    terms = iter([True, True, False])
+    transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
+    audit = Audit(transport, _cluster(audited), Metrics(), lambda: next(terms), configuration=CONFIGURATION)
+    with pytest.raises(Exception, match="another replica counts them now"):
+        audit.look()
+    transport.close()
 
 
 def _value(metrics: Metrics, name: str) -> float:

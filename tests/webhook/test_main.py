@@ -20,6 +20,7 @@ from webhook.settings import (
     LogLevel,
     ObjectRef,
     Options,
+    Release,
     Settings,
     Verdict,
 )
@@ -43,6 +44,8 @@ KEPT = KeptCertificate(
     lifetime=90 * 86400.0,
 )
 SECRET = ("--tls-secret", "kube-system/qos-tls")
+FILES = ("--tls-cert=tls.crt", "--tls-key=tls.key")
+COUNTED = ("--webhook-configuration=qos", "--lease=kube-system/qos-audit")
 KEEP = (*SECRET, "--tls-name", "qos.kube-system.svc", "--webhook-configuration", "qos")
 
 
@@ -177,7 +180,17 @@ def test_flags(flags: Sequence[str], changed: dict[str, Any]) -> None:
     ],
 )
 def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate) -> None:
-    assert parse_settings(flags) == replace(DEFAULTS, demo=False, certificate=kept)
+    release = Release(configuration="qos", lease=kept.secret)
+    assert parse_settings(flags) == replace(DEFAULTS, demo=False, certificate=kept, release=release)
+
+
+def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
+    assert parse_settings([*FILES, *COUNTED]) == replace(
+        DEFAULTS,
+        demo=False,
+        certificate=CertificateFiles("tls.crt", "tls.key"),
+        release=Release(configuration="qos", lease=ObjectRef("kube-system", "qos-audit")),
+    )
 
 
 @pytest.mark.parametrize(
@@ -371,8 +384,26 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
         ),
         pytest.param(
             ["--demo", "--tls-name", "a"],
-            "--tls-name, --tls-lifetime and --webhook-configuration go with --tls-secret",
+            "--tls-name and --tls-lifetime go with --tls-secret",
             id="a name without a Secret",
+        ),
+        *(
+            pytest.param(
+                [*FILES, flag],
+                "--webhook-configuration and --lease belong together: whose pods are counted, and by which replica",
+                id=f"{flag} alone",
+            )
+            for flag in COUNTED
+        ),
+        pytest.param(
+            [*KEEP, COUNTED[1]],
+            "--lease goes with --tls-cert: with --tls-secret it is the Lease of that name",
+            id="a Lease beside that of the Secret",
+        ),
+        pytest.param(
+            ["--demo", *COUNTED],
+            "--demo has no cluster to keep a Secret or a Lease in: leave --tls-secret and --lease out",
+            id="a Lease in the demo cluster",
         ),
         pytest.param(["--demo", "--address"], "argument --address: expected one argument", id="a flag without a value"),
     ],
@@ -402,6 +433,7 @@ def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     for flag in (
         *flags.split(),
         "webhook-configuration",
+        "lease",
         "scheduler-config",
         "write-system-defaults",
         "force-delete-mode",

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import logging
 import random
+import socket
 import threading
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -36,7 +38,7 @@ from webhook.certificates.elapsed import Elapsed, RealTime
 from webhook.certificates.writing import MERGE, DescribedMeta, RefusedError, WritingTransport, write
 from webhook.settings import ObjectRef
 
-__all__ = ["Election"]
+__all__ = ["Election", "own_identity"]
 
 _LOG: Final = logging.getLogger(__name__)
 _RENEW_DEADLINE: Final = 2 / 3
@@ -67,6 +69,11 @@ class _Spec(Model, frozen=True):
 class _Lease(Model, frozen=True):
     metadata: _Meta = field(default_factory=_Meta)
     spec: _Spec = field(default_factory=_Spec)
+
+
+def own_identity() -> str:
+    """This process's, as client-go makes them: nobody else's, and people see where it runs."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class Election:

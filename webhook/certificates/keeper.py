@@ -9,9 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 import math
-import socket
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -28,7 +26,7 @@ from podrules.cluster.reflector import CachedObject, Reflector
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_json
 from webhook.certificates.elapsed import Elapsed, RealTime
-from webhook.certificates.election import Election
+from webhook.certificates.election import Election, own_identity
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
 from webhook.certificates.rotation import Kept, next_step, to_serve
 from webhook.certificates.serving import ServingContext
@@ -164,7 +162,7 @@ class CertificateKeeper:
         self._election = Election(
             transport,
             settings.secret,
-            identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            identity=own_identity(),
             duration=min(_MOST_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime))),
             clock=clock,
             on_change=self._changed.set,
@@ -172,6 +170,11 @@ class CertificateKeeper:
         )
         self.ready = False
         """Whether a kept certificate was served that the API server had been told of."""
+
+    @property
+    def elected(self) -> bool:
+        """Whether this replica holds the Lease, at this moment."""
+        return self._election.held
 
     @property
     def watched(self) -> Iterator[Reflector[Any]]:

@@ -356,6 +356,18 @@ NoneOnDryRun
 {{- end -}}
 {{- end -}}
 
+{{/*
+The Lease whose holder does what one replica does for all: it writes the certificate, and counts what was stored without
+the webhook. Empty: there is none.
+*/}}
+{{- define "qos-webhook.lease" -}}
+{{- if eq .Values.certificate.mode "self" -}}
+{{- include "qos-webhook.certificateSecret" . -}}
+{{- else if not (regexMatch "^0+[smhd]$" .Values.auditInterval) -}}
+{{- printf "%s-audit" (include "qos-webhook.fullname" .) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* By which the API server calls, a list. */}}
 {{- define "qos-webhook.certificateNames" -}}
 - {{ include "qos-webhook.fullname" . }}.{{ .Release.Namespace }}.svc
@@ -387,6 +399,10 @@ NoneOnDryRun
 {{- else -}}
 - --tls-cert=/etc/qos-webhook/tls/tls.crt
 - --tls-key=/etc/qos-webhook/tls/tls.key
+{{- with include "qos-webhook.lease" . }}
+- --webhook-configuration={{ include "qos-webhook.clusterName" $ }}
+- --lease={{ $.Release.Namespace }}/{{ . }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

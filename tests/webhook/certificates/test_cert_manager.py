@@ -125,7 +125,8 @@ def _assert_may_write_nothing(control_plane: ControlPlane, fleet: Fleet) -> None
         ("patch", configuration),
         ("get", "secrets/qos-qos-webhook-cert"),
         ("create", "secrets"),
-        ("create", "leases.coordination.k8s.io"),
+        # It may have its own, by which replicas agree who counts.
+        ("patch", "leases.coordination.k8s.io/qos-qos-webhook-tls"),
     ):
         line = ("auth", "can-i", verb, what, f"--as={account}", f"--namespace={fleet.release_namespace}")
         assert control_plane.kubectl(*line, check=False).stdout == "no\n", (verb, what)
