@@ -145,7 +145,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
 
 def _note(forced: Forced, user: str, denial: str) -> str:
     if forced.kind == "Node":
-        # Events of Nodes are in a namespace that is not the pods': their names are for whoever may delete the Node.
+        # Events of Nodes are in a namespace of their own: who reads them need not see the names of pods.
         why = "its pods, which the refusal names, would be force deleted"
         text = f"The deletion by {user} was refused (mode {forced.mode.value}): {why}"
     else:

@@ -190,7 +190,7 @@ def test_describe_of_a_node_shows_who_was_refused_its_deletion(world: World) -> 
     described = world.control_plane.kubectl("describe", "node", NODE).stdout
     (line,) = [line for line in described.splitlines() if "ForceDeletionRefused" in line]
     assert "The deletion by jane was refused (mode deny): its pods" in line
-    # Whoever may read Events of Nodes need not know whose pods they run.
+    # Who may read Events of Nodes need not know which pods they run.
     assert "kept" not in line
     refused = world.recorded("delete", "nodes", NODE)["nodes.kubectl-qos.io/refused"]
     assert refused == "node-deletion: name (mode deny)"

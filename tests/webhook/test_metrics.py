@@ -186,7 +186,7 @@ def test_of_a_running_server(server: DemoServer) -> None:
 
 
 def test_metrics_hold_no_names(server: DemoServer) -> None:
-    """Whoever reaches their port learns nothing of what runs in the cluster, nor who asked for what."""
+    """A client that reaches their port learns nothing of what runs in the cluster, nor who asked for what."""
     for review in (delete_review(DB_0), create_review(pod_object(name="web", priorityClassName="shop-secret"))):
         assert server.ask("POST", "/validate", review).status == 200
     text = server.metrics()

@@ -16,7 +16,7 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 ATTACKERS = (
     "A tenant with every right inside one namespace",
     "A pod without any right, on the network",
-    "Whoever reaches the metrics port",
+    "A client that reaches the metrics port",
     "A tenant who may label namespaces",
     "A cloud controller gone wrong",
     "A stolen ServiceAccount token of the webhook",
