@@ -191,6 +191,11 @@ class ControlPlane:
         """A kubeconfig with a client certificate."""
         return self._kubeconfigs.for_certificate(self._authority.client(user, groups))
 
+    def client_for(self, user: str, groups: Sequence[str] = ()) -> ApiClient:
+        """Requests as a user with a client certificate; `ApiClient.close` is for whoever asks."""
+        self._write(user, self._authority.client(user, groups))
+        return self._client(int(self.server.rpartition(":")[2]), user)
+
     def kubeconfig_for_service_account(self, name: str, namespace: str = "default") -> Path:
         """A kubeconfig with a token of a service account, which is created if need be."""
         return self._kubeconfigs.for_token(self.service_account_token(name, namespace))
@@ -475,13 +480,13 @@ class ControlPlane:
         administrator.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
         return probe(path, administrator)
 
-    def _client(self, port: int) -> ApiClient:
+    def _client(self, port: int, name: str = "admin") -> ApiClient:
         folder = self.folder
         return ApiClient(
             port,
             authority=folder / "ca.crt",
-            certificate=folder / "admin.crt",
-            key=folder / "admin.key",
+            certificate=folder / f"{name}.crt",
+            key=folder / f"{name}.key",
         )
 
     def _allow_pods_in(self, namespace: str) -> None:
