@@ -166,7 +166,7 @@ class Cluster:
         nodes = self._caches.nodes.in_namespace().values()
         return frozenset(key for node in nodes for key in node.label_keys)
 
-    def present_namespace_labels(self, name: str, live: Source) -> Mapping[str, str]:
+    def present_namespace_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a namespace, also of one that is newer than the cache; none where there is none.
 
         Raises:
@@ -174,7 +174,7 @@ class Cluster:
         """
         found = self._caches.namespaces.get(name)
         try:
-            return found.metadata.labels if found is not None else live.get(NAMESPACES, name).metadata.labels
+            return found.metadata.labels if found is not None else self.live().get(NAMESPACES, name).metadata.labels
         except NotFound:
             return {}
 
@@ -182,7 +182,7 @@ class Cluster:
         """What the default selector of a pod is built from."""
         return _PodSiblings(self._caches, self.live, pod)
 
-    def node(self, name: str, live: Source) -> ReachableNode | None:
+    def node(self, name: str) -> ReachableNode | None:
         """A node; None when there is none.
 
         Raises:
@@ -192,7 +192,7 @@ class Cluster:
         if found is not None:
             return found
         try:
-            return live.get(NODES, name)
+            return self.live().get(NODES, name)
         except NotFound:
             return None
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
-from podrules.cluster.source import Source
 from podrules.cluster.stakes import read_guards, read_reach
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
@@ -32,12 +31,13 @@ class Stakes(Struct, frozen=True):
     """Whether names are kept back: the owner's is empty, and the node has none of its own."""
 
 
-def read_stakes(pod: Pod, cluster: Cluster, live: Source) -> Stakes:
+def read_stakes(pod: Pod, cluster: Cluster) -> Stakes:
     """Read what is not in the pod itself; what cannot be read in time is unknown."""
+    live = cluster.live()
     volumes = read_guards(pod, live)
     now = cluster.now()
     try:
-        node = read_reach(pod.spec.node_name, cluster.node(pod.spec.node_name, live), live, now)
+        node = read_reach(pod.spec.node_name, cluster.node(pod.spec.node_name), live, now)
     except ClusterError:
         node = NodeReach(pod.spec.node_name, Reach.UNKNOWN, "")
     return Stakes(owner_guarantee(pod), node, volumes, now)

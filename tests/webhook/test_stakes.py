@@ -300,7 +300,7 @@ def _stakes(transport: _Served, *, budget: float, volumes: Sequence[str] = ("dat
     seen = old_pod(decode_review(delete_review(make_running(*volumes))))
     assert seen is not None
     cluster = make_cluster(live=live_sources(transport)(time.monotonic() + budget))
-    stakes = read_stakes(seen.object, cluster, cluster.live())
+    stakes = read_stakes(seen.object, cluster)
     return stakes.node.reach, [guard.lock for guard in stakes.volumes]
 
 

@@ -21,7 +21,6 @@ from typing import Final
 
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import PODS
-from podrules.cluster.source import Source
 from podrules.model.pod import Pod
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
@@ -55,7 +54,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     seen = old_pod(request)
     if seen is None or (seconds is None and not _goes_at_once(seen.object)):
         return ALLOWED
-    return _answer(seen, cluster, cluster.live())
+    return _answer(seen, cluster)
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
@@ -64,14 +63,13 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
     options = eviction.object.delete_options if eviction is not None else None
     if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
         return ALLOWED
-    live = cluster.live()
     try:
-        pod = live.get(PODS, request.name, request.namespace)
+        pod = cluster.live().get(PODS, request.name, request.namespace)
     except NotFound:
         return ALLOWED
     except ClusterError as error:
-        return _unread(request, cluster, live, error)
-    return _answer(Seen(pod), cluster, live, withheld=not cluster.knows_clients)
+        return _unread(request, cluster, error)
+    return _answer(Seen(pod), cluster, withheld=not cluster.knows_clients)
 
 
 def _goes_at_once(pod: Pod) -> bool:
@@ -79,12 +77,12 @@ def _goes_at_once(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _answer(seen: Seen[Pod], cluster: Cluster, live: Source, *, withheld: bool = False) -> Answer:
+def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False) -> Answer:
     pod = seen.object
     if not may_run(pod):
         return ALLOWED
-    asked = ruling(pod.metadata.namespace, cluster, live)
-    stakes = as_far_as_read(read_stakes(pod, cluster, live), seen.left_out)
+    asked = ruling(pod.metadata.namespace, cluster)
+    stakes = as_far_as_read(read_stakes(pod, cluster), seen.left_out)
     if withheld:
         stakes = without_names(stakes)
     if may_be_refused(pod):
@@ -101,12 +99,12 @@ def _answer(seen: Seen[Pod], cluster: Cluster, live: Source, *, withheld: bool =
     return Answer(warnings=tuple(line for line in lines if line))
 
 
-def _unread(request: Request, cluster: Cluster, live: Source, error: ClusterError) -> Answer:
+def _unread(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
     """What the eviction of a pod meets that does not come in time: else who keeps the API server busy breaks a rule."""
     name, namespace = request.name, request.namespace
     _LOG.warning("the pod %s in %s, whose eviction is forced, cannot be read: %s", name, namespace, error)
     unknown = f"{name}: the pod cannot be read"
-    if ruling(namespace, cluster, live).mode is ForceDeletionMode.WARN:
+    if ruling(namespace, cluster).mode is ForceDeletionMode.WARN:
         return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
     return denied(
         f"{unknown}, and namespace {namespace} does not let all force deletions through; "

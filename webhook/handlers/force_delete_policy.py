@@ -17,7 +17,6 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.cluster.errors import ClusterError
-from podrules.cluster.source import Source
 from podrules.deletion import CONFIRMATION, is_confirmed
 from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
@@ -96,11 +95,11 @@ def may_be_refused(pod: Pod) -> bool:
     return pod.spec.termination_grace_period_seconds != 0 and not is_mirror_pod(pod)
 
 
-def ruling(namespace: str, cluster: Cluster, live: Source) -> Ruling:
+def ruling(namespace: str, cluster: Cluster) -> Ruling:
     """The mode for a namespace's pods: the configuration's, or its label's where that is stricter."""
     configured = cluster.force_deletion.of(namespace)
     try:
-        label = cluster.present_namespace_labels(namespace, live).get(MODE_LABEL)
+        label = cluster.present_namespace_labels(namespace).get(MODE_LABEL)
     except ClusterError as error:
         _LOG.warning("the label for force deletions of %s does not count, it cannot be read: %s", namespace, error)
         return Ruling(configured, f"Namespace {namespace} cannot be read: {_counts(configured)}")

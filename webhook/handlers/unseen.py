@@ -77,7 +77,7 @@ def _of_force(request: Request, cluster: Cluster) -> str:
         return ""
     if is_exempt(request, cluster):
         return ""
-    asked = _STRICT.get(ruling(request.namespace, cluster, cluster.live()).mode)
+    asked = _STRICT.get(ruling(request.namespace, cluster).mode)
     return f"namespace {request.namespace} {asked}" if asked else ""
 
 
