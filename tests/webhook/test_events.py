@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,14 +13,18 @@ import pytest
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import Answer
 from podrules.model.base import ObjectMeta
+from tests.marked import TESTS
 from tests.waiting import wait_for
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import Object, delete_review, node_deletion_review, pod_object
+from webhook import handlers
 from webhook.app import create_app
 from webhook.events import Events, Limits
+from webhook.handlers import unseen
 from webhook.response import Forced
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
+ROOT = TESTS.parent
 UID = "97adba77-19ea-40d7-a1ef-b38fa206ac45"
 RUNNING = {**pod_object(name="db-0", nodeName="node-1"), "status": {"phase": "Running"}}
 RUNNING["metadata"] = {**RUNNING["metadata"], "uid": UID}
@@ -122,6 +127,21 @@ def test_text_of_others_is_made_plain_and_short() -> None:
     assert note.isprintable()
     assert len(note.encode()) <= 1024
     transport.go_on.set()
+
+
+# On the page
+
+
+def test_rules_that_the_audit_log_names_are_documented() -> None:
+    """Each name is written once in the handlers."""
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "webhook" / "handlers").glob("*.py"))
+    named = set(re.findall(r'\.of_rule\(\s*"([a-z-]+)"', code))
+    named |= {rule for rule, _, _ in handlers._FILLING_IN} | {unseen._UNSEEN}
+    (listed,) = re.findall(
+        r"^Rules are (.+?)\.\n\n", (ROOT / "docs" / "webhook.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert set(re.findall(r"`([a-z-]+)`", listed)) == named
+    assert len(named) == 10
 
 
 # Of which reviews
