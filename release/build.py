@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     key = signing_key(args.signing_key) if args.signing_key else None
     args.out.mkdir(parents=True, exist_ok=True)
-    image = _released_image(args.image, args.out) if args.image else None
+    image = release_image(buildah, args.image, args.out, commit=Source().commit) if args.image else None
     environment = reproducible_environment(os.environ)
     wheel = build_packages(args.out, environment)
     platforms = PLATFORMS if args.all_platforms else (THIS,)
@@ -193,21 +193,6 @@ def _write_archive(path: Path, files: Mapping[str, tuple[bytes, int]], epoch: in
             entry.size, entry.mode, entry.mtime = len(content), mode, epoch
             archive.addfile(entry, io.BytesIO(content))
     path.write_bytes(gzip.compress(plain.getvalue(), mtime=epoch))
-
-
-def _released_image(name: str, out: Path) -> ReleasedImage:
-    """The image's files.
-
-    Raises:
-        SystemExit: it was built from another commit.
-    """
-    image = release_image(buildah, name, out)
-    commit = Source().commit
-    if image.revision != commit:
-        raise SystemExit(
-            f"image {name} is of commit {image.revision or 'unknown'}, not of {commit}: run make image again"
-        )
-    return image
 
 
 def _made(out: Path) -> list[Path]:

@@ -27,8 +27,6 @@ class ReleasedImage(NamedTuple):
     """Of its manifest, ``sha256:…``: by this it is known in a registry, if it is pushed as it is."""
     base: str
     """By digest."""
-    revision: str
-    """The commit that it was built from."""
 
     @property
     def subject(self) -> dict[str, Any]:
@@ -42,16 +40,23 @@ def buildah(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def release_image(run: Callable[..., str], name: str, out: Path) -> ReleasedImage:
+def release_image(run: Callable[..., str], name: str, out: Path, *, commit: str) -> ReleasedImage:
     """Write the archive of an image that was built, and what is in it.
 
     Args:
         run: `buildah`, with the storage that has the image.
         name: The image's.
         out: Where the files go.
+        commit: Of the tree: the image must be of it.
+
+    Raises:
+        SystemExit: it is of another commit.
     """
     described = json.loads(run("inspect", "--type", "image", name))["OCIv1"]
     labels = described["config"]["Labels"]
+    revision = labels.get(f"{_LABEL}.revision")
+    if revision != commit:
+        raise SystemExit(f"image {name} is of commit {revision or 'unknown'}, not of {commit}: run make image again")
     archive = out / f"{_NAME}-{__version__}-linux-{described['architecture']}.oci.tar"
     # buildah adds to one that is there.
     archive.unlink(missing_ok=True)
@@ -63,8 +68,6 @@ def release_image(run: Callable[..., str], name: str, out: Path) -> ReleasedImag
         shutil.copyfile(Path(run("mount", container)) / _BILL, bill)
     finally:
         run("rm", container)
-    made = ReleasedImage(
-        archive, bill, digest.read_text().strip(), labels[f"{_LABEL}.base.name"], labels[f"{_LABEL}.revision"]
-    )
+    made = ReleasedImage(archive, bill, digest.read_text().strip(), labels[f"{_LABEL}.base.name"])
     digest.unlink()
     return made

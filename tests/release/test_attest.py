@@ -63,7 +63,9 @@ def signed(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     (out / SIGNATURE).write_bytes(b"old")
     other = builder.of(tree)
     with other.image():
-        image = release_image(other.buildah, IMAGE, out)
+        with pytest.raises(SystemExit, match=r"is of commit test, not of another: run make image again"):
+            release_image(other.buildah, IMAGE, out, commit="another")
+        image = release_image(other.buildah, IMAGE, out, commit="test")
     finish(out, signing_key(key), image, {"image": "qos"})
     yield Signed(out, public, image)
     tree.joinpath("Dockerfile").unlink()
