@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any, Final
+import io
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from werkzeug.exceptions import ServiceUnavailable, abort
 from werkzeug.sansio.utils import get_content_length
@@ -15,7 +16,7 @@ from webhook.review import EDGE_BYTES, MAX_REVIEW_BYTES
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
-__all__ = ["JSON", "Unavailable", "read_body"]
+__all__ = ["JSON", "Body", "Unavailable", "read_body"]
 
 JSON: Final = "application/json"
 _MOST_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
@@ -35,8 +36,24 @@ class Unavailable(ServiceUnavailable):
         return [*super().get_headers(*args, **how), ("Retry-After", str(self.again))]
 
 
-def read_body(environ: WSGIEnvironment) -> tuple[bytes, int]:
-    """The body and its length; of one that is longer than `MAX_REVIEW_BYTES` the first `EDGE_BYTES`.
+class Body(NamedTuple):
+    """What was kept of a body."""
+
+    beginning: bytes
+    """All of it, unless it is shorter than the body."""
+    length: int
+    """Of the body."""
+    end: bytes
+    """Of a body that was not kept, as much as tells how it ends."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was kept."""
+        return len(self.beginning) == self.length
+
+
+def read_body(environ: WSGIEnvironment) -> Body:
+    """The body; of one that is longer than `MAX_REVIEW_BYTES`, or gave way to others, its edges.
 
     Raises:
         HTTPException: What the client is told: the body is none that is read, it broke off, or there is no memory.
@@ -44,16 +61,31 @@ def read_body(environ: WSGIEnvironment) -> tuple[bytes, int]:
     """
     length = _length(environ)
     channel = environ.get("gunicorn.socket")
-    if length > MAX_REVIEW_BYTES:
-        if isinstance(channel, Channel):
-            channel.pass_over()
-        body = _read(environ, EDGE_BYTES)
-        _pass_over(environ, length - len(body))
+    if length <= EDGE_BYTES:
+        whole = _read(environ, length)
+        body = Body(whole, length, whole)
     else:
-        body = _read(environ, length)
+        body = _large(environ, length, channel if isinstance(channel, Channel) else None)
     if isinstance(channel, Channel):
         channel.begin_answer()
-    return body, length
+    return body
+
+
+def _large(environ: WSGIEnvironment, length: int, channel: Channel | None) -> Body:
+    """Read piece by piece what may have to give way to others meanwhile."""
+    if channel is not None and length > MAX_REVIEW_BYTES:
+        channel.pass_over()
+    kept = channel.connection.body if channel is not None else io.BytesIO()
+    end, left = b"", length
+    while left > 0:
+        piece = _read(environ, min(left, EDGE_BYTES))
+        left -= len(piece)
+        if left < 2 * EDGE_BYTES:
+            end = (end + piece)[-EDGE_BYTES:]
+        is_kept = channel.connection.is_kept if channel is not None else length <= MAX_REVIEW_BYTES
+        if is_kept or not kept.tell():
+            kept.write(piece)
+    return Body(kept.getvalue(), length, end)
 
 
 def _read(environ: WSGIEnvironment, length: int) -> bytes:
@@ -70,12 +102,6 @@ def _read(environ: WSGIEnvironment, length: int) -> bytes:
             raise ConnectionResetError(errno.ECONNRESET, "ended")
         abort(400, f"the body ended after {len(body)} of {length} bytes")
     return body
-
-
-def _pass_over(environ: WSGIEnvironment, length: int) -> None:
-    """Read what is not kept: an answer before that could be lost, with the connection that the rest is sent on."""
-    while length > 0:
-        length -= len(_read(environ, min(length, EDGE_BYTES)))
 
 
 def _is_ended(environ: WSGIEnvironment) -> bool:

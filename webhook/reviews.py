@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, abort
 
-from webhook.bodies import JSON, Unavailable, read_body
+from webhook.bodies import JSON, Body, Unavailable, read_body
 from webhook.cluster import Cluster
 from webhook.handlers import leave_unseen, mutate, refuse_unseen, validate
 from webhook.logs import log_review, logs_review
@@ -96,10 +96,13 @@ class Reviews:
             raise MethodNotAllowed(["POST"])
         if self._client_names is not None:
             _admit(environ, self._client_names)
-        body, length = read_body(environ)
+        body = read_body(environ)
+        if environ["PATH_INFO"] == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
+            # There may be memory in a moment, and an answer without a look fills nothing in.
+            raise Unavailable("too many large reviews at once", again=1)
         _wait_until_ready(self._waiting_for)
         cluster = self._cluster_for(environ["QUERY_STRING"], arrived)
-        return self._reviewed(body, length, environ["PATH_INFO"], cluster)
+        return self._reviewed(body, environ["PATH_INFO"], cluster)
 
     def _cluster_for(self, query: str, arrived: float) -> Cluster:
         """The cluster for a review, which may tell how long its answer is waited for: ``?timeout=10s``."""
@@ -108,9 +111,9 @@ class Reviews:
             return self._cluster.for_review(arrived)
         return self._cluster.for_review(arrived, min(int(told[1]), _MOST_PATIENCE))
 
-    def _reviewed(self, body: bytes, length: int, path: str, cluster: Cluster) -> bytes:
+    def _reviewed(self, body: Body, path: str, cluster: Cluster) -> bytes:
         started = time.perf_counter()
-        review, problem = _read_review(body, length)
+        review, problem = _read_review(body)
         answer, outcome, reason = _answered(review, problem, _HANDLERS[path], cluster)
         if answer.forced is not None and self._tell_refused is not None and not review.dry_run:
             self._tell_refused(answer.forced, review.user_info.username, answer.denial)
@@ -125,23 +128,25 @@ class Reviews:
         return encoded
 
 
-def _read_review(body: bytes, length: int) -> tuple[Request, str]:
+def _read_review(body: Body) -> tuple[Request, str]:
     """The request, and why it has no objects; empty: it has them.
 
     Raises:
         HTTPException: The body does not even tell who asks for what.
     """
-    if length > len(body):
-        problem, end = f"it has {length} bytes; at most {MAX_REVIEW_BYTES} are read", b""
-    else:
+    if body.is_whole:
         try:
-            return decode_review(body), ""
+            return decode_review(body.beginning), ""
         except BadReview as error:
-            problem, end = f"it cannot be read: {error}", body
+            problem = f"it cannot be read: {error}"
+    elif body.length > MAX_REVIEW_BYTES:
+        problem = f"it has {body.length} bytes; at most {MAX_REVIEW_BYTES} are read"
+    else:
+        problem = f"too many large reviews came at once, and it has {body.length} bytes: try again"
     try:
-        return skim(body, end), problem
+        return skim(body.beginning, body.end), problem
     except BadReview:
-        abort(413 if length > len(body) else 400, problem)
+        abort(400 if body.is_whole else 413, problem)
 
 
 def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:

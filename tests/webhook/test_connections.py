@@ -278,10 +278,11 @@ def test_where_memory_is_short_the_slowest_goes_and_not_the_newest(wide: World) 
     slow = wide.new().send_head().send(36 * KIB)
     wide.wait(1)
     newest = wide.new().send_head().send(40 * KIB)
-    assert not slow.is_open()
-    assert fast.is_open()
-    assert newest.is_open()
+    assert not slow.seen.is_kept
+    assert fast.seen.is_kept
+    assert newest.seen.is_kept
     assert wide.ended == ["memory"]
+    assert all(client.is_open() for client in (slow, fast, newest)), "each is answered, the slow one by its beginning"
 
 
 def test_a_young_request_is_not_slow_yet(wide: World) -> None:
@@ -289,8 +290,8 @@ def test_a_young_request_is_not_slow_yet(wide: World) -> None:
     small = wide.new().send_head().send(FREE + KIB)
     large = wide.new().send_head().send(60 * KIB)
     wide.new().send_head().send(50 * KIB)
-    assert small.is_open()
-    assert not large.is_open()
+    assert small.seen.is_kept
+    assert not large.seen.is_kept
 
 
 def test_small_requests_are_never_refused(wide: World) -> None:
@@ -314,20 +315,35 @@ def test_newcomers_cannot_take_the_memory_of_the_known(wide: World) -> None:
 def test_the_known_cannot_take_the_memory_of_newcomers(wide: World) -> None:
     wide.new().ask().send_whole(40 * KIB)
     wide.new().ask().send_whole(40 * KIB)
-    last = wide.new().ask()
-    with pytest.raises(NoRoom):
-        last.send_whole(40 * KIB)
+    assert not wide.new().ask().send_whole(40 * KIB).seen.is_kept
     newcomer = wide.new().send_whole(SHARE + FREE - 100)
     assert newcomer.is_open()
 
 
 def test_where_all_others_are_whole_the_one_that_asks_goes(wide: World) -> None:
     wide.new().send_whole(80 * KIB)
-    last = wide.new().send_head()
-    with pytest.raises(NoRoom):
-        last.send(40 * KIB)
-    assert last.is_open(), "it is told so"
+    last = wide.new().send_head().send(40 * KIB)
+    assert not last.seen.is_kept
     assert wide.ended == ["memory"]
+
+
+def test_a_body_that_gives_way_takes_no_memory_any_more(wide: World) -> None:
+    last = wide.new().send_head()
+    last.seen.body.write(b"x" * 200 * KIB)
+    wide.new().send_whole(80 * KIB)
+    last.send(40 * KIB)
+    assert len(last.seen.body.getvalue()) == 64 * KIB, "its beginning"
+    wide.registry.begin_answer(last.seen)
+    wide.registry.end_request(last.seen, review=True)
+    assert last.seen.is_kept
+    assert last.seen.body.getvalue() == b""
+
+
+def test_heads_give_way_as_a_whole(wide: World) -> None:
+    """Nothing is known of what they ask for."""
+    wide.new().send_whole(80 * KIB)
+    with pytest.raises(NoRoom):
+        wide.new().send(40 * KIB)
 
 
 def test_memory_is_there_again_after_an_answer_and_after_an_end(wide: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.controlplane
 LIMITED = "large-limited"
 CLASSES = (raw_priority_class("large-low", 10), raw_priority_class("large-high", 1000))
 NOT_ALLOWED = f"PriorityClass large-high is not allowed in namespace {LIMITED}"
-UNSEEN = f"namespace {LIMITED} allows only these PriorityClasses: large-low; it cannot be read"
+ONLY = f"namespace {LIMITED} allows only these PriorityClasses: large-low"
+UNSEEN = f"{ONLY}; it cannot be read"
 DENIED = f"namespace {LIMITED} forbids force deletions"
 ODD_TEXT = '{"f:a\\ud800": {}}'
 """Half a surrogate pair, which Go hands on as it came where a field holds JSON."""
@@ -104,3 +106,22 @@ def test_template_with_json_that_cannot_be_read_is_refused(cluster: Cluster, tex
     path = cluster.control_plane.api.path("apps/v1", "Deployment", LIMITED)
     with pytest.raises(ApiError, match=UNSEEN):
         cluster.control_plane.api.request("POST", path, body)
+
+
+def test_large_pods_at_once_are_all_refused(cluster: Cluster) -> None:
+    """As many as a tenant can send: there is no memory for all of them, and some are refused unseen."""
+    api = cluster.control_plane.api
+
+    def refused(number: int) -> str:
+        pod = _with_escaped_text(make_pod(f"flood-{number}", LIMITED, "", priorityClassName="large-high"))
+        try:
+            api.create(pod)
+        except ApiError as error:
+            return error.message
+        finally:
+            api.close()
+        return ""
+
+    with ThreadPoolExecutor(16) as pool:
+        said = list(pool.map(refused, range(24)))
+    assert all(NOT_ALLOWED in text or ONLY in text for text in said), said

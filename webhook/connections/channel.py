@@ -59,8 +59,8 @@ class Channel:
         return data
 
     def pass_over(self) -> None:
-        """The body of the request is not kept."""
-        self.connection.is_kept = False
+        """Of the body of the request no more is kept than its beginning."""
+        self._connections.pass_over(self.connection)
 
     def begin_answer(self) -> None:
         """The body of the request is whole."""

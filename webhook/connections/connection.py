@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import socket
 from collections.abc import Callable
@@ -13,6 +14,9 @@ __all__ = ["Connection", "Stage"]
 
 _MOST_EARNED: Final = 1 << 20
 """Bytes: above it connections are worth the same. The API server's come to it by some dozens of reviews."""
+
+_BEGINNING: Final = 64 << 10
+"""Bytes of a body that is passed over: they tell who asks for what."""
 
 
 class Stage(Enum):
@@ -37,6 +41,7 @@ class Connection:
     __slots__ = (
         "address",
         "begun",
+        "body",
         "certified",
         "deadline",
         "earned",
@@ -70,6 +75,8 @@ class Connection:
         """Those of them that count in memory."""
         self.is_kept = True
         """Whether more of them will: what is only passed over does not."""
+        self.body = io.BytesIO()
+        """What is kept of the body of a request that is not small."""
         self.earned = 0
         """Bytes of all whole reviews that came on it."""
         self.certified = False
@@ -88,6 +95,12 @@ class Connection:
     def rank(self) -> tuple[bool, int]:
         """How much it is worth: within a factor of two in what it has earned all are alike."""
         return self.certified, min(self.earned, _MOST_EARNED).bit_length()
+
+    def pass_over(self) -> None:
+        """Keep no more of the body than its beginning; who reads it goes on, and may still answer."""
+        self.is_kept = False
+        if self.body.tell() > _BEGINNING:
+            self.body.truncate(_BEGINNING)
 
     def end(self) -> None:
         """Who waits for it, reads from it or writes to it then finds its end, and closes it."""

@@ -18,6 +18,7 @@ API server may share one with others.
 from __future__ import annotations
 
 import errno
+import io
 import socket
 import time
 from collections import Counter
@@ -149,6 +150,11 @@ class Connections:
             connection.begun = self._now()
         self._enter(connection, Stage.BODY)
 
+    def pass_over(self, connection: Connection) -> None:
+        """Of the body no more is kept than its beginning, which tells who asks for what."""
+        self._memory.free(connection)
+        connection.pass_over()
+
     def begin_answer(self, connection: Connection) -> None:
         """The body is whole, too."""
         self._enter(connection, Stage.ANSWER)
@@ -173,6 +179,8 @@ class Connections:
             self._known[connection] = None
         connection.received = 0
         connection.is_kept = True
+        if connection.body.tell():
+            connection.body = io.BytesIO()
         self._enter(connection, Stage.IDLE)
 
     def forget(self, connection: Connection) -> bool:
@@ -203,12 +211,16 @@ class Connections:
         self._memory.hold(connection)
         others = False
         while connection.held and (slowest := self._memory.slowest(connection, self._now())) is not None:
-            if slowest is connection:
+            if slowest.stage is Stage.BODY:
+                self.pass_over(slowest)
+                self._ended("memory")
+            elif slowest is connection:
                 self._memory.free(connection)
                 self._ended("memory")
                 raise NoRoom(errno.ECONNRESET, "no memory for the request")
-            self.end(slowest, "memory")
-            others = True
+            else:
+                self.end(slowest, "memory")
+                others = True
         return others
 
     def _make_room(self) -> None:
