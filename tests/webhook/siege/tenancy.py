@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.charts.chart import only_in
 from tests.charts.policies import dry_run, installed
+from tests.cluster.protobuf import message
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
@@ -17,22 +18,41 @@ from tests.waiting import wait_for
 from tests.webhook.asking import make_pod
 from tests.webhook.balancer import Balancer
 from tests.webhook.forcing import ADMIN
-from tests.webhook.installation import chart_values
+from tests.webhook.installation import ZONE, chart_values
 
-__all__ = ["CLASSES", "HIGH", "LOW", "SIDES", "Tenant", "besieged", "identity"]
+__all__ = [
+    "APPLY",
+    "CLASSES",
+    "HIGH",
+    "LOW",
+    "PODS",
+    "PROTOBUF",
+    "SIDES",
+    "YAML",
+    "Tenant",
+    "besieged",
+    "identity",
+    "in_protobuf",
+    "some_owner",
+]
 
 LOW, HIGH = "siege-low", "siege-high"
 """Classes: the rules allow the first one."""
 CLASSES: Mapping[str, int] = {LOW: 10, HIGH: 1000}
 SIDES = ("webhook", "policy")
 """What applies the rules."""
+PODS = ("v1", "Pod")
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+APPLY = "application/apply-patch+yaml"
+_OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "controller": True}
 _NUMBERS = itertools.count(1)
 
 
 class Tenant:
     """Who may do everything in its namespaces.
 
-    limited    only the class `LOW` is allowed, also in templates; force deletions are forbidden
+    limited    only the class `LOW` is allowed, also in templates, and is the default; force deletions are forbidden
     asking     force deletions are to be confirmed
     free       no rule
     """
@@ -53,7 +73,12 @@ class Tenant:
     def values(self) -> Object:
         """Of a release that has these rules."""
         return {
-            "priorityClasses": {"allowed": {self.limited: [LOW]}, "templates": "deny"},
+            "priorityClasses": {
+                "allowed": {self.limited: [LOW]},
+                "defaults": {self.limited: LOW},
+                "templates": "deny",
+            },
+            "clusterDefaultConstraints": chart_values(0, ZONE)["clusterDefaultConstraints"],
             "forceDeletion": {"namespaces": {self.limited: "deny", self.asking: "confirm"}, "exemptUsers": [ADMIN]},
         }
 
@@ -85,6 +110,17 @@ class Tenant:
 def identity(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """Kind, namespace and name."""
     return entry["kind"], entry["metadata"]["namespace"], entry["metadata"]["name"]
+
+
+def in_protobuf(api_version: str, kind: str, content: bytes) -> bytes:
+    """An object as the API server reads it in protobuf."""
+    return b"k8s\0" + message((1, message((1, api_version), (2, kind))), (2, content))
+
+
+def some_owner(tenant: Tenant) -> Object:
+    """A reference to what exists, and is no controller."""
+    found = tenant.api.get("v1", "ConfigMap", str(_OWNER["name"]), tenant.limited)
+    return {**_OWNER, "uid": found["metadata"]["uid"]}
 
 
 @contextmanager

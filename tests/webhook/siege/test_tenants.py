@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType
@@ -17,27 +20,26 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.protobuf import message
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.objects import raw_container, raw_priority_class
+from tests.objects import raw_priority_class
 from tests.waiting import wait_for
-from tests.webhook.asking import WORKLOADS, make_pod, make_workload, template_of
-from tests.webhook.forcing import CONFIRMATION, MODE, thinned
-from tests.webhook.siege.tenancy import CLASSES, HIGH, LOW, SIDES, Tenant, besieged, identity
+from tests.webhook.asking import WORKLOADS, make_workload, template_of
+from tests.webhook.forcing import CONFIRMATION, thinned
+from tests.webhook.siege import agreement
+from tests.webhook.siege.forced_attacks import FORCED, delete, delete_options
+from tests.webhook.siege.pod_attacks import CREATIONS, limited_pod
+from tests.webhook.siege.tenancy import APPLY, CLASSES, HIGH, LOW, PODS, SIDES, Tenant, besieged, identity, some_owner
 
 pytestmark = pytest.mark.controlplane
 
 NOT_ALLOWED = f"PriorityClass {HIGH} is not allowed in namespace"
 FORBIDDEN = "forbids force deletions"
-PODS = ("v1", "Pod")
-YAML = "application/yaml"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "controller": True}
+ASKED = int(os.environ.get("SIEGE_ASKED", "250"))
+SEED = int(os.environ.get("SIEGE_SEED", "1"))
 HELD_BY = "the same attack on the other side, and each attack by one of these tests"
 _NUMBERS = itertools.count(1)
 
@@ -66,133 +68,7 @@ def tenant(tenants: Mapping[str, Tenant], request: pytest.FixtureRequest) -> Ten
     return tenants[request.param]
 
 
-# Classes of pods
-
-
-def _pod(tenant: Tenant, class_name: str, **metadata: Any) -> Object:
-    pod = make_pod(tenant.limited, f"web-{next(_NUMBERS)}", priorityClassName=class_name, nodeName=tenant.node)
-    pod["metadata"] |= {"labels": {"app": "db"}, **metadata}
-    return pod
-
-
-def _post(tenant: Tenant, body: Object | bytes, **how: Any) -> None:
-    tenant.api.request("POST", tenant.api.path(*PODS, tenant.limited), body, **how)
-
-
-def _as_yaml(tenant: Tenant, class_name: str) -> None:
-    _post(tenant, yaml.safe_dump(_pod(tenant, class_name)).encode(), content_type=YAML)
-
-
-def _as_protobuf(tenant: Tenant, class_name: str) -> None:
-    container = message((1, "app"), (2, "registry.example.com/app:1"))
-    metadata = message((1, f"web-{next(_NUMBERS)}"), (3, tenant.limited))
-    pod = message((1, metadata), (2, message((2, container), (24, class_name))))
-    _post(tenant, _unknown("v1", "Pod", pod), content_type=PROTOBUF)
-
-
-def _unknown(api_version: str, kind: str, content: bytes) -> bytes:
-    return b"k8s\0" + message((1, message((1, api_version), (2, kind))), (2, content))
-
-
-def _with_generated_name(tenant: Tenant, class_name: str) -> None:
-    pod = _pod(tenant, class_name, generateName="web-")
-    del pod["metadata"]["name"]
-    _post(tenant, pod)
-
-
-def _applied(tenant: Tenant, class_name: str) -> None:
-    pod = _pod(tenant, class_name)
-    path = tenant.api.path(*PODS, tenant.limited, pod["metadata"]["name"])
-    query = {"fieldManager": "someone", "force": "true"}
-    tenant.api.request("PATCH", path, yaml.safe_dump(pod).encode(), content_type=APPLY, query=query)
-
-
-def _after_a_dry_run(tenant: Tenant, class_name: str) -> None:
-    pod = _pod(tenant, LOW)
-    _post(tenant, pod, query={"dryRun": "All"})
-    pod["spec"]["priorityClassName"] = class_name
-    _post(tenant, pod)
-
-
-def _named_twice(tenant: Tenant, class_name: str) -> None:
-    """The last one of two equal keys counts."""
-    text = json.dumps(_pod(tenant, "HERE"))
-    _post(tenant, text.replace('"HERE"', f'"{LOW}", "priorityClassName": "{class_name}"').encode())
-
-
-def _with_escaped_key(tenant: Tenant, class_name: str) -> None:
-    text = json.dumps(_pod(tenant, class_name)).replace("priorityClassName", "priorityCl\\u0061ssN\\u0061me")
-    _post(tenant, text.encode())
-
-
-def _with_keys_of_other_cases(tenant: Tenant, class_name: str) -> None:
-    """They are no fields, and are dropped."""
-    pod = _pod(tenant, class_name)
-    pod["spec"] |= {"PriorityClassName": LOW, "priorityclassname": LOW}
-    _post(tenant, pod, query={"fieldValidation": "Ignore"})
-
-
-def _with_commas(tenant: Tenant, class_name: str) -> None:
-    _post(tenant, _pod(tenant, class_name, annotations={"example.com/list": "," * 100_001}))
-
-
-def _with_escaped_text(tenant: Tenant, class_name: str) -> None:
-    pod = _pod(tenant, class_name)
-    pod["spec"]["containers"] = [raw_container(args=["<" * 1_250_000])]
-    _post(tenant, pod)
-
-
-def _with_our_own_words(tenant: Tenant, class_name: str) -> None:
-    words = {MODE: "warn", CONFIRMATION: "any", "kubectl-qos.io/default-priority-class": HIGH}
-    labels = {MODE: "warn", "kubectl-qos.io/topology-spread": "disabled", "app.kubernetes.io/managed-by": "Helm"}
-    _post(tenant, _pod(tenant, class_name, annotations=words, labels=labels))
-
-
-def _with_an_owner(tenant: Tenant, class_name: str) -> None:
-    _post(tenant, _pod(tenant, class_name, ownerReferences=[_owner(tenant)]))
-
-
-def _owner(tenant: Tenant) -> Object:
-    """A reference to what exists, and is no controller."""
-    found = tenant.api.get("v1", "ConfigMap", OWNER["name"], tenant.limited)
-    return {**OWNER, "uid": found["metadata"]["uid"]}
-
-
-def _as_if_it_were_deleted(tenant: Tenant, class_name: str) -> None:
-    times = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
-    pod = _pod(tenant, class_name, finalizers=["example.com/kept"], **times)
-    _post(tenant, pod)
-    tenant.control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
-
-
-def _as_if_it_had_finished(tenant: Tenant, class_name: str) -> None:
-    _post(tenant, {**_pod(tenant, class_name), "status": {"phase": "Succeeded"}})
-
-
-def _with_gates_and_another_scheduler(tenant: Tenant, class_name: str) -> None:
-    pod = _pod(tenant, class_name)
-    del pod["spec"]["nodeName"]
-    pod["spec"] |= {"schedulerName": "other", "schedulingGates": [{"name": "example.com/wait"}], "hostNetwork": True}
-    _post(tenant, pod)
-
-
-CREATIONS: tuple[Callable[[Tenant, str], None], ...] = (
-    _as_yaml,
-    _as_protobuf,
-    _with_generated_name,
-    _applied,
-    _after_a_dry_run,
-    _named_twice,
-    _with_escaped_key,
-    _with_keys_of_other_cases,
-    _with_commas,
-    _with_escaped_text,
-    _with_our_own_words,
-    _with_an_owner,
-    _as_if_it_were_deleted,
-    _as_if_it_had_finished,
-    _with_gates_and_another_scheduler,
-)
+# Classes
 
 
 @pytest.mark.parametrize(
@@ -221,7 +97,7 @@ def _classes_of_pods(tenant: Tenant) -> list[str]:
     indirect=["tenant"],
 )
 def test_class_of_a_stored_pod_stays(tenant: Tenant, subresource: str, how: str) -> None:
-    pod = _pod(tenant, LOW)
+    pod = limited_pod(tenant, LOW)
     tenant.api.create(pod)
     _, namespace, name = identity(pod)
     path = tenant.api.path(*PODS, namespace, name, subresource or None)
@@ -238,9 +114,6 @@ def test_class_of_a_stored_pod_stays(tenant: Tenant, subresource: str, how: str)
     stored = tenant.stored(pod)
     assert stored is not None
     assert (stored["spec"]["priorityClassName"], stored["spec"]["priority"]) == (LOW, CLASSES[LOW])
-
-
-# Classes of templates
 
 
 def _workload(tenant: Tenant, kind: str, class_name: str) -> Object:
@@ -291,7 +164,7 @@ def test_template_gets_no_class_that_is_not_allowed(tenant: Tenant, kind: str) -
 def test_workload_with_a_forged_owner_makes_no_pods(tenant: Tenant, kind: str) -> None:
     """What a controller owns is passed over, as the documentation says: the limit is that of pods."""
     workload = _workload(tenant, kind, HIGH)
-    workload["metadata"]["ownerReferences"] = [_owner(tenant)]
+    workload["metadata"]["ownerReferences"] = [some_owner(tenant)]
     workload["spec"]["replicas"] = 1
     before = _classes_of_pods(tenant)
     tenant.api.create(workload)
@@ -309,167 +182,6 @@ def test_workload_with_a_forged_owner_makes_no_pods(tenant: Tenant, kind: str) -
 
 
 # Force deletions
-
-
-def _delete(tenant: Tenant, pod: Object, body: Object | bytes | None, **how: Any) -> None:
-    _, namespace, name = identity(pod)
-    tenant.api.request("DELETE", tenant.api.path(*PODS, namespace, name), body, **how)
-
-
-def _options(seconds: int | None = 0, *, api_version: str = "v1", **more: Any) -> Object:
-    return {"apiVersion": api_version, "kind": "DeleteOptions", "gracePeriodSeconds": seconds, **more}
-
-
-def _by_options(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, _options())
-
-
-def _by_options_of_another_group(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, _options(api_version="policy/v1"))
-
-
-def _by_query(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, None, query={"gracePeriodSeconds": "0"})
-
-
-def _by_yaml(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, yaml.safe_dump(_options()).encode(), content_type=YAML)
-
-
-def _by_protobuf(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, _unknown("v1", "DeleteOptions", message((1, 0))), content_type=PROTOBUF)
-
-
-def _by_the_last_of_two_keys(tenant: Tenant, pod: Object) -> None:
-    text = json.dumps(_options(30)).replace("30", '30, "gracePeriodSeconds": 0')
-    _delete(tenant, pod, text.encode())
-
-
-def _with_a_precondition(tenant: Tenant, pod: Object) -> None:
-    uid = {"uid": pod["metadata"]["uid"]}
-    _delete(tenant, pod, _options(preconditions=uid, propagationPolicy="Background"))
-
-
-def _with_its_dependents_kept(tenant: Tenant, pod: Object) -> None:
-    """Orphaning takes a finalizer; the object goes when the garbage collector has done its work."""
-    _delete(tenant, pod, _options(propagationPolicy="Orphan"))
-
-
-def _after_a_plain_deletion(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, _options(None))
-    _delete(tenant, pod, _options())
-
-
-def _after_a_second_of_grace(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, _options(1))
-    _delete(tenant, pod, _options())
-
-
-def _after_a_dry_run_of_grace(tenant: Tenant, pod: Object) -> None:
-    _delete(tenant, pod, _options(30, dryRun=["All"]))
-    _delete(tenant, pod, _options())
-
-
-def _by_its_collection(tenant: Tenant, pod: Object) -> None:
-    _, namespace, name = identity(pod)
-    query = {"gracePeriodSeconds": "0", "fieldSelector": f"metadata.name={name}"}
-    tenant.api.request("DELETE", tenant.api.path(*PODS, namespace), query=query)
-
-
-def _by_its_collections_options(tenant: Tenant, pod: Object) -> None:
-    _, namespace, name = identity(pod)
-    query = {"fieldSelector": f"metadata.name={name}"}
-    tenant.api.request("DELETE", tenant.api.path(*PODS, namespace), _options(), query=query)
-
-
-def _evict(tenant: Tenant, pod: Object, api_version: str = "policy/v1", **metadata: Any) -> Object:
-    _, namespace, name = identity(pod)
-    metadata |= {"name": name, "namespace": namespace}
-    return {
-        "apiVersion": api_version,
-        "kind": "Eviction",
-        "metadata": metadata,
-        "deleteOptions": {"gracePeriodSeconds": 0},
-    }
-
-
-def _post_eviction(tenant: Tenant, pod: Object, body: Object | bytes, **how: Any) -> None:
-    _, namespace, name = identity(pod)
-    tenant.api.request("POST", tenant.api.path(*PODS, namespace, name, "eviction"), body, **how)
-
-
-def _by_eviction(tenant: Tenant, pod: Object) -> None:
-    _post_eviction(tenant, pod, _evict(tenant, pod))
-
-
-def _by_eviction_of_the_old_version(tenant: Tenant, pod: Object) -> None:
-    _post_eviction(tenant, pod, _evict(tenant, pod, "policy/v1beta1"))
-
-
-def _by_eviction_in_yaml(tenant: Tenant, pod: Object) -> None:
-    _post_eviction(tenant, pod, yaml.safe_dump(_evict(tenant, pod)).encode(), content_type=YAML)
-
-
-def _by_eviction_without_a_namespace(tenant: Tenant, pod: Object) -> None:
-    body = _evict(tenant, pod)
-    del body["metadata"]["namespace"]
-    _post_eviction(tenant, pod, body)
-
-
-def _by_eviction_with_much_text(tenant: Tenant, pod: Object) -> None:
-    annotations = {"example.com/text": "<" * 250_000}
-    _post_eviction(tenant, pod, _evict(tenant, pod, annotations=annotations))
-
-
-def _of_a_pod_with_a_finalizer(tenant: Tenant, pod: Object) -> None:
-    tenant.api.patch(pod, {"metadata": {"finalizers": ["example.com/kept"]}})
-    try:
-        _delete(tenant, pod, _options())
-    finally:
-        tenant.api.patch(pod, {"metadata": {"finalizers": None}})
-
-
-def _of_a_pod_with_another_label_and_owner(tenant: Tenant, pod: Object) -> None:
-    labels = {MODE: "warn", "app": "other"}
-    annotations = {MODE: "warn", CONFIRMATION: pod["metadata"]["uid"], "kubernetes.io/config.source": "file"}
-    owner = {**_owner(tenant), "apiVersion": "v1", "kind": "Node", "controller": False}
-    tenant.api.patch(pod, {"metadata": {"labels": labels, "annotations": annotations, "ownerReferences": [owner]}})
-    _delete(tenant, pod, _options())
-
-
-def _while_the_namespace_says_warn(tenant: Tenant, pod: Object) -> None:
-    _, namespace, _ = identity(pod)
-    entry = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    tenant.api.patch(entry, {"metadata": {"labels": {MODE: "warn"}}})
-    try:
-        _delete(tenant, pod, _options())
-    finally:
-        tenant.api.patch(entry, {"metadata": {"labels": {MODE: None}}})
-
-
-FORCED: tuple[Callable[[Tenant, Object], None], ...] = (
-    _by_options,
-    _by_options_of_another_group,
-    _by_query,
-    _by_yaml,
-    _by_protobuf,
-    _by_the_last_of_two_keys,
-    _with_a_precondition,
-    _with_its_dependents_kept,
-    _after_a_plain_deletion,
-    _after_a_second_of_grace,
-    _after_a_dry_run_of_grace,
-    _by_its_collection,
-    _by_its_collections_options,
-    _by_eviction,
-    _by_eviction_of_the_old_version,
-    _by_eviction_in_yaml,
-    _by_eviction_without_a_namespace,
-    _by_eviction_with_much_text,
-    _of_a_pod_with_a_finalizer,
-    _of_a_pod_with_another_label_and_owner,
-    _while_the_namespace_says_warn,
-)
 
 
 @pytest.mark.parametrize(("attack", "tenant"), thinned(FORCED, SIDES, held_by=HELD_BY), ids=_name, indirect=["tenant"])
@@ -497,7 +209,7 @@ def test_any_grace_waits_for_the_kubelet(tenant: Tenant, seconds: int) -> None:
     """A second is no force deletion: the object stays until the kubelet says that the processes have ended."""
     for namespace in (tenant.limited, tenant.free):
         pod = tenant.running_pod(namespace)
-        _delete(tenant, pod, _options(seconds))
+        delete(tenant, pod, delete_options(seconds))
         stored = tenant.stored(pod)
         assert _waits_for_its_kubelet(stored)
         assert stored is not None
@@ -526,7 +238,7 @@ def test_running_pod_becomes_none_that_is_exempt(tenant: Tenant, change: str, su
     with contextlib.suppress(ApiError):
         tenant.api.patch(pod, CHANGES[change], subresource=subresource or None)
     with pytest.raises(ApiError, match="wants it confirmed"):
-        _delete(tenant, pod, _options())
+        delete(tenant, pod, delete_options())
 
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
@@ -534,16 +246,16 @@ def test_pod_is_not_confirmed_before_it_has_its_uid(tenant: Tenant) -> None:
     pod = tenant.running_pod(tenant.asking, uid="0-0", annotations={CONFIRMATION: "0-0"})
     assert pod["metadata"]["uid"] != "0-0"
     with pytest.raises(ApiError, match="wants it confirmed"):
-        _delete(tenant, pod, _options())
+        delete(tenant, pod, delete_options())
 
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
 def test_who_may_write_the_status_of_pods_ends_them_without_grace(tenant: Tenant) -> None:
     """As docs/webhook.md says: of a pod that is said to have finished even a plain deletion is one without grace."""
-    for options in (_options(), _options(None)):
+    for options in (delete_options(), delete_options(None)):
         pod = tenant.running_pod(tenant.limited)
         tenant.api.patch(pod, {"status": {"phase": "Succeeded"}}, subresource="status")
-        _delete(tenant, pod, options)
+        delete(tenant, pod, options)
         assert tenant.stored(pod) is None
 
 
@@ -558,3 +270,33 @@ def test_usual_roles_do_not_let_people_write_the_status_of_pods(control_plane: C
 def test_no_node_is_deleted_by_a_tenant(tenant: Tenant) -> None:
     with pytest.raises(ApiError, match="cannot delete resource"):
         tenant.api.request("DELETE", tenant.api.path("v1", "Node", None, tenant.node))
+
+
+# Both sides
+
+
+def test_webhook_and_policies_answer_alike(tenants: Mapping[str, Tenant]) -> None:
+    """Requests of all kinds by dry run, wherever docs/policies.md says that both do the same."""
+    chance = random.Random(SEED)  # noqa: S311  # no secret
+    fields = {side: agreement.prepared(tenant) for side, tenant in tenants.items()}
+    seen: Counter[tuple[str, str]] = Counter()
+    for number in range(ASKED):
+        asked = agreement.draw(chance)
+        answers = {side: agreement.answer(tenant, fields[side], asked) for side, tenant in tenants.items()}
+        told = f"request {number} of seed {SEED}: {str(asked)[:800]}: {answers}"
+        assert answers["webhook"] == answers["policy"], told
+        given = answers["webhook"]
+        assert given != 404, told
+        seen[asked.verb, _outcome(given)] += 1
+    for (verb, outcome), count in sorted(seen.items()):
+        print(f"{count:6} {verb}: {outcome}")
+    for verb in ("create", "delete", "evict"):
+        assert seen[verb, "403"]
+        assert len([outcome for found, outcome in seen if found == verb]) > 1
+    assert seen["create", f"{LOW}, 1 constraints"]
+
+
+def _outcome(given: object) -> str:
+    if not isinstance(given, dict):
+        return str(given)
+    return f"{given['priorityClassName']}, {len(given['topologySpreadConstraints'] or ())} constraints"
