@@ -97,6 +97,17 @@ def test_force_deletion_of_a_large_pod_is_refused(
     cluster.control_plane.api.delete(pod, grace_period_seconds=0)
 
 
+def test_change_of_a_large_template_is_refused(cluster: Cluster) -> None:
+    """Its review holds it twice: 18 MB."""
+    api = cluster.control_plane.api
+    workload = make_workload("Deployment", LIMITED, priorityClassName="large-low")
+    template_of(workload)["spec"]["containers"] = [raw_container(args=["<" * 1_500_000])]
+    stored = api.create(workload)
+    with pytest.raises(ApiError, match=NOT_ALLOWED):
+        api.patch(stored, {"spec": {"template": {"spec": {"priorityClassName": "large-high"}}}})
+    api.delete(stored)
+
+
 @pytest.mark.parametrize("text", [pytest.param(ODD_TEXT, id="half a pair"), pytest.param(DEEP, id="deep")])
 def test_template_with_json_that_cannot_be_read_is_refused(cluster: Cluster, text: str) -> None:
     workload = make_workload("Deployment", LIMITED, priorityClassName="large-high")

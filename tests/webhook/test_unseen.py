@@ -152,6 +152,12 @@ def test_what_is_too_long_is_refused_where_a_rule_might_have(body: bytes, rule: 
     assert f"at most {MAX_REVIEW_BYTES} are read" in refusal(body)
 
 
+@pytest.mark.parametrize(("seconds", "refused"), [(0, True), (30, False)])
+def test_plain_deletion_of_what_is_too_long_is_let_through(seconds: int, refused: bool) -> None:
+    pod = {**BOUND, "padding": "x" * MAX_REVIEW_BYTES}
+    assert bool(refusal(delete_review(pod, seconds=seconds))) == refused
+
+
 def test_what_is_too_long_is_left_as_it_is() -> None:
     body = create_review(pod_object(name="web"))
     response = answered(body + b" " * MAX_REVIEW_BYTES, path="/mutate")
