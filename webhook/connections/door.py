@@ -113,6 +113,7 @@ class Door(StreamServer):
             wait = self._step(connection)
         while wait is not None:
             wait(connection.sock.fileno())
+            _check(connection)
             self._wait_for_turn(connection)
             with self._turns.working():
                 wait = self._step(connection)
@@ -138,17 +139,16 @@ class Door(StreamServer):
             self._turns.leave(connection)
             event.set()
 
-        self._turns.ask(connection, go)
         connection.wake = leave
+        self._turns.ask(connection, go)
         event.wait()
         if not is_ours:
             raise ConnectionResetError("ended")
 
     def _step(self, connection: Connection) -> Callable[[int], object] | None:
         """One step of a handshake; returns what to wait by before the next; None: it is done."""
+        _check(connection)
         sock = connection.sock
-        if connection.ended:
-            raise ConnectionResetError("ended")
         if not isinstance(sock, ssl.SSLSocket):
             sock.settimeout(0)
             try:
@@ -156,6 +156,7 @@ class Door(StreamServer):
                 sock.recv(1, socket.MSG_PEEK)
             except BlockingIOError:
                 return wait_read
+            self._connections.begin_handshake(connection)
             sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
             connection.sock = sock
         try:
@@ -165,3 +166,13 @@ class Door(StreamServer):
         except ssl.SSLWantWriteError:
             return wait_write
         return None
+
+
+def _check(connection: Connection) -> None:
+    """Go no further with a connection that has been ended.
+
+    Raises:
+        ConnectionResetError: It has.
+    """
+    if connection.ended:
+        raise ConnectionResetError("ended")

@@ -10,7 +10,7 @@ idle         the server's keep-alive
 700. Of the newcomers the oldest goes, of the address that has the most of them: a client that has something to ask does
 so at once, and is a newcomer no longer. Of the others the one goes that has sent the least, by bytes of whole reviews,
 then the one that was idle longest. A client whose certificate is accepted stands above all. No address has a limit: the
-API server may share one with others.
+API server may share one with others. TLS handshakes may be under way on 250 of all places; there, too, the oldest goes.
 
 **Too little memory.** See `Memory`.
 """
@@ -42,6 +42,8 @@ MOST_CONNECTIONS: Final = 1000
 """An API server keeps 25 idle ones, and has as many more as it has requests at once."""
 _NEWCOMERS: Final = 300
 """Of these, those that only newcomers may have."""
+_HANDSHAKES: Final = 250
+"""Of these, those whose TLS handshakes may be under way: each takes 50 KiB until it ends."""
 HANDSHAKE_SECONDS: Final = 10.0
 READ_SECONDS: Final = 3.0
 """For a head, and for a body; the API server sends both at once."""
@@ -53,7 +55,6 @@ LOOK_SECONDS: Final = 0.5
 """Between two looks for those that are late."""
 _MOST_HEAD: Final = 64 << 10
 """Bytes; the API server's has some hundred."""
-_SECONDS: Final = {Stage.HEAD: READ_SECONDS, Stage.BODY: READ_SECONDS, Stage.ANSWER: REQUEST_SECONDS}
 _REASONS: Final = {Stage.ANSWER: "request"}
 """Why one is ended in a stage that is over, where it is not the stage's name."""
 _STATES: Final = {Stage.HEAD: "request", Stage.BODY: "request", Stage.ANSWER: "request"}
@@ -70,6 +71,7 @@ class Connections:
         *,
         most: int = MOST_CONNECTIONS,
         newcomers: int = _NEWCOMERS,
+        handshakes: int = _HANDSHAKES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Nobody is connected yet.
@@ -80,16 +82,20 @@ class Connections:
             memory: For their requests.
             most: How many there may be.
             newcomers: How many of them only newcomers may be.
+            handshakes: How many of them may be in their TLS handshakes.
             clock: Seconds that only grow.
         """
         self._ended = ended
         self._memory = memory
         self._most = most
         self._least_newcomers = newcomers
+        self._most_handshakes = handshakes
         self._clock = clock
         self._newcomers: dict[str, dict[Connection, None]] = {}
         """By address; in each, the oldest first."""
         self._newcomer_count = 0
+        self._handshakes: dict[Connection, None] = {}
+        """Those of which TLS is under way, the oldest first."""
         self._known: dict[Connection, None] = {}
         """Those that were answered longest ago first."""
         self._looked = clock()
@@ -110,6 +116,13 @@ class Connections:
         self._newcomer_count += 1
         return connection
 
+    def begin_handshake(self, connection: Connection) -> None:
+        """It has said something; when too many are at that, the oldest goes, of the address that has the most."""
+        if len(self._handshakes) >= self._most_handshakes:
+            by_address = Counter(each.address for each in self._handshakes)
+            self.end(max(self._handshakes, key=lambda each: by_address[each.address]), "full")
+        self._handshakes[connection] = None
+
     def end_handshake(self, connection: Connection, *, certified: bool) -> None:
         """It may ask.
 
@@ -119,11 +132,13 @@ class Connections:
         """
         if connection.ended:
             return
+        self._handshakes.pop(connection, None)
         if certified:
             self._forget_newcomer(connection)
             self._known[connection] = None
         connection.certified = certified
-        self._enter(connection, Stage.NEW)
+        connection.stage = Stage.NEW
+        connection.deadline = None
 
     def receive(self, connection: Connection, count: int) -> bool:
         """So many bytes came on it; returns whether others have to go for them, which takes a moment.
@@ -136,7 +151,7 @@ class Connections:
             raise ConnectionResetError(errno.ECONNRESET, "ended")
         if connection.stage is Stage.NEW or connection.stage is Stage.IDLE:
             connection.begun = self._now()
-            self._enter(connection, Stage.HEAD)
+            self._enter(connection, Stage.HEAD, READ_SECONDS)
         connection.received += count
         if connection.stage is Stage.HEAD and connection.received > _MOST_HEAD:
             self.end(connection, "head")
@@ -148,7 +163,7 @@ class Connections:
         if connection.stage is not Stage.HEAD:
             # The last bytes of the request before it brought it along.
             connection.begun = self._now()
-        self._enter(connection, Stage.BODY)
+        self._enter(connection, Stage.BODY, READ_SECONDS)
 
     def pass_over(self, connection: Connection) -> None:
         """Of the body no more is kept than its beginning, which tells who asks for what."""
@@ -157,7 +172,7 @@ class Connections:
 
     def begin_answer(self, connection: Connection) -> None:
         """The body is whole, too."""
-        self._enter(connection, Stage.ANSWER)
+        self._enter(connection, Stage.ANSWER, REQUEST_SECONDS)
 
     def end_request(self, connection: Connection, *, review: bool) -> None:
         """It has been answered.
@@ -181,7 +196,8 @@ class Connections:
         connection.is_kept = True
         if connection.body.tell():
             connection.body = io.BytesIO()
-        self._enter(connection, Stage.IDLE)
+        connection.stage = Stage.IDLE
+        connection.deadline = None
 
     def forget(self, connection: Connection) -> bool:
         """It is gone; returns whether nobody had ended it here."""
@@ -245,12 +261,12 @@ class Connections:
         candidates = [known for known in self._known if known.stage is not Stage.ANSWER]
         return min(candidates, key=lambda known: (known.rank, -by_address[known.address]), default=None)
 
-    def _enter(self, connection: Connection, stage: Stage) -> None:
+    def _enter(self, connection: Connection, stage: Stage, seconds: float) -> None:
         connection.stage = stage
-        seconds = _SECONDS.get(stage)
-        connection.deadline = None if seconds is None else self._now() + seconds
+        connection.deadline = self._now() + seconds
 
     def _remove(self, connection: Connection) -> None:
+        self._handshakes.pop(connection, None)
         self._memory.free(connection)
         if connection.known:
             del self._known[connection]

@@ -57,7 +57,12 @@ class Turns:
         """By address, whose turn is next first; in each, the newest last."""
 
     def ask(self, connection: Connection, go: Go) -> None:
-        """Call something when it is the connection's turn."""
+        """Call something when it is the connection's turn, which may be now."""
+        if not (self._waiting or self._is_called) and self._clock() >= self._free_at:
+            self._is_called = True
+            if not go(has_left=_has_left(connection.sock)):
+                self._is_called = False
+            return
         self._waiting.setdefault(connection.address, {})[connection] = go
         self._call_next()
 
