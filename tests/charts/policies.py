@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 from tests.webhook.installation import Installation
 
-__all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "scoped", "told"]
+__all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "mirror_pod_refusal", "scoped", "told"]
 
 GROUP = "admissionregistration.k8s.io/v1"
 PREFIXES = ("Mutating", "Validating")
@@ -48,6 +49,30 @@ def dry_run(control_plane: ControlPlane, entry: Object) -> list[str]:
     except ApiError as error:
         refusal = [error.message]
     return told("\n".join(api.warnings)) + refusal
+
+
+def mirror_pod_refusal(control_plane: ControlPlane, pod: Object) -> str:
+    """Why a pod would be refused as the mirror of a static pod that its node's kubelet runs; empty: it would not be."""
+    node = control_plane.api.get("v1", "Node", pod["spec"]["nodeName"])["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node["name"], "uid": node["uid"], "controller": True}
+    annotations = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
+    metadata = {**pod["metadata"], "annotations": annotations, "ownerReferences": [owner]}
+    path = control_plane.api.path("v1", "Pod", metadata["namespace"])
+    kubelet = control_plane.client_for(f"system:node:{node['name']}", ["system:nodes"])
+
+    def refusal() -> tuple[str] | None:
+        try:
+            kubelet.request("POST", path, {**pod, "metadata": metadata}, query={"dryRun": "All"})
+        except ApiError as error:
+            # The admission plugin NodeRestriction hears of Nodes a little later.
+            return None if error.code == http.HTTPStatus.NOT_FOUND else (error.message,)
+        return ("",)
+
+    try:
+        (found,) = wait_for(refusal, "the node is known")
+    finally:
+        kubelet.close()
+    return found
 
 
 @contextmanager

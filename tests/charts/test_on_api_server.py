@@ -16,6 +16,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
+from tests.charts.policies import mirror_pod_refusal
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
@@ -382,12 +383,16 @@ def test_F1_node_can_be_deleted_whether_the_webhook_answers_or_not(
     assert not control_plane.api.list_items("v1", "Node", fieldSelector=f"metadata.name={node}")
 
 
-def test_mirror_pod_is_not_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+def test_kubelets_mirror_pod_is_not_asked_about(
+    control_plane: ControlPlane, unanswered: None, bound_pod: Object
+) -> None:
     namespace, node = bound_pod["metadata"]["namespace"], bound_pod["spec"]["nodeName"]
     plain = make_pod(namespace, "static", nodeName=node)
     mirror = {**plain, "metadata": {**plain["metadata"], "annotations": MIRROR}}
     other = {**plain, "metadata": {**plain["metadata"], "annotations": {"team": "platform"}}}
-    assert creation_refusal(control_plane, mirror) == ""
+    assert mirror_pod_refusal(control_plane, plain) == ""
+    # Anybody can write the annotation: no defaults are filled in, and refusals hold.
+    assert CANNOT_BE_CALLED in creation_refusal(control_plane, mirror)
     assert CANNOT_BE_CALLED in creation_refusal(control_plane, plain)
     assert CANNOT_BE_CALLED in creation_refusal(control_plane, other)
 

@@ -11,8 +11,8 @@ import pytest
 
 from podrules.model.decode import from_object
 from podrules.model.selectors import LabelSelector, Selector
-from tests.charts.policies import GROUP, KINDS, dry_run, installed, scoped, told
-from tests.controlplane.client import Object
+from tests.charts.policies import GROUP, KINDS, dry_run, installed, mirror_pod_refusal, scoped, told
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class
 from tests.waiting import wait_for
@@ -216,7 +216,10 @@ def test_P1_policy_leaves_mirror_pods_alone(
     }
     assert priority_of(admitted(usual, pod))[0] is None
     pod["spec"]["priorityClassName"] = "policy-high"
-    assert priority_of(admitted(usual, pod))[0] == "policy-high"
+    assert mirror_pod_refusal(control_plane, pod) == ""
+    # Anybody can write the annotation, and refusals hold.
+    with pytest.raises(ApiError, match="is not allowed in namespace"):
+        admitted(usual, pod)
 
 
 # Allowed classes

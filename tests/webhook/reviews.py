@@ -104,9 +104,9 @@ def workload_object(kind: str, class_name: str | None, *, owner: Mapping[str, An
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def create_review(obj: Object, *, sub_resource: str = "") -> bytes:
+def create_review(obj: Object, *, sub_resource: str = "", groups: tuple[str, ...] = ("system:authenticated",)) -> bytes:
     """The review of an object's creation; one that is about to get its name has none in the request either."""
-    return _review("CREATE", obj, None, sub_resource)
+    return _review("CREATE", obj, None, sub_resource, groups)
 
 
 def update_review(obj: Object, *, old: Object | None = None, sub_resource: str = "") -> bytes:
@@ -136,7 +136,13 @@ def said(answer: Answer) -> Answer:
     return replace(answer, forced=None, audit=())
 
 
-def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) -> bytes:
+def _review(
+    operation: str,
+    obj: Object,
+    old: Object | None,
+    sub_resource: str,
+    groups: tuple[str, ...] = ("system:authenticated",),
+) -> bytes:
     group, version, resource = _RESOURCES[obj["kind"]]
     named: Object = {"name": obj["metadata"]["name"]} if "name" in obj["metadata"] else {}
     below: Object = {"subResource": sub_resource, "requestSubResource": sub_resource} if sub_resource else {}
@@ -151,7 +157,7 @@ def _review(operation: str, obj: Object, old: Object | None, sub_resource: str) 
         **named,
         "namespace": obj["metadata"]["namespace"],
         "operation": operation,
-        "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+        "userInfo": {"username": "jane", "groups": list(groups)},
         "object": obj,
         "oldObject": old,
         "dryRun": False,

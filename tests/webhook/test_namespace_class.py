@@ -214,8 +214,10 @@ def test_P1_a_class_that_does_not_exist_is_told_first() -> None:
     assert answer.denial == 'pods "web" is forbidden: no PriorityClass with name hihg was found; did you mean high?'
 
 
-def test_P1_mirror_pods_are_let_in() -> None:
+def test_P1_mirror_pods_of_kubelets_are_let_in() -> None:
+    """And those of nobody else: anybody can write the annotation."""
     mirror = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
     pod = pod_object(name="etcd", annotations=mirror, **HIGH_SPEC)
     cluster = make_cluster(CLASSES, options=rules(allowed_classes=()))
-    assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
+    assert validate(decode_review(create_review(pod, groups=("system:nodes",))), cluster) == ALLOWED
+    assert "PriorityClass high is not allowed" in validate(decode_review(create_review(pod)), cluster).denial

@@ -99,7 +99,9 @@ def test_P1_nothing_is_patched(spec: Mapping[str, Any]) -> None:
     "review",
     [
         pytest.param(
-            create_review(pod_object(name="etcd", annotations=MIRROR, priorityClassName="gone")),
+            create_review(
+                pod_object(name="etcd", annotations=MIRROR, priorityClassName="gone"), groups=("system:nodes",)
+            ),
             id="mirror of an unknown class",
         ),
         pytest.param(

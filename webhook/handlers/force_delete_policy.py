@@ -68,11 +68,7 @@ class Ruling(Struct, frozen=True):
 def is_exempt(request: Request, cluster: Cluster) -> bool:
     """Whether somebody deletes who is not to be bothered."""
     user = request.user_info
-    return (
-        user.username in CONTROLLERS
-        or "system:nodes" in (user.groups or ())
-        or user.username in cluster.force_deletion.exempt_users
-    )
+    return user.username in CONTROLLERS or user.is_kubelet or user.username in cluster.force_deletion.exempt_users
 
 
 def may_delete_nodes(request: Request, cluster: Cluster) -> bool:

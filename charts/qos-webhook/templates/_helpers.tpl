@@ -263,6 +263,14 @@ NoneOnDryRun
     !has(object.metadata.annotations) || !('kubernetes.io/config.mirror' in object.metadata.annotations)
 {{- end -}}
 
+{{/* The same where a class is refused: anybody can write the annotation, and a kubelet alone makes such pods. */}}
+{{- define "qos-webhook.notAKubeletsMirrorPod" -}}
+- name: not-a-mirror-pod
+  expression: >-
+    !has(object.metadata.annotations) || !('kubernetes.io/config.mirror' in object.metadata.annotations) ||
+    !has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)
+{{- end -}}
+
 {{/* Which deletions of pods are force deletions. */}}
 {{- define "qos-webhook.forcedDeletion" -}}
 # Each step is safe because of the one before: options may be missing, or null. Of a collection no period is filled in.

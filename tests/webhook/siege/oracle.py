@@ -77,7 +77,8 @@ def is_refused(request: Mapping[str, Any], live: Iterable[Object]) -> bool:
         return False
     if resource == "pods":
         if operation == "CREATE":
-            return _pod_is_refused(request["object"], request["namespace"])
+            of_kubelet = _is_mirror(request["object"]) and _is_kubelet(request)
+            return not of_kubelet and _pod_is_refused(request["object"], request["namespace"])
         return operation == "DELETE" and _deletion_is_refused(request)
     if resource == "nodes":
         return operation == "DELETE" and _node_is_refused(request, live)
@@ -116,8 +117,6 @@ def _is_mirror(pod: Object) -> bool:
 
 
 def _pod_is_refused(pod: Object, namespace: str) -> bool:
-    if _is_mirror(pod):
-        return False
     spec = pod.get("spec") or {}
     name = spec.get("priorityClassName") or ""
     if name and name not in CLASSES:
@@ -129,8 +128,11 @@ def _pod_is_refused(pod: Object, namespace: str) -> bool:
 
 
 def _is_exempt(request: Mapping[str, Any]) -> bool:
-    user = request["userInfo"]
-    return user.get("username") in (*_CONTROLLERS, *EXEMPT_USERS) or "system:nodes" in (user.get("groups") or ())
+    return request["userInfo"].get("username") in (*_CONTROLLERS, *EXEMPT_USERS) or _is_kubelet(request)
+
+
+def _is_kubelet(request: Mapping[str, Any]) -> bool:
+    return "system:nodes" in (request["userInfo"].get("groups") or ())
 
 
 def _is_stopped(pod: Object) -> bool:

@@ -118,6 +118,12 @@ def _with_gates_and_another_scheduler(tenant: Tenant, class_name: str) -> None:
     _post(tenant, pod)
 
 
+def _as_what_a_kubelet_reports(tenant: Tenant, class_name: str) -> None:
+    """A mirror pod, which kubelets alone make."""
+    annotations = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
+    _post(tenant, limited_pod(tenant, class_name, annotations=annotations))
+
+
 CREATIONS: tuple[Callable[[Tenant, str], None], ...] = (
     _as_yaml,
     _as_protobuf,
@@ -134,4 +140,5 @@ CREATIONS: tuple[Callable[[Tenant, str], None], ...] = (
     _as_if_it_were_deleted,
     _as_if_it_had_finished,
     _with_gates_and_another_scheduler,
+    _as_what_a_kubelet_reports,
 )
