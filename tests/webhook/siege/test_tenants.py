@@ -259,6 +259,41 @@ def test_who_may_write_the_status_of_pods_ends_them_without_grace(tenant: Tenant
         assert tenant.stored(pod) is None
 
 
+@pytest.mark.parametrize("tenant", SIDES, indirect=True)
+def test_tenant_is_nobody_who_is_exempt(tenant: Tenant) -> None:
+    """It may impersonate the accounts of its namespace, in no group of its choice, and those are judged as it is."""
+    pod = tenant.running_pod(tenant.limited)
+    _, namespace, name = identity(pod)
+    kubeconfig = tenant.control_plane.kubeconfig_for_client_certificate(tenant.user)
+    own = f"system:serviceaccount:{namespace}:default"
+    for identities, said in (
+        (("--as=system:kube-controller-manager",), "cannot impersonate"),
+        (("--as=system:serviceaccount:kube-system:namespace-controller",), "cannot impersonate"),
+        ((f"--as={own}", "--as-group=system:nodes"), "cannot impersonate"),
+        ((f"--as={own}",), "cannot delete"),
+    ):
+        line = ("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force", "--wait=false", *identities)
+        done = tenant.control_plane.kubectl(*line, kubeconfig=kubeconfig, check=False)
+        assert said in done.stderr
+    binding = {"name": "own", "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    tenant.api.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": binding,
+            "subjects": [subject],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
+        }
+    )
+
+    def refused() -> bool:
+        return FORBIDDEN in tenant.control_plane.kubectl(*line, kubeconfig=kubeconfig, check=False).stderr
+
+    wait_for(refused, "the role counts, and so does the rule")
+    assert _waits_for_its_kubelet(tenant.stored(pod))
+
+
 def test_usual_roles_do_not_let_people_write_the_status_of_pods(control_plane: ControlPlane) -> None:
     for role in ("admin", "edit"):
         rules = control_plane.api.get("rbac.authorization.k8s.io/v1", "ClusterRole", role)["rules"]
