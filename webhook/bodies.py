@@ -21,6 +21,8 @@ __all__ = ["JSON", "Body", "Unavailable", "read_body"]
 JSON: Final = "application/json"
 _MOST_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
 """Bytes of a body that is not kept: whoever sends it reads no answer before it is sent."""
+_PIECE_BYTES: Final = 16 << 10
+"""That wait to be whole: a TLS record."""
 
 
 class Unavailable(ServiceUnavailable):
@@ -78,12 +80,12 @@ def _large(environ: WSGIEnvironment, length: int, channel: Channel | None) -> Bo
     kept = channel.connection.body if channel is not None else io.BytesIO()
     end, left = b"", length
     while left > 0:
-        piece = _read(environ, min(left, EDGE_BYTES))
+        piece = _read(environ, min(left, _PIECE_BYTES))
         left -= len(piece)
         if left < 2 * EDGE_BYTES:
             end = (end + piece)[-EDGE_BYTES:]
         is_kept = channel.connection.is_kept if channel is not None else length <= MAX_REVIEW_BYTES
-        if is_kept or not kept.tell():
+        if is_kept or kept.tell() < EDGE_BYTES:
             kept.write(piece)
     return Body(kept.getvalue(), length, end)
 

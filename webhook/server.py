@@ -162,12 +162,13 @@ class Server(BaseApplication):
         """Make the application, in the worker: caches and certificates live there."""
         from webhook.app import create_app
         from webhook.backend import start_backend
-        from webhook.connections import Connections, Memory
+        from webhook.connections import Connections, Memory, return_freed_memory
         from webhook.connections.door import Door
         from webhook.metrics import Metrics, Watched
         from webhook.review import MAX_REVIEW_BYTES
         from webhook.reviews import REVIEW_PATHS, is_accepted
 
+        return_freed_memory()
         metrics = Metrics(REVIEW_PATHS)
         self.connections = Connections(metrics.count_closed, Memory(MAX_REVIEW_BYTES + _MEMORY, _MEMORY))
         try:

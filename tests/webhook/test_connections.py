@@ -25,6 +25,7 @@ MOST = 100 * KIB
 SHARE = 30 * KIB
 FREE = 16 * KIB
 """Of each request; it does not count in memory."""
+EDGES = 4 * KIB
 HERE = "10.0.0.1"
 THERE = "10.0.0.2"
 
@@ -87,7 +88,12 @@ class World:
         self.clock = Clock()
         self.ended: list[str] = []
         self.registry = Connections(
-            self.ended.append, Memory(MOST, SHARE), most=most, newcomers=newcomers, handshakes=4, clock=self.clock
+            self.ended.append,
+            Memory(MOST, SHARE, EDGES),
+            most=most,
+            newcomers=newcomers,
+            handshakes=4,
+            clock=self.clock,
         )
 
     def connect(self, address: str = HERE) -> Client:
@@ -288,7 +294,7 @@ def test_where_memory_is_short_the_slowest_goes_and_not_the_newest(wide: World) 
     fast = wide.new().send_head().send(60 * KIB)
     slow = wide.new().send_head().send(36 * KIB)
     wide.wait(1)
-    newest = wide.new().send_head().send(40 * KIB)
+    newest = wide.new().send_head().send(36 * KIB)
     assert not slow.seen.is_kept
     assert fast.seen.is_kept
     assert newest.seen.is_kept
@@ -348,6 +354,15 @@ def test_a_body_that_gives_way_takes_no_memory_any_more(wide: World) -> None:
     wide.registry.end_request(last.seen, review=True)
     assert last.seen.is_kept
     assert last.seen.body.getvalue() == b""
+
+
+def test_edges_of_bodies_take_memory_too(wide: World) -> None:
+    """Who stalls in masses after it gave way is ended."""
+    clients = [wide.new().send_head().send(60 * KIB) for _ in range(40)]
+    kept = sum(client.seen.held for client in clients if client.is_open())
+    assert kept <= MOST - SHARE
+    assert not all(client.is_open() for client in clients)
+    assert any(client.is_open() and not client.seen.is_kept for client in clients)
 
 
 def test_heads_give_way_as_a_whole(wide: World) -> None:

@@ -267,6 +267,26 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
         assert is_answered(used)
 
 
+def peak(server: DemoServer) -> int:
+    """The most memory that its worker ever had, KiB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.worker}/status").read_text())
+    assert found is not None
+    print(f"peak {int(found.group(1)) >> 10} MiB")
+    return int(found.group(1))
+
+
+@pytest.mark.parametrize("size", [190 << 10, 1 << 20])
+def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
+    """As many as there may be connections, each with some of a body that does not go on: most of them are ended."""
+    part = HEAD.format(length=MAX_REVIEW_BYTES).encode() + b" " * size
+    with ExitStack() as stack:
+        for connection in [stack.enter_context(open_tls(server.port)) for _ in range(MOST_CONNECTIONS - 100)]:
+            with suppress(ssl.SSLError, ConnectionError):
+                connection.sendall(part)
+        assert is_served(server)
+    assert peak(server) < MEMORY_LIMIT
+
+
 def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
     """A good review with as many pieces at one place as there may be bytes: they are left out."""
     at = GOOD.index(SPEC)
@@ -322,11 +342,7 @@ def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]
     assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
     assert answers[-1] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
     assert is_served(server)
-    status_file = Path(f"/proc/{server.worker}/status").read_text()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status_file)
-    assert peak is not None
-    print(f"peak {int(peak.group(1)) >> 10} MiB")
-    assert int(peak.group(1)) < MEMORY_LIMIT
+    assert peak(server) < MEMORY_LIMIT
 
 
 def test_a_repeated_fault_is_told_a_few_times(server: DemoServer) -> None:

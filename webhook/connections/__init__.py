@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.connections.connection import Connection, Stage
-from webhook.connections.memory import Memory, NoRoom
+from webhook.connections.memory import Memory, NoRoom, return_freed_memory
 from webhook.connections.registry import (
     HANDSHAKE_SECONDS,
     LOOK_SECONDS,
@@ -26,4 +26,5 @@ __all__ = [
     "Memory",
     "NoRoom",
     "Stage",
+    "return_freed_memory",
 ]

@@ -6,17 +6,37 @@ reviews before and newcomers each have a share that the others cannot take.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from typing import Final
 
 from webhook.connections.connection import Connection, Stage
 
-__all__ = ["Memory", "NoRoom"]
+__all__ = ["Memory", "NoRoom", "return_freed_memory"]
 
 _FREE_BYTES: Final = 16 << 10
 """Of each request: a small one is never refused for want of memory."""
+_EDGES: Final = 144 << 10
+"""The beginning and the end of a body, and the piece that is being read."""
 _YOUNG_SECONDS: Final = 0.25
 """A request that is younger is not slow yet, however little of it is there."""
+
+
+_MMAP_THRESHOLD: Final = -3
+_TRIM_THRESHOLD: Final = -1
+"""Options of mallopt (malloc/malloc.h of glibc 2.36)."""
+_LARGE_BYTES: Final = 128 << 10
+
+
+def return_freed_memory() -> None:
+    """Have the memory of bodies that are gone, where glibc allocates it, returned to the system at once.
+
+    By itself it keeps ever larger pieces once it has seen one: 1,000 bodies that broke off left holes of 100 MiB.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        mallopt(_TRIM_THRESHOLD, _LARGE_BYTES)
 
 
 class NoRoom(ConnectionResetError):
@@ -26,13 +46,15 @@ class NoRoom(ConnectionResetError):
 class Memory:
     """The bytes that requests hold."""
 
-    def __init__(self, most: int, share: int) -> None:
+    def __init__(self, most: int, share: int, edges: int = _EDGES) -> None:
         """Nothing is held yet.
 
         Args:
             most: Bytes.
             share: Bytes of it that only known connections may hold, and as many that only newcomers may.
+            edges: Bytes that a body holds at most of which no more is kept than its edges.
         """
+        self._edges = edges
         self._most = most
         self._share = share
         self._held: dict[Connection, None] = {}
@@ -40,10 +62,12 @@ class Memory:
         self._newcomers = 0
 
     def hold(self, connection: Connection) -> None:
-        """Count what has come on a connection."""
-        more = max(connection.received - _FREE_BYTES, 0) - connection.held
-        if more > 0 and connection.is_kept:
-            connection.held += more
+        """Count what has come on a connection, and is kept."""
+        wanted = max(connection.received - _FREE_BYTES, 0)
+        if not connection.is_kept:
+            wanted = min(wanted, self._edges)
+        if more := wanted - connection.held:
+            connection.held = wanted
             self._held[connection] = None
             self._add(connection, more)
 

@@ -167,8 +167,8 @@ class Connections:
 
     def pass_over(self, connection: Connection) -> None:
         """Of the body no more is kept than its beginning, which tells who asks for what."""
-        self._memory.free(connection)
         connection.pass_over()
+        self._memory.hold(connection)
 
     def begin_answer(self, connection: Connection) -> None:
         """The body is whole, too."""
@@ -227,7 +227,7 @@ class Connections:
         self._memory.hold(connection)
         others = False
         while connection.held and (slowest := self._memory.slowest(connection, self._now())) is not None:
-            if slowest.stage is Stage.BODY:
+            if slowest.stage is Stage.BODY and slowest.is_kept:
                 self.pass_over(slowest)
                 self._ended("memory")
             elif slowest is connection:
@@ -266,6 +266,8 @@ class Connections:
         connection.deadline = self._now() + seconds
 
     def _remove(self, connection: Connection) -> None:
+        # In place: who reads it may be kept alive by what was raised there, until cycles are collected.
+        connection.body.truncate(0)
         self._handshakes.pop(connection, None)
         self._memory.free(connection)
         if connection.known:
