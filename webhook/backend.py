@@ -91,7 +91,7 @@ def _live(
 
     transport = ClientTransport(kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16)
     caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
-    reflectors: list[Reflector[Any]] = [*caches]
+    reflectors = caches.kept(default_constraints=settings.options.default_constraints)
     if settings.scheduler_config is not None:
         reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
     keeper = None

@@ -6,7 +6,7 @@ A cluster of 5,000 nodes has 20,000 ReplicaSets: of each, a name, a uid and a se
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import field
 
@@ -130,6 +130,17 @@ class Caches(NamedTuple):
     replica_sets: Reflector[CachedController]
     stateful_sets: Reflector[CachedController]
     nodes: Reflector[CachedNode]
+
+    def kept(self, *, default_constraints: bool) -> list[Reflector[Any]]:
+        """Those that reviews are answered from, to be filled.
+
+        Args:
+            default_constraints: Whether any pod may get some: only their selectors need Services and controllers.
+        """
+        kept: list[Reflector[Any]] = [self.namespaces, self.priority_classes, self.nodes]
+        if default_constraints:
+            kept += [self.services, self.replication_controllers, self.replica_sets, self.stateful_sets]
+        return kept
 
     @classmethod
     def over(cls, transport: StreamTransport, *, node_labels: bool = False) -> Caches:

@@ -51,6 +51,12 @@ def _add_spread(parser: argparse.ArgumentParser) -> None:
         "so; [] for none; may be repeated",
     )
     add(
+        "--constraints-from-annotations",
+        action="store_true",
+        help="let Namespaces' annotations give constraints also where none of the above does; what selectors are built "
+        "from is read only where some pod may get constraints",
+    )
+    add(
         "--leave-out-template-hash",
         action="store_true",
         help="select the pods of all revisions of a Deployment; kube-scheduler's own selector spreads revisions apart",
@@ -227,6 +233,11 @@ def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> O
         disallowed_class=args.disallowed_class,
         template_class=args.template_class,
         verbose=args.warnings,
+        default_constraints=args.demo
+        or args.scheduler_config is not None
+        or args.write_system_defaults
+        or args.constraints_from_annotations
+        or any(rule.constraints for rule in entries.values()),
         leave_out_template_hash=args.leave_out_template_hash,
         lint_selectors=args.lint_spread_selectors,
         lint_topology_keys=args.lint_topology_keys,

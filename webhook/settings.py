@@ -83,6 +83,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """For workloads whose pods would be refused for their class."""
     verbose: bool = False
     """Whether people are told which defaults were filled in."""
+    default_constraints: bool = True
+    """Whether pods may get default constraints. Without, what their selectors are built from is not read, and a
+    Namespace's annotation does not count."""
     leave_out_template_hash: bool = False
     """Whether default constraints select the pods of all revisions of a Deployment together."""
     lint_selectors: bool = True

@@ -204,7 +204,7 @@ def test_arguments_by_default(chart: Chart) -> None:
         "--lint-spread-selectors",
         "--warnings=usual",
     ]
-    assert parse_settings(arguments(objects)).options == Options()
+    assert parse_settings(arguments(objects)).options == Options(default_constraints=False)
 
 
 def test_program_takes_the_arguments(chart: Chart) -> None:

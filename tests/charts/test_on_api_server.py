@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from podrules.cluster.client import ClientTransport
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
 from tests.charts.policies import mirror_pod_refusal
 from tests.controlplane.client import ApiError, Object
@@ -22,7 +23,8 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
 from tests.objects import raw_pod, raw_workload
 from tests.waiting import wait_for
-from tests.webhook.installation import patient_program
+from tests.webhook.installation import patient_program, port_beside
+from tests.webhook.scraping import scraped
 
 pytestmark = pytest.mark.controlplane
 
@@ -418,20 +420,34 @@ def test_own_namespace_is_left_alone(control_plane: ControlPlane, unanswered: No
 # The program, with the chart's arguments and permissions
 
 
-class Running:
+SPREAD = {
+    "clusterDefaultConstraints": {
+        "schedulerConfiguration": FULL_VALUES["clusterDefaultConstraints"]["schedulerConfiguration"]
+    }
+}
+LEAST = {"auditInterval": "0s", "forceDeletion": {"nodes": False}}
+"""Values with which the program may read no more than its rules of classes and force deletions need."""
+
+
+class Running(NamedTuple):
     """The program at work."""
 
-    def __init__(self, objects: list[Object], log: Path) -> None:
-        self.objects = objects
-        self.log = log
+    log: Path
+    metrics_port: int
+    kubeconfig: Path
 
 
 @pytest.fixture
 def running(
-    control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str, tmp_path: Path
+    request: pytest.FixtureRequest,
+    control_plane: ControlPlane,
+    chart: Chart,
+    namespace: str,
+    release_namespace: str,
+    tmp_path: Path,
 ) -> Iterator[Running]:
-    """The program as the chart starts it, but for the address, and as the chart's ServiceAccount."""
-    log = tmp_path / "log"
+    """The program as the chart starts it, but for the address, and as the chart's ServiceAccount; takes values."""
+    started = Running(tmp_path / "log", 0, tmp_path)
     rendered: list[Object] = []
     asked_about = [
         (make_pod(namespace, "probe"), "pods.mutate.kubectl-qos.io"),
@@ -445,6 +461,7 @@ def running(
         return not creation_refusal(control_plane, entry)
 
     def arguments(port: int) -> list[str | Path]:
+        nonlocal started
         values = {
             "drainSeconds": 0,
             "webhook": {
@@ -453,9 +470,7 @@ def running(
                 "timeoutSeconds": 30,
                 "namespaceMatchExpressions": only_in(namespace),
             },
-            "clusterDefaultConstraints": {
-                "schedulerConfiguration": FULL_VALUES["clusterDefaultConstraints"]["schedulerConfiguration"]
-            },
+            **getattr(request, "param", SPREAD),
         }
         rendered[:] = [
             entry for entry in chart.objects(values, namespace=release_namespace) if entry["kind"] != "Deployment"
@@ -468,33 +483,82 @@ def running(
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
-        own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{free_port()}")
+        started = started._replace(metrics_port=port_beside(port), kubeconfig=kubeconfig)
+        own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{started.metrics_port}")
         return [*patient_program(container["command"][0]), *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
     # What is rendered for a port is in the list by the end of the block.
     with applied(control_plane, rendered, namespace):
-        process, _ = start_on_free_port(arguments, probe("/readyz"), log=log, timeout=120)
+        process, _ = start_on_free_port(arguments, probe("/readyz"), log=started.log, timeout=120)
         try:
             for entry, webhook in asked_about:
                 wait_for(partial(is_admitted, entry), f"the answers of {webhook} are trusted")
-            yield Running(rendered, log)
+            yield started
         finally:
             stop_all([process], timeout=2)
 
 
-def test_program_does_its_work_with_these_permissions(
+@pytest.mark.parametrize(
+    "running",
+    [
+        pytest.param(SPREAD, id="all"),
+        pytest.param(LEAST, id="least"),
+        pytest.param({**LEAST, "auditInterval": "1h"}, id="audit"),
+        pytest.param({**LEAST, "forceDeletion": {"nodes": True}}, id="nodes"),
+        pytest.param({**LEAST, **SPREAD}, id="constraints"),
+        pytest.param({**LEAST, "clusterDefaultConstraints": {"annotations": True}}, id="annotations"),
+    ],
+    indirect=True,
+)
+def test_A_program_does_its_work_with_the_permissions_that_its_values_need(
+    request: pytest.FixtureRequest,
     control_plane: ControlPlane,
     running: Running,
     namespace: str,
-    release_namespace: str,
     make_node: Callable[..., Object],
 ) -> None:
-    api = control_plane.api
-    _new_pods_get_default_constraints(control_plane, namespace)
+    work = request.node.callspec.id
+    spreads = work in {"all", "constraints", "annotations"}
+    if work == "annotations":
+        _annotate(control_plane, namespace)
+    _new_pods_get_default_constraints(control_plane, namespace, are_given=spreads)
     _unknown_class_is_warned_of(control_plane, namespace)
-    _force_deletion_is_warned_of(control_plane, namespace, make_node()["metadata"]["name"])
+    node = make_node()["metadata"]["name"]
+    _force_deletion_is_warned_of(control_plane, namespace, node)
+    _deletion_of_a_node_is_warned_of(control_plane, namespace, node, is_asked=work in {"all", "nodes"})
+    if audits := work in {"all", "audit"}:
+        wait_for(lambda: audited(running) > 0, "pods were audited")
+    assert (audited(running) > 0) == audits
+    assert "forbidden" not in running.log.read_text(encoding="utf-8").lower()
 
-    # A Secret that is deleted is made again, and the API server is told of the new authority.
+    # What no value needs the API server does not grant.
+    transport = ClientTransport(kubeconfig=str(running.kubeconfig), request_timeout=60)
+    found = {path: transport.get(path)[0] == 200 for path in LISTED}
+    transport.close()
+    assert found == {path: audits or work == "nodes" if path == "/api/v1/pods?limit=1" else spreads for path in LISTED}
+
+
+LISTED = (
+    "/api/v1/pods?limit=1",
+    "/api/v1/services?limit=1",
+    "/api/v1/replicationcontrollers?limit=1",
+    "/apis/apps/v1/replicasets?limit=1",
+    "/apis/apps/v1/statefulsets?limit=1",
+)
+
+
+def audited(running: Running) -> float:
+    """When pods were counted last; 0: never."""
+    found = re.search(r"^qos_webhook_audit_timestamp_seconds (\S+)$", scraped(running.metrics_port), re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+def test_program_makes_its_secret_again_with_these_permissions(
+    control_plane: ControlPlane, running: Running, namespace: str, release_namespace: str
+) -> None:
+    """And tells the API server of the new authority."""
+    api = control_plane.api
     secret = api.get("v1", "Secret", "qos-webhook-tls", release_namespace)
     api.delete(secret)
 
@@ -513,13 +577,35 @@ def test_program_does_its_work_with_these_permissions(
     assert "forbidden" not in running.log.read_text(encoding="utf-8").lower()
 
 
-def _new_pods_get_default_constraints(control_plane: ControlPlane, namespace: str) -> None:
+def _annotate(control_plane: ControlPlane, namespace: str) -> None:
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+    annotations = {"kubectl-qos.io/default-topology-spread-constraints": json.dumps([constraint])}
+    api = control_plane.api
+    api.patch(api.get("v1", "Namespace", namespace), {"metadata": {"annotations": annotations}})
+
+    def is_known() -> bool:
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": namespace}}
+        api.apply([{**service, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}])
+        made = api.request("POST", api.path("v1", "Pod", namespace), make_pod(namespace), query={"dryRun": "All"})
+        return "topologySpreadConstraints" in made["spec"]
+
+    wait_for(is_known, "the webhook knows the annotation")
+
+
+def _deletion_of_a_node_is_warned_of(control_plane: ControlPlane, namespace: str, node: str, *, is_asked: bool) -> None:
+    control_plane.api.create(make_pod(namespace, "left", nodeName=node))
+    said = control_plane.kubectl("delete", "node", node, "--dry-run=server").stderr
+    assert (f"{node}: without the Node, pod garbage collection force deletes" in said) == is_asked
+    assert "cannot be read" not in said
+
+
+def _new_pods_get_default_constraints(control_plane: ControlPlane, namespace: str, *, are_given: bool) -> None:
     control_plane.apply([make_deployment(namespace)])
     (pod,) = wait_for(
         lambda: control_plane.api.list_items("v1", "Pod", namespace, labelSelector="app=web"), "there is a pod"
     )
-    (constraint,) = pod["spec"]["topologySpreadConstraints"]
-    assert constraint["topologyKey"] == "zone"
+    found = pod["spec"].get("topologySpreadConstraints", ())
+    assert [constraint["topologyKey"] for constraint in found] == ["zone"] * are_given
 
 
 def _unknown_class_is_warned_of(control_plane: ControlPlane, namespace: str) -> None:

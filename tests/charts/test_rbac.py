@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.chart import CHART, EVENTS, Chart, of_kind
+from tests.charts.chart import CHART, EVENTS, FULL_VALUES, Chart, of_kind
 from tests.charts.grants import Grant, granted
 
 CACHED = ("list", "watch")
@@ -17,63 +17,115 @@ EXISTING = {"clusterDefaultConstraints": {"existingConfigMap": {"namespace": "ku
 PLACES = {"": "", "kube-node-lease": "kube-node-lease", "the release's": "qos-system"}
 
 
+LEAST: Mapping[str, Any] = {
+    "auditInterval": "0s",
+    "certificate": {"mode": "cert-manager"},
+    "forceDeletion": {"nodes": False},
+}
+"""Values with which the program reads no more than its rules of classes and force deletions need."""
 ALWAYS = {
     Grant("", "namespaces", (), READ),
-    Grant("", "pods", (), ("get", "list")),
-    Grant("", "services", (), CACHED),
+    Grant("", "pods", (), ("get",)),
     Grant("", "nodes", (), READ),
-    Grant("", "replicationcontrollers", (), READ),
-    Grant("", "replicasets.apps", (), READ),
-    Grant("", "statefulsets.apps", (), READ),
     Grant("", "priorityclasses.scheduling.k8s.io", (), READ),
     Grant("", "persistentvolumeclaims", (), ("get",)),
     Grant("", "persistentvolumes", (), ("get",)),
     Grant("", "volumeattachments.storage.k8s.io", (), ("get",)),
+    Grant("kube-node-lease", "leases.coordination.k8s.io", (), ("get",)),
+}
+PODS = Grant("", "pods", (), ("get", "list"))
+SELECTORS = {
+    Grant("", "services", (), CACHED),
+    Grant("", "replicationcontrollers", (), READ),
+    Grant("", "replicasets.apps", (), READ),
+    Grant("", "statefulsets.apps", (), READ),
+}
+OWN_CERTIFICATE = {
     *(
         Grant("", f"{kind}.admissionregistration.k8s.io", ("qos-webhook.qos-system",), (*CACHED, "patch"))
         for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
     ),
-    Grant("kube-node-lease", "leases.coordination.k8s.io", (), ("get",)),
     Grant("qos-system", "secrets", ("qos-webhook-tls",), (*READ, "patch")),
     Grant("qos-system", "secrets", (), ("create",)),
     Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-tls",), ("get", "patch")),
     Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
 }
+OTHERS_CERTIFICATE = {
+    Grant("", "mutatingwebhookconfigurations.admissionregistration.k8s.io", ("qos-webhook.qos-system",), ("list",)),
+    Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-audit",), ("get", "patch")),
+    Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
+}
+"""What the audit needs where the program keeps no certificate."""
+CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def test_permissions(chart: Chart) -> None:
-    found = list(granted(chart.objects()))
-    assert len(found) == len(set(found))
-    assert set(found) == ALWAYS
+def read_from(where: str, name: str) -> set[Grant]:
+    """What a KubeSchedulerConfiguration brings."""
+    return {Grant(where, "configmaps", (name,), CACHED), *SELECTORS}
+
+
+def with_constraints(**values: Any) -> Mapping[str, Any]:
+    return {**LEAST, "clusterDefaultConstraints": values}
 
 
 @pytest.mark.parametrize(
-    ("values", "namespace", "name"),
+    ("values", "more"),
     [
-        pytest.param(EXISTING, "kube-system", "sched", id="that exists"),
+        pytest.param(LEAST, set(), id="none"),
+        pytest.param({**LEAST, "mode": "both"}, set(), id="none, mode both"),
+        pytest.param({**LEAST, "certificate": {"mode": "self"}}, OWN_CERTIFICATE, id="own certificate"),
+        pytest.param({**LEAST, "forceDeletion": {"nodes": True}}, {PODS}, id="nodes"),
         pytest.param(
-            {
-                "clusterDefaultConstraints": {
-                    "schedulerConfiguration": {
-                        "apiVersion": "kubescheduler.config.k8s.io/v1",
-                        "kind": "KubeSchedulerConfiguration",
-                    }
-                }
-            },
-            "qos-system",
-            "qos-webhook-scheduler",
-            id="of the chart",
+            {**LEAST, "auditInterval": "10m", "certificate": {"mode": "self"}}, {PODS, *OWN_CERTIFICATE}, id="audit"
         ),
+        pytest.param({**LEAST, "auditInterval": "10m"}, {PODS, *OTHERS_CERTIFICATE}, id="audit, another's certificate"),
+        pytest.param({}, {PODS, *OWN_CERTIFICATE}, id="default"),
+        pytest.param(
+            with_constraints(existingConfigMap=EXISTING["clusterDefaultConstraints"]["existingConfigMap"]),
+            read_from("kube-system", "sched"),
+            id="configuration that exists",
+        ),
+        pytest.param(
+            with_constraints(schedulerConfiguration=CONFIGURATION),
+            read_from("qos-system", "qos-webhook-scheduler"),
+            id="configuration of the chart",
+        ),
+        pytest.param(with_constraints(writeSystemDefaults=True), SELECTORS, id="system defaults"),
+        pytest.param(
+            with_constraints(namespaces=FULL_VALUES["clusterDefaultConstraints"]["namespaces"]),
+            SELECTORS,
+            id="constraints of a namespace",
+        ),
+        pytest.param(with_constraints(namespaces={"shop": []}), set(), id="no constraints of a namespace"),
+        pytest.param(with_constraints(annotations=True), SELECTORS, id="annotations"),
     ],
 )
-def test_permissions_with_a_scheduler_configuration(
-    chart: Chart, values: Mapping[str, Any], namespace: str, name: str
+def test_A_each_permission_is_granted_where_a_value_needs_it(
+    chart: Chart, values: Mapping[str, Any], more: set[Grant]
 ) -> None:
-    assert set(granted(chart.objects(values))) - ALWAYS == {Grant(namespace, "configmaps", (name,), CACHED)}
+    found = list(granted(chart.objects(values)))
+    assert len(found) == len(set(found))
+    assert set(found) == {grant for grant in ALWAYS if not (grant.resource == "pods" and PODS in more)} | more
+
+
+def test_A_deletions_of_nodes_are_looked_at_where_their_pods_may_be_listed(chart: Chart) -> None:
+    for mode in ("webhook", "both", "policy"):
+        for nodes in (True, False):
+            values = {"mode": mode, "forceDeletion": {"mode": "confirm", "nodes": nodes}}
+            asked = [
+                rule
+                for entry in chart.objects(values)
+                for hook in (*entry.get("webhooks", ()), entry.get("spec", {}).get("matchConstraints", {}))
+                for rule in (*hook.get("rules", ()), *hook.get("resourceRules", ()))
+                if "nodes" in rule["resources"]
+            ]
+            assert bool(asked) == nodes
 
 
 def test_permissions_with_events(chart: Chart) -> None:
-    assert set(granted(chart.objects(EVENTS))) - ALWAYS == {Grant("", "events.events.k8s.io", (), ("create",))}
+    assert set(granted(chart.objects(EVENTS))) - set(granted(chart.objects())) == {
+        Grant("", "events.events.k8s.io", (), ("create",))
+    }
 
 
 def test_no_wildcards(chart: Chart) -> None:

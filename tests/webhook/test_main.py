@@ -37,6 +37,8 @@ DEFAULTS = Settings(
     write_system_defaults=False,
     force_deletion=ForceDeletion(),
 )
+LIVE = replace(DEFAULTS, demo=False, options=Options(default_constraints=False))
+"""The same of a live cluster, where no flag gives constraints."""
 KEPT = KeptCertificate(
     secret=ObjectRef("kube-system", "qos-tls"),
     names=("qos.kube-system.svc",),
@@ -181,13 +183,12 @@ def test_flags(flags: Sequence[str], changed: dict[str, Any]) -> None:
 )
 def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate) -> None:
     release = Release(configuration="qos", lease=kept.secret)
-    assert parse_settings(flags) == replace(DEFAULTS, demo=False, certificate=kept, release=release)
+    assert parse_settings(flags) == replace(LIVE, certificate=kept, release=release)
 
 
 def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
     assert parse_settings([*FILES, *COUNTED]) == replace(
-        DEFAULTS,
-        demo=False,
+        LIVE,
         certificate=CertificateFiles("tls.crt", "tls.key"),
         release=Release(configuration="qos", lease=ObjectRef("kube-system", "qos-audit")),
     )

@@ -4,7 +4,8 @@ What is written is what kube-scheduler would go by itself, so that everybody can
 holds for clusters whose scheduler cannot be configured. Left alone are: pods with constraints of their own, pods that
 are bound already, pods of another scheduler than the configuration names, and namespaces that opted out.
 
-    whose      the Namespace's annotation, else the webhook's configuration for that namespace, else kube-scheduler's
+    whose      the Namespace's annotation, else the webhook's configuration for that namespace, else kube-scheduler's;
+               none where nothing configures any, for the webhook then does not read what selectors are built from
     selector   `DefaultSelector`; of a ReplicaSet it holds pod-template-hash, so that revisions spread apart. It can be
                left out: pods of all revisions then count together, also during a rollout
     keys       matchLabelKeys of a default do not count, as for the scheduler: the API server would refuse a key that
@@ -49,6 +50,8 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
         return ALLOWED
     if namespace.metadata.labels.get(OPT_OUT_LABEL) == "disabled":
         return ALLOWED
+    if not cluster.options.default_constraints:
+        return _without_defaults(namespace)
     defaults, whose, warnings = _defaults(pod, namespace, cluster)
     try:
         constraints = build_default_constraints(pod, defaults, cluster.siblings(pod))
@@ -67,6 +70,14 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
     return Answer(
         patch=(add("/spec/topologySpreadConstraints", [_as_json(entry) for entry in constraints]),), warnings=warnings
     )
+
+
+def _without_defaults(namespace: CachedNamespace) -> Answer:
+    """Where no pod gets any, a warning of an annotation that asks for some."""
+    if not namespace.metadata.annotations.constraints:
+        return ALLOWED
+    ignored = f"namespace {namespace.metadata.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored"
+    return Answer(warnings=(f"{ignored}: the webhook gives no default constraints",))
 
 
 def _defaults(

@@ -100,6 +100,21 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/* Whether any pod may get default constraints, as the program sees it; empty: none can. */}}
+{{- define "qos-webhook.usesConstraints" -}}
+{{- $values := .Values.clusterDefaultConstraints -}}
+{{- $used := or (include "qos-webhook.schedulerConfigMap" .) $values.writeSystemDefaults $values.annotations -}}
+{{- range $values.namespaces -}}
+{{- $used = or $used . -}}
+{{- end -}}
+{{- if $used }}yes{{ end -}}
+{{- end -}}
+
+{{/* Whether the program lists pods to count those without their defaults; empty: it does not. */}}
+{{- define "qos-webhook.audits" -}}
+{{- if not (regexMatch "^0+[smhd]$" .Values.auditInterval) }}yes{{ end -}}
+{{- end -}}
+
 {{/* webhook.url without a slash at its end; empty: the API server calls the Service. */}}
 {{- define "qos-webhook.url" -}}
 {{- $url := .Values.webhook.url | trimSuffix "/" -}}
@@ -234,6 +249,9 @@ NoneOnDryRun
 {{- with .Values.clusterDefaultConstraints -}}
 {{- range $namespace, $constraints := .namespaces }}
 - {{ printf "--default-constraints=%s=%s" $namespace (toJson $constraints) | quote }}
+{{- end }}
+{{- if .annotations }}
+- --constraints-from-annotations
 {{- end }}
 {{- if .leaveOutTemplateHash }}
 - --leave-out-template-hash
@@ -371,7 +389,7 @@ the webhook. Empty: there is none.
 {{- define "qos-webhook.lease" -}}
 {{- if eq .Values.certificate.mode "self" -}}
 {{- include "qos-webhook.certificateSecret" . -}}
-{{- else if not (regexMatch "^0+[smhd]$" .Values.auditInterval) -}}
+{{- else if include "qos-webhook.audits" . -}}
 {{- printf "%s-audit" (include "qos-webhook.fullname" .) -}}
 {{- end -}}
 {{- end -}}

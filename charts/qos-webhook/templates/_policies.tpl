@@ -41,6 +41,9 @@ Refuses what policies cannot do: on a cluster that does not serve them, and of t
 {{- if .Values.lint.topologyKeys -}}
 {{- fail "lint.topologyKeys: true: a policy cannot see Nodes: set it to false, or mode to both" -}}
 {{- end -}}
+{{- if .Values.clusterDefaultConstraints.annotations -}}
+{{- fail "clusterDefaultConstraints.annotations: true: a policy cannot read annotations: set it to false, or mode to both" -}}
+{{- end -}}
 {{- with .Values.clusterDefaultConstraints.existingConfigMap.name -}}
 {{- fail (printf "clusterDefaultConstraints.existingConfigMap.name: %s: a policy cannot read it: give schedulerConfiguration in its place, or set mode to both" .) -}}
 {{- end -}}
