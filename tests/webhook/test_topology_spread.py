@@ -354,6 +354,24 @@ def test_S4_a_mistake_in_the_annotation_is_told_and_the_next_in_line_counts() ->
     ] == racks({"matchLabels": LABELS})
 
 
+def test_S4_a_mistake_in_the_annotation_is_told_where_nothing_is_filled_in() -> None:
+    cluster = make_cluster([REPLICA_SET, of_the_namespace("[{}]")], options=configured("[]"))
+    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    assert not answer.patch
+    assert answer.warnings
+    assert all("defaultConstraints[0]" in warning for warning in answer.warnings)
+
+
+def test_S4_an_annotation_is_told_not_to_count_where_no_default_constraints_are_configured() -> None:
+    options = Options(default_constraints=False)
+    cluster = make_cluster([REPLICA_SET, of_the_namespace(json.dumps([RACK]))], options=options)
+    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    assert not answer.patch
+    assert answer.warnings == (
+        f"namespace shop: annotation {CONSTRAINTS_ANNOTATION} is ignored: the webhook gives no default constraints",
+    )
+
+
 HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
 
 

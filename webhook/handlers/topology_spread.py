@@ -64,7 +64,7 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
     if cluster.options.leave_out_template_hash:
         constraints = _of_all_revisions(constraints)
     if not constraints:
-        return ALLOWED
+        return Answer(warnings=warnings)
     if cluster.options.verbose:
         warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {whose}",)
     return Answer(
