@@ -15,12 +15,12 @@ cannot be given to it any more: topologySpreadConstraints and the priority are i
 
 from __future__ import annotations
 
-import itertools
 import logging
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from podrules.cluster.answers import ObjectList, error_message
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import PODS
+from podrules.cluster.pages import Pages
 from podrules.cluster.reflector import StreamTransport
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_json
@@ -199,12 +200,12 @@ class Audit:
     def _pods(self) -> Iterator[Raw]:
         """All pods, one after the other; others have their turn in between."""
         token = ""
-        for number in itertools.count():
+        pages = Pages(_PAGE)
+        while True:
             if not self._elected():
                 raise _Failed("another replica counts them now")
             started = time.monotonic()
-            more = f"&continue={quote(token, safe='')}" if number else ""
-            page = self._page(f"{PODS.path()}?limit={_PAGE}{more}")
+            page = pages.read(partial(self._pods_from, token))
             for item in page.items:
                 yield item
                 time.sleep(0)
@@ -212,6 +213,10 @@ class Audit:
             if not token:
                 return
             time.sleep(max(time.monotonic() - started, _PAGE_SECONDS))
+
+    def _pods_from(self, token: str, size: int) -> ObjectList:
+        more = f"&continue={quote(token, safe='')}" if token else ""
+        return self._page(f"{PODS.path()}?limit={size}{more}")
 
     def _page(self, path: str) -> ObjectList:
         status, body = self._transport.get(path)

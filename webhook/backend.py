@@ -32,6 +32,8 @@ from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Relea
 __all__ = ["Backend", "start_backend"]
 
 _REQUEST_SECONDS: Final = 10.0
+_LONGEST_ANSWER: Final = 16 << 20
+"""Bytes: one object of 1.5 MiB in etcd may have ten in JSON, where each byte of a text becomes six."""
 _LEASE_SECONDS: Final = 15
 """client-go's usual duration."""
 _STAND_IN_NAMES: Final = ("localhost", "127.0.0.1")
@@ -89,7 +91,9 @@ def _live(
 ) -> Backend:
     from podrules.cluster.client import ClientTransport
 
-    transport = ClientTransport(kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16)
+    transport = ClientTransport(
+        kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16, longest=_LONGEST_ANSWER
+    )
     caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
     reflectors = caches.kept(default_constraints=settings.options.default_constraints)
     if settings.scheduler_config is not None:

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from podrules.cluster.errors import ClusterError, NotFound, Unreachable
+from podrules.cluster.errors import ClusterError, NotFound, TooLong, Unreachable
 from podrules.cluster.kinds import NAMESPACES, NODES, PRIORITY_CLASSES, Kind
 from podrules.cluster.live import LiveSource
 from podrules.cluster.reflector import CachedObject, Reflector
@@ -252,6 +252,8 @@ class _Budgeted:
     def get(self, path: str, accept: str = "application/json") -> Response:
         try:
             return self._transport.get(path, accept, timeout=self._left() / 2)
+        except TooLong:
+            raise
         except Unreachable:
             return self._transport.get(path, accept, timeout=self._left())
 

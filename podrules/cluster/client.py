@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from podrules import __version__
-from podrules.cluster.errors import ASK_ANOTHER, Unreachable
+from podrules.cluster.errors import ASK_ANOTHER, TooLong, Unreachable
 from podrules.cluster.transport import Answer, Response, Streamed, service_account_namespace, warning_text
 
 __all__ = ["MAX_ERROR", "ClientTransport", "Refused", "lines_of"]
@@ -40,7 +40,13 @@ class ClientTransport:
     """Requests to one API server as the official client would send them; connections stay open and are shared."""
 
     def __init__(
-        self, *, context: str | None = None, kubeconfig: str | None = None, request_timeout: float, connections: int = 4
+        self,
+        *,
+        context: str | None = None,
+        kubeconfig: str | None = None,
+        request_timeout: float,
+        connections: int = 4,
+        longest: int | None = None,
     ) -> None:
         """Load the configuration: a kubeconfig, else the pod's service account.
 
@@ -49,6 +55,7 @@ class ClientTransport:
             kubeconfig: Its path; KUBECONFIG, else ``~/.kube/config``, when not given.
             request_timeout: Seconds for one request.
             connections: How many are kept open; more are made when more are needed at once.
+            longest: Bytes read of an answer to `get`, at most; any number when not given.
 
         Raises:
             Unreachable: the package ``kubernetes`` is not installed, or there is no configuration.
@@ -79,12 +86,18 @@ class ClientTransport:
         # The pool of the one server: its manager would take each request's address apart anew.
         self._pool: Any = self._pools.connection_from_url(self._address)
         self._timeout = request_timeout
+        self._longest = longest
         self.namespace = service_account_namespace() or "default"
 
     def get(self, path: str, accept: str = "application/json", *, timeout: float | None = None) -> Response:
-        """See `Transport.get`; ``timeout`` in seconds replaces the usual one."""
-        answer = self._answer("GET", path, {"Accept": accept}, None, timeout)
-        return answer.status, answer.data
+        """See `Transport.get`; ``timeout`` in seconds replaces the usual one.
+
+        Raises:
+            TooLong: the answer is longer than what is read of one.
+            Unreachable: there was no answer.
+        """
+        answer = self._answer("GET", path, {"Accept": accept}, None, timeout, preload_content=self._longest is None)
+        return answer.status, answer.data if self._longest is None else self._limited(answer, self._longest)
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
         """Create, replace or patch an object.
@@ -144,6 +157,15 @@ class ClientTransport:
             # What was not read to its end cannot be used again.
             answer.close()
 
+    def _limited(self, answer: Any, longest: int) -> bytes:
+        """The body of an answer, read to its end: its connection is then free for the next request."""
+        with self._reaching():
+            body: bytes = answer.read(longest + 1, decode_content=False)
+        if len(body) > longest:
+            answer.close()
+            raise TooLong(f"{self._configuration.host} sends more than {longest} bytes")
+        return body
+
     def _pieces(self, answer: Any) -> Iterator[bytes]:
         with self._reaching():
             yield from answer.stream(_PIECE, decode_content=False)
@@ -162,7 +184,7 @@ class ClientTransport:
         self._pool.close()
 
     def _answer(
-        self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: float | None
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: float | None, **how: Any
     ) -> Any:
         import urllib3
 
@@ -171,7 +193,7 @@ class ClientTransport:
         limit = urllib3.Timeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds))
         try:
             with self._reaching():
-                return self._request(method, path, headers, body, limit)
+                return self._request(method, path, headers, body, limit, **how)
         except Unreachable:
             # Those that nobody uses now lead the same way: the next request goes over a new one.
             self._pools.clear()

@@ -21,6 +21,7 @@ __all__ = [
     "NotFound",
     "NotServed",
     "Refused",
+    "TooLong",
     "Unreachable",
     "UsageError",
 ]
@@ -56,6 +57,10 @@ class UsageError(ClusterError):
 
 class Unreachable(ClusterError):
     """There is no cluster to ask, or it does not answer."""
+
+
+class TooLong(Unreachable):
+    """An answer is longer than what is read of one."""
 
 
 class NotServed(Unreachable):

@@ -1,6 +1,7 @@
 """A cache of one kind of objects, kept by list and watch, as client-go's Reflector and Informer do.
 
-    list     in pages, from etcd's present state; a list that grows too old half way starts again
+    list     in pages, smaller ones where objects are large, from etcd's present state; a list that grows too
+             old half way starts again
     watch    from the list's version on, with bookmarks, so that a quiet kind does not fall behind what etcd keeps
     410      the version is too old: list again
     errors   wait, longer each time and by a random part, then go on watching where it stopped
@@ -18,6 +19,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -27,6 +29,7 @@ from podrules.cluster.answers import ObjectList, Status, WatchEvent, error_messa
 from podrules.cluster.client import Refused
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
+from podrules.cluster.pages import Pages
 from podrules.cluster.transport import Response
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
@@ -200,9 +203,9 @@ class Reflector(Generic[T]):
         """Read everything and return the version at which it was so."""
         found: list[T] = []
         token = ""
+        pages = Pages(_PAGE)
         while True:
-            query = f"?limit={_PAGE}{self._query}" + (f"&continue={quote(token, safe='')}" if token else "")
-            status, body = self._transport.get(self._path + query)
+            status, body = pages.read(partial(self._page, token))
             if status == _GONE and token:
                 raise _TooOld
             if status != 200:
@@ -213,6 +216,10 @@ class Reflector(Generic[T]):
             if not token:
                 self.fill(found)
                 return page.metadata.resource_version
+
+    def _page(self, token: str, size: int) -> Response:
+        more = f"&continue={quote(token, safe='')}" if token else ""
+        return self._transport.get(f"{self._path}?limit={size}{self._query}{more}")
 
     def _watch(self, version: str) -> Iterator[str]:
         """Take in what happens; yields each version that was reached."""

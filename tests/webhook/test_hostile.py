@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -25,6 +24,7 @@ from tests.required import without
 from tests.waiting import again_if_late, answer_in_the_end, wait_for
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
+from tests.webhook.memory import MEMORY_LIMIT, peak
 from tests.webhook.reviews import create_review, delete_review, pod_object
 from webhook.connections import MOST_CONNECTIONS, READ_SECONDS
 from webhook.pieces import MOST_VALUES
@@ -32,7 +32,6 @@ from webhook.review import MAX_REVIEW_BYTES
 
 GOOD = create_review(pod_object(name="web"))
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
-MEMORY_LIMIT = 192 << 10
 """KiB: the limit of the chart."""
 PADDED = b" " * 64
 SPEC = b'"spec": {'
@@ -267,14 +266,6 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
         assert is_answered(used)
 
 
-def peak(server: DemoServer) -> int:
-    """The most memory that its worker ever had, KiB."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.worker}/status").read_text())
-    assert found is not None
-    print(f"peak {int(found.group(1)) >> 10} MiB")
-    return int(found.group(1))
-
-
 @pytest.mark.parametrize("size", [190 << 10, 1 << 20])
 def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
     """As many as there may be connections, each with some of a body that does not go on: most of them are ended."""
@@ -284,7 +275,7 @@ def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
             with suppress(ssl.SSLError, ConnectionError):
                 connection.sendall(part)
         assert is_served(server)
-    assert peak(server) < MEMORY_LIMIT
+    assert peak(server.worker) < MEMORY_LIMIT
 
 
 def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
@@ -342,7 +333,7 @@ def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]
     assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
     assert answers[-1] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
     assert is_served(server)
-    assert peak(server) < MEMORY_LIMIT
+    assert peak(server.worker) < MEMORY_LIMIT
 
 
 def test_a_repeated_fault_is_told_a_few_times(server: DemoServer) -> None:

@@ -166,6 +166,7 @@ def test_both_replicas_dead(world: World) -> None:
     assert account.refused == 0
     assert account.stored == account.created
     assert len(account.unpatched) >= pods
+    world.let_lease_run_out()
     world.all_replicas("--audit=1h")
     missed = before + len(account.unpatched)
     # By the replica that counts; if its first look fails, the next one is a minute later.

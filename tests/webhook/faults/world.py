@@ -24,6 +24,7 @@ from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+from tests.webhook.memory import worker_of
 from tests.webhook.scraping import scraped
 
 __all__ = ["PODS", "Account", "Load", "World"]
@@ -146,11 +147,14 @@ class World:
         self.balancer.remove(replica.port)
         self.replicas.remove(replica)
 
+    def let_lease_run_out(self) -> None:
+        """Have nobody hold the Lease, as when a dead holder's time is over: here it is a minute and a half."""
+        for lease in self.control_plane.api.list_items("coordination.k8s.io/v1", "Lease", _RELEASE_NAMESPACE):
+            self.control_plane.api.patch(lease, {"spec": {"holderIdentity": None}})
+
     def worker(self, replica: Replica) -> int:
         """The process id of a replica's worker, once there is one; the replica's own is that of the arbiter."""
-        pid = replica.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children")
-        return int(wait_for(lambda: children.read_text().split(), "a worker")[0])
+        return worker_of(replica.process.pid)
 
     def rotate(self) -> None:
         """Have all replicas serve another certificate of another authority, which takes more than a minute."""

@@ -29,6 +29,7 @@ from tests.webhook.asking import make_pod, make_service
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
+from tests.webhook.memory import peak, worker_of
 from tests.webhook.reviews import create_review, pod_object
 from tests.webhook.scraping import scraped
 from tests.webhook.siege import flood
@@ -78,11 +79,7 @@ class Target:
     @property
     def peak(self) -> int:
         """The most memory that its worker ever had, KiB."""
-        arbiter = self.replica.process.pid
-        (worker,) = Path(f"/proc/{arbiter}/task/{arbiter}/children").read_text().split()
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{worker}/status").read_text())
-        assert found is not None
-        return int(found.group(1))
+        return peak(worker_of(self.replica.process.pid))
 
     def is_asked(self) -> bool:
         """Whether a pod is patched, and another one refused."""

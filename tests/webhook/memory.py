@@ -1,0 +1,27 @@
+"""The memory of a replica of the webhook, whose processes are here, beside the limit of its container."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.waiting import wait_for
+
+__all__ = ["MEMORY_LIMIT", "peak", "worker_of"]
+
+MEMORY_LIMIT = 192 << 10
+"""Of the chart, KiB."""
+
+
+def worker_of(arbiter: int) -> int:
+    """The process id of an arbiter's worker, once there is one."""
+    children = Path(f"/proc/{arbiter}/task/{arbiter}/children")
+    return int(wait_for(lambda: children.read_text().split(), "a worker")[0])
+
+
+def peak(worker: int) -> int:
+    """The most memory that a worker ever had, KiB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{worker}/status").read_text())
+    assert found is not None
+    print(f"peak {int(found.group(1)) >> 10} MiB")
+    return int(found.group(1))
