@@ -107,7 +107,7 @@ def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
 
 def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
     """Objects without a cluster: of the demo, of a snapshot, or none."""
-    from podrules.cluster.memory import MemorySource, NothingSource
+    from podrules.cluster.in_memory import MemorySource, NothingSource
 
     if cluster.demo:
         from datetime import datetime
@@ -137,7 +137,7 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
                 print(f"warning: {escape(source.warning)}", file=err)
             return source
         from podrules.cluster.files import read_documents
-        from podrules.cluster.memory_use import without_collection
+        from podrules.cluster.garbage_collection import without_collection
 
         with without_collection():
             objects = [document.content for document in read_documents(cluster.snapshot)]

@@ -28,7 +28,7 @@ from podrules.cluster.errors import (
     Forbidden,
     ManifestError,
     NotFound,
-    Refused,
+    RequestRefused,
     Unreachable,
     UsageError,
 )
@@ -66,7 +66,7 @@ _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
     (UsageError, 2),
     (NotFound, NOT_FOUND),
     (Forbidden, 4),
-    (Refused, 4),
+    (RequestRefused, 4),
     (Unreachable, 5),
     (ManifestError, UNREADABLE),
     (Conflict, NOT_POSSIBLE),

@@ -6,7 +6,7 @@ import subprocess
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import Doors, KubectlProxy, LargeTransport, kubectl_context
+from podrules.cluster.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.columns import Columns
@@ -392,7 +392,7 @@ def connect(options: ClusterOptions) -> Connection:
     return Connection(proxy, options.namespace, asked)
 
 
-def connect_for_changes(options: ClusterOptions, doors: Doors) -> KubectlProxy:
+def connect_for_changes(options: ClusterOptions, doors: ProxySettings) -> KubectlProxy:
     """Start what carries changes: a proxy that lets nothing else through.
 
     Raises:

@@ -59,9 +59,9 @@ from podrules.volumes import (
 __all__ = [
     "Block",
     "BlockKind",
-    "BudgetStanding",
     "HeldAttachment",
     "NodeDown",
+    "PartitionBudget",
     "PartitionFacts",
     "PodDown",
     "Risk",
@@ -152,7 +152,7 @@ class HeldAttachment(Struct, frozen=True, rename="camel"):
     """``namespace/pod`` on that node; empty: no pod object uses it any more, and it is about to be detached."""
 
 
-class BudgetStanding(Struct, frozen=True, rename="camel"):
+class PartitionBudget(Struct, frozen=True, rename="camel"):
     """A PodDisruptionBudget that counts pods of a lost node, and what it has left on other nodes."""
 
     namespace: str
@@ -184,7 +184,7 @@ class NodeDown(Struct, frozen=True, rename="camel"):
     zone: ZoneHealth
     pods: tuple[PodDown, ...]
     """The worst first; pods that have finished are left out, unless they are being deleted."""
-    budgets: tuple[BudgetStanding, ...]
+    budgets: tuple[PartitionBudget, ...]
     """Of those pods, the one with the fewest to spare first. Neither fencing nor the taint manager asks them."""
     attachments: tuple[HeldAttachment, ...]
 
@@ -394,7 +394,7 @@ def _waiting(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> Iterato
             yield other.metadata.name
 
 
-def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> Iterator[BudgetStanding]:
+def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> Iterator[PartitionBudget]:
     for budget in budgets:
         lost = [pod for pod in pods if budgets_of(pod, (budget,))]
         if lost:
@@ -402,7 +402,7 @@ def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> I
             still = sum(pod.is_ready and pod.metadata.deletion_timestamp is None for pod in lost)
             elsewhere = max(budget.status.current_healthy - still, 0)
             own = budget.metadata
-            yield BudgetStanding(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
+            yield PartitionBudget(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
 
 
 def _held(node: str, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:

@@ -37,8 +37,8 @@ from podrules.features import REFERENCE_VERSION
 from webhook.backend import start_backend
 from webhook.certificates.status import CertificateStatus
 from webhook.metrics import Metrics, Watched
-from webhook.reviews import REVIEW_PATHS
 from webhook.settings import Settings
+from webhook.wsgi import REVIEW_PATHS
 
 __all__ = ["main", "write_reference"]
 

@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from webhook.cluster import Cluster
 from webhook.metrics import Metrics
-from webhook.reviews import REVIEW_PATHS, Reviews, TellRefused
+from webhook.wsgi import REVIEW_PATHS, Reviews, TellRefused
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment

@@ -37,12 +37,12 @@ from podrules.model.decode import DecodeError, from_json
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.priority import is_mirror_pod
+from webhook.admission_review import GroupVersionResource, Request, author_wrote
 from webhook.cluster import Cluster
 from webhook.handlers import fill_in
 from webhook.metrics import Metrics
 from webhook.new_pod import as_new
-from webhook.pieces import Seen
-from webhook.review import GroupVersionResource, Request, author_wrote
+from webhook.partial_objects import Seen
 
 __all__ = ["Audit", "Unpatched"]
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from podrules.cluster.errors import Unreachable
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import CONFIG_MAPS
-from podrules.cluster.memory import MemorySource
 from podrules.cluster.reflector import Reflector, StreamTransport
 from podrules.cluster.transport import Response
 from podrules.model.config import ConfigMap
@@ -24,9 +24,9 @@ from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import Certificate
 from webhook.certificates.writing import WritingTransport
 from webhook.cluster import Cluster, live_sources
+from webhook.default_spread import SpreadDefaults
 from webhook.events import Events
 from webhook.metrics import Metrics
-from webhook.scheduler_config import SpreadDefaults
 from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Release, Settings
 
 __all__ = ["Backend", "start_backend"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from werkzeug.exceptions import ServiceUnavailable, abort
 from werkzeug.sansio.utils import get_content_length
 
+from webhook.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES
 from webhook.connections import NoRoom
 from webhook.connections.channel import Channel
-from webhook.review import EDGE_BYTES, MAX_REVIEW_BYTES
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment

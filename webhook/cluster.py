@@ -33,8 +33,8 @@ from webhook.cached import (
     Caches,
     NamespaceMeta,
 )
+from webhook.default_spread import SpreadDefaults
 from webhook.priority_classes import RecentClasses
-from webhook.scheduler_config import SpreadDefaults
 from webhook.settings import ForceDeletion, Options
 
 __all__ = ["Cluster", "live_sources"]

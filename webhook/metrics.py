@@ -28,7 +28,7 @@ from podrules import __version__
 from podrules.cluster.reflector import Reflector
 from webhook.certificates.status import CertificateStatus
 
-__all__ = ["CONTENT_TYPE", "Metrics", "Outcome", "Watched"]
+__all__ = ["CONTENT_TYPE", "Metrics", "ReviewResult", "Watched"]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -37,7 +37,7 @@ _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
 
 
-class Outcome(Enum):
+class ReviewResult(Enum):
     """How a review ended."""
 
     ALLOWED = "allowed"
@@ -84,7 +84,9 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        self._reviews = {(path, outcome): reviews.labels(path, outcome.value) for path in paths for outcome in Outcome}
+        self._reviews = {
+            (path, outcome): reviews.labels(path, outcome.value) for path in paths for outcome in ReviewResult
+        }
         self._seconds = {path: seconds.labels(path) for path in paths}
         self._refused = Counter(
             "qos_webhook_refused_requests",
@@ -125,7 +127,7 @@ class Metrics:
         info.labels(__version__).set(1)
         ProcessCollector(registry=self._registry)
 
-    def count_review(self, path: str, outcome: Outcome, seconds: float) -> None:
+    def count_review(self, path: str, outcome: ReviewResult, seconds: float) -> None:
         """A review was answered."""
         self._reviews[path, outcome].inc()
         self._seconds[path].observe(seconds)

@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from podrules.model.pod import Pod
+from webhook.admission_review import Request, author_wrote
 from webhook.cached import CachedNamespace
 from webhook.cluster import Cluster
-from webhook.pieces import Seen
-from webhook.review import Request, author_wrote
+from webhook.partial_objects import Seen
 
 __all__ = ["NewPod", "as_new"]
 

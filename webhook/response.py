@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.base import ObjectMeta
+from webhook.admission_review import API_VERSION
 from webhook.patch import PatchOperation
-from webhook.review import API_VERSION
 from webhook.settings import ForceDeletionMode
 
 __all__ = [

@@ -25,7 +25,7 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from podrules.cluster.errors import ClusterError
-from webhook.connections import LOOK_SECONDS, MOST_CONNECTIONS, SCRAPE_SECONDS
+from webhook.connections import LOOK_SECONDS, MAX_CONNECTIONS, SCRAPE_SECONDS
 from webhook.logs import set_up_logs
 from webhook.settings import Settings
 
@@ -141,7 +141,7 @@ class Server(BaseApplication):
             "bind": [self.settings.address],
             "worker_class": _Worker,
             "workers": 1,
-            "worker_connections": MOST_CONNECTIONS + _SPARE_CONNECTIONS,
+            "worker_connections": MAX_CONNECTIONS + _SPARE_CONNECTIONS,
             "logger_class": _Log,
             "loglevel": self.settings.log_level.value,
             # Nobody stands between the API server and us who may say what was asked for.
@@ -160,13 +160,13 @@ class Server(BaseApplication):
 
     def load(self) -> Any:
         """Make the application, in the worker: caches and certificates live there."""
+        from webhook.admission_review import MAX_REVIEW_BYTES
         from webhook.app import create_app
         from webhook.backend import start_backend
         from webhook.connections import Connections, Memory, return_freed_memory
-        from webhook.connections.door import Door
+        from webhook.connections.listener import Door
         from webhook.metrics import Metrics, Watched
-        from webhook.review import MAX_REVIEW_BYTES
-        from webhook.reviews import REVIEW_PATHS, is_accepted
+        from webhook.wsgi import REVIEW_PATHS, is_accepted
 
         return_freed_memory()
         metrics = Metrics(REVIEW_PATHS)

@@ -18,12 +18,12 @@ from kubectl_plugin.commands.targets import is_namespace_of_pod, namespace_in_fr
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
 from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.steps import Outcome, Refusal, RefusedBy, Step, StepKind
+from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepKind, StepOutcome
 from kubectl_plugin.views.words import is_plain_name
-from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, Refused, Unreachable, UsageError
+from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, RequestRefused, Unreachable, UsageError
 from podrules.cluster.kinds import PODS, Kind, find_kind
 from podrules.cluster.source import Source
-from podrules.cluster.transport import Doors
+from podrules.cluster.transport import ProxySettings
 from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.base import KubeObject
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POLL_SECONDS",
-    "Change",
+    "ClusterAction",
     "Deadline",
     "Teller",
     "changes_to",
@@ -47,14 +47,14 @@ K = TypeVar("K", bound=KubeObject)
 POLL_SECONDS: Final = 0.5
 """Between two looks at what is followed."""
 _CODES: Final = {
-    Outcome.NOT_CONFIRMED: NOT_CONFIRMED,
-    Outcome.NOT_POSSIBLE: NOT_POSSIBLE,
-    Outcome.NOTHING_AT_STAKE: NOT_CONFIRMED,
-    Outcome.DRY_RUN: 0,
-    Outcome.DONE: 0,
-    Outcome.UNDER_WAY: NOT_OVER,
+    StepOutcome.NOT_CONFIRMED: NOT_CONFIRMED,
+    StepOutcome.NOT_POSSIBLE: NOT_POSSIBLE,
+    StepOutcome.NOTHING_AT_STAKE: NOT_CONFIRMED,
+    StepOutcome.DRY_RUN: 0,
+    StepOutcome.DONE: 0,
+    StepOutcome.UNDER_WAY: NOT_OVER,
 }
-"""What `Change.act` returns; the rest ends with an error."""
+"""What `ClusterAction.act` returns; the rest ends with an error."""
 
 
 class Teller:
@@ -88,7 +88,7 @@ class Teller:
         return any(step.kind is kind for step in self._steps)
 
 
-class Change(ABC):
+class ClusterAction(ABC):
     """One change of one object: run to its end, or told where it stands."""
 
     def __init__(self, named: str, options: DeletionOptions | FenceOptions, source: Source, streams: Streams) -> None:
@@ -100,7 +100,7 @@ class Change(ABC):
             source: The same, as what is read.
             streams: Where it is told.
         """
-        self.outcome = Outcome.FAILED
+        self.outcome = StepOutcome.FAILED
         self.refusal: Refusal | None = None
         self.named, self._streams, self._target = named, streams, options.cluster.target()
         self._printer = Printer(options.output, streams, colour=options.colour, target=self._target, source=source)
@@ -112,7 +112,7 @@ class Change(ABC):
             self.outcome = self.act()
             return _CODES[self.outcome]
         except (KeyboardInterrupt, SystemExit) as stop:
-            self.outcome = Outcome.INTERRUPTED
+            self.outcome = StepOutcome.INTERRUPTED
             self.tell_state(sure=False)
             if isinstance(stop, SystemExit):
                 raise
@@ -127,7 +127,7 @@ class Change(ABC):
             self._print()
 
     @abstractmethod
-    def act(self) -> Outcome:
+    def act(self) -> StepOutcome:
         """Make the change.
 
         Raises:
@@ -148,14 +148,14 @@ class Change(ABC):
 
     def broken_by(self, error: ClusterError) -> None:
         """Take in what an error makes of it: who refused it, as long as nothing was changed."""
-        self.outcome = Outcome.FAILED
+        self.outcome = StepOutcome.FAILED
         if any(step.kind.changes for step in self.tell.steps):
             return
         self.refusal = _refusal(error)
         if self.refusal is not None:
-            self.outcome = Outcome.REFUSED
+            self.outcome = StepOutcome.REFUSED
         elif isinstance(error, (Conflict, NotFound)):
-            self.outcome = Outcome.NOT_POSSIBLE
+            self.outcome = StepOutcome.NOT_POSSIBLE
 
     def show(self, page: Page) -> None:
         """Print a page, unless a report is printed."""
@@ -187,7 +187,7 @@ def _refusal(error: ClusterError) -> Refusal | None:
     match error:
         case Forbidden():
             return Refusal(RefusedBy.RIGHTS, error.message, error.verb, error.resource, error.namespace or "")
-        case Refused():
+        case RequestRefused():
             return Refusal(RefusedBy.ADMISSION if error.admission else RefusedBy.API_SERVER, error.message)
         case UsageError():
             return Refusal(RefusedBy.COMMAND, error.message)
@@ -288,7 +288,7 @@ def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], 
     Raises:
         Unreachable: there is no kubectl.
     """
-    doors = Doors(methods=("POST", *methods), paths=(path, ACCESS_REVIEWS))
+    doors = ProxySettings(methods=("POST", *methods), paths=(path, ACCESS_REVIEWS))
     with connect_for_changes(cluster, doors) as sender:
         yield Writer(sender, dry_run=dry_run)
 

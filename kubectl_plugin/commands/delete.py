@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kubectl_plugin.commands.changing import Change, Deadline, changes_to, look_up, must_be_live, present
-from kubectl_plugin.commands.following import Followed, follow
+from kubectl_plugin.commands.changing import ClusterAction, Deadline, changes_to, look_up, must_be_live, present
+from kubectl_plugin.commands.follow_deletion import Followed, follow
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
-from kubectl_plugin.reports.steps import Outcome, StepKind
-from podrules.cluster.errors import ClusterError, Conflict, Forbidden, Refused
+from kubectl_plugin.reports.steps import StepKind, StepOutcome
+from podrules.cluster.errors import ClusterError, Conflict, Forbidden, RequestRefused
+from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_renewed
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PDBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
-from podrules.cluster.stakes import read_guards, read_node_reach, read_renewed
 from podrules.cluster.writer import Writer
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.disruption import Evictions
@@ -45,7 +45,7 @@ def run(options: DeletionOptions, source: Source, streams: Streams) -> int:
     return NOTHING_TO_CHANGE if pod is None else _Deletion(pod, options, source, streams).run()
 
 
-class _Deletion(Change):
+class _Deletion(ClusterAction):
     """One pod's deletion."""
 
     def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
@@ -58,29 +58,29 @@ class _Deletion(Change):
         self._plan = stop_plan(pod, options.grace_period)
         self._stakes = self._look() if is_force_deletion(pod, options.grace_period) else None
 
-    def act(self) -> Outcome:
-        """See `Change.act`."""
+    def act(self) -> StepOutcome:
+        """See `ClusterAction.act`."""
         options, pod = self._options, self._pod
         only_looks = not (options.confirm or options.dry_run)
         if only_looks and self._stakes is not None:
-            self._show_stakes(Outcome.NOT_CONFIRMED)
-            return Outcome.NOT_CONFIRMED
+            self._show_stakes(StepOutcome.NOT_CONFIRMED)
+            return StepOutcome.NOT_CONFIRMED
         if only_looks and options.grace_period == 0:
             self._show_nothing_at_stake()
-            return Outcome.NOTHING_AT_STAKE
+            return StepOutcome.NOTHING_AT_STAKE
         must_be_live(options.cluster, _how_to_look(options))
         if self._stakes is not None:
-            self._show_stakes(Outcome.DRY_RUN if options.dry_run else Outcome.UNDER_WAY)
+            self._show_stakes(StepOutcome.DRY_RUN if options.dry_run else StepOutcome.UNDER_WAY)
         path = PODS.path(pod.metadata.namespace, pod.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH", "DELETE"), dry_run=options.dry_run) as writer:
             access = writer.may("delete", PODS, pod.metadata.name, pod.metadata.namespace)
             if not access.allowed:
                 raise Forbidden("delete", PODS, pod.metadata.namespace, access.reason)
             self._delete(writer)
-        return Outcome.DRY_RUN if options.dry_run else self._follow()
+        return StepOutcome.DRY_RUN if options.dry_run else self._follow()
 
     def report(self) -> DeletionReport:
-        """See `Change.report`."""
+        """See `ClusterAction.report`."""
         pod = self._pod
         return DeletionReport(
             name=pod.metadata.name,
@@ -101,7 +101,7 @@ class _Deletion(Change):
         )
 
     def state(self, *, sure: bool) -> Iterable[str | Prose]:
-        """See `Change.state`."""
+        """See `ClusterAction.state`."""
         from kubectl_plugin.views.deletion import state_words
 
         return state_words(self._pod.metadata, self.tell.steps, sure=sure)
@@ -111,7 +111,7 @@ class _Deletion(Change):
         self.tell(StepKind.DELETING, self.named, pod.metadata.uid, self._plan.grace.seconds)
         try:
             self.tell.warn(writer.delete(PODS, pod, grace_period_seconds=grace))
-        except Refused as refusal:
+        except RequestRefused as refusal:
             if self._stakes is None or CONFIRMATION not in str(refusal) or is_confirmed(pod.metadata):
                 raise
             self._confirm(writer)
@@ -152,15 +152,15 @@ class _Deletion(Change):
             self.tell(StepKind.CONFIRMED, self.named)
             return
 
-    def _follow(self) -> Outcome:
+    def _follow(self) -> StepOutcome:
         seconds = self._options.timeout
         deadline = Deadline(self._plan.sigkill_latest + _FOLLOWED_AFTER_GRACE if seconds is None else seconds)
         if follow(self._pod, self._source, self.tell, deadline) is Followed.GONE:
-            return Outcome.DONE
+            return StepOutcome.DONE
         self.tell_state(sure=True)
-        return Outcome.UNDER_WAY
+        return StepOutcome.UNDER_WAY
 
-    def _show_stakes(self, outcome: Outcome) -> None:
+    def _show_stakes(self, outcome: StepOutcome) -> None:
         from kubectl_plugin.views.deletion import stakes_page
 
         self.outcome = outcome

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import printed_name
-from kubectl_plugin.commands.reporter import Report, Reporter
+from kubectl_plugin.commands.object_reports import Report, ReportBuilder
 from kubectl_plugin.commands.targets import Asked, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.exit_codes import REFUSED, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams
@@ -167,7 +167,7 @@ def _answers(
 ) -> Iterator[_Explained | ClusterError]:
     _check_for_pods(targets, options)
     label_selector(options.selection.labels)
-    reporter = Reporter(source, options)
+    reporter = ReportBuilder(source, options)
     yield from _files(options, source, streams)
     for asked in targets:
         try:
@@ -213,7 +213,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         file = ManifestFile(path, source.namespace, streams.stdin)
         yield from file.errors
         warn(file.warnings, streams.err)
-        reporter = Reporter(source, options)
+        reporter = ReportBuilder(source, options)
         for manifest in file.manifests:
             report = reporter.manifest(manifest, file.brought)
             yield _Explained(report, manifest.name, file.title(manifest))

@@ -21,7 +21,7 @@ from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, must
 from kubectl_plugin.commands.node_changes import NodeChange
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
-from kubectl_plugin.reports.steps import Outcome, StepKind
+from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from podrules.cluster.errors import Forbidden, Unreachable
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.source import Source
@@ -51,7 +51,7 @@ class _Fence(NodeChange):
 
     undo: ClassVar[bool] = False
 
-    def act(self) -> Outcome:
+    def act(self) -> StepOutcome:
         """See `Change.act`."""
         options = self._options
         if not options.cluster.live:
@@ -65,27 +65,27 @@ class _Fence(NodeChange):
                 self.tell(StepKind.GOING_ON, self.named)
             else:
                 ready = self._plan()
-                if ready is not Outcome.UNDER_WAY:
+                if ready is not StepOutcome.UNDER_WAY:
                     return ready
                 done = self._declare(writer)
-                if done is not Outcome.UNDER_WAY:
+                if done is not StepOutcome.UNDER_WAY:
                     return done
         return self._follow()
 
-    def _plan(self) -> Outcome:
+    def _plan(self) -> StepOutcome:
         """What would go, and whether that may be done; UnderWay when it may."""
         possible = self.looked.state is FenceState.POSSIBLE
         proven = self._options.powered_off or (self._options.confirm and self._options.fence_command.strip())
-        outcome = Outcome.UNDER_WAY
+        outcome = StepOutcome.UNDER_WAY
         if self.looked.state is FenceState.FENCED:
-            outcome = Outcome.DONE if self.looked.left.nothing else Outcome.UNDER_WAY
+            outcome = StepOutcome.DONE if self.looked.left.nothing else StepOutcome.UNDER_WAY
         elif not possible:
-            outcome = Outcome.NOT_POSSIBLE
+            outcome = StepOutcome.NOT_POSSIBLE
         elif self._denied:
-            outcome = Outcome.REFUSED
+            outcome = StepOutcome.REFUSED
         elif not proven and not self._options.dry_run:
-            outcome = Outcome.NOT_CONFIRMED
-        if outcome is Outcome.REFUSED:
+            outcome = StepOutcome.NOT_CONFIRMED
+        if outcome is StepOutcome.REFUSED:
             denied = self._denied[0]
             kind = next(kind for _, kind in _NEEDS if kind.rbac_name == denied.resource)
             error = Forbidden(denied.verb, kind, None, denied.reason)
@@ -107,24 +107,24 @@ class _Fence(NodeChange):
         asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
         self._denied = tuple(access for access in asked if not access.allowed)
 
-    def _declare(self, writer: Writer) -> Outcome:
+    def _declare(self, writer: Writer) -> StepOutcome:
         """Get the proof, look again, set the taint; UnderWay when it is there."""
         if not self._prove():
-            return Outcome.NOT_POSSIBLE
+            return StepOutcome.NOT_POSSIBLE
         state = self.look_again()
         if state is FenceState.POSSIBLE and self.patch(
             writer, StepKind.TAINTING, _adding_taint, while_in=_MAY_BE_TAINTED
         ):
             if self._options.dry_run:
                 self.tell(StepKind.DRY_RUN, self.named)
-                return Outcome.DRY_RUN
+                return StepOutcome.DRY_RUN
             self.tell(StepKind.TAINTED, self.named)
-            return Outcome.UNDER_WAY
+            return StepOutcome.UNDER_WAY
         if self.looked.state is FenceState.FENCED:
             self.tell(StepKind.ALREADY_FENCED, self.named)
         else:
             self.tell(StepKind.NODE_BACK, self.named)
-        return Outcome.NOT_POSSIBLE
+        return StepOutcome.NOT_POSSIBLE
 
     def _prove(self) -> bool:
         """Whether somebody knows that the machine is off."""
@@ -156,7 +156,7 @@ class _Fence(NodeChange):
         self.tell(StepKind.FENCE_COMMAND_DONE, self.named)
         return True
 
-    def _follow(self) -> Outcome:
+    def _follow(self) -> StepOutcome:
         """Tell what goes, until everything has gone or the time is over.
 
         Raises:
@@ -174,10 +174,10 @@ class _Fence(NodeChange):
                 left, silent = self._tell_what_went(left), False
                 if left.nothing:
                     self.tell(StepKind.ALL_GONE, self.named)
-                    return Outcome.DONE
+                    return StepOutcome.DONE
                 if self.look_again() is FenceState.BACK:
                     self.tell(StepKind.NODE_BACK, self.named)
-                    return Outcome.UNDER_WAY
+                    return StepOutcome.UNDER_WAY
             except Unreachable as error:
                 unanswered = error
                 if not silent:
@@ -187,7 +187,7 @@ class _Fence(NodeChange):
                 if unanswered is not None:
                     raise unanswered
                 self.tell_state(sure=True)
-                return Outcome.UNDER_WAY
+                return StepOutcome.UNDER_WAY
 
     def _tell_what_went(self, before: Left) -> Left:
         left = self.what_is_left()

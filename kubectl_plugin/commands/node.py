@@ -12,10 +12,10 @@ from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node_pressure import NodePressureReport
+from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, find_kind
-from podrules.cluster.remembered import RememberedSource
 from podrules.cluster.source import Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 
-from kubectl_plugin.commands.changing import Change, present
+from kubectl_plugin.commands.changing import ClusterAction, present
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.access import Access
-from podrules.cluster.errors import Conflict, Refused
+from podrules.cluster.errors import Conflict, RequestRefused
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
 from podrules.cluster.safety_facts import partition_facts, renewals
@@ -39,7 +39,7 @@ class Looked(Struct, frozen=True):
     """PersistentVolumes that stay attached, for their pods stay."""
 
 
-class NodeChange(Change):
+class NodeChange(ClusterAction):
     """A change of a node's taints."""
 
     undo: ClassVar[bool]
@@ -55,7 +55,7 @@ class NodeChange(Change):
         self.looked = self._look(node)
 
     def report(self) -> FenceReport:
-        """See `Change.report`."""
+        """See `ClusterAction.report`."""
         looked = self.looked
         return FenceReport(
             name=looked.node.metadata.name,
@@ -74,7 +74,7 @@ class NodeChange(Change):
         )
 
     def state(self, *, sure: bool) -> Iterable[str | Prose]:
-        """See `Change.state`."""
+        """See `ClusterAction.state`."""
         from kubectl_plugin.views.fencing import state_words
 
         return state_words(self.report(), sure=sure)
@@ -105,7 +105,7 @@ class NodeChange(Change):
 
         Raises:
             Conflict: others write to it all the time.
-            Refused: the API server does not let it.
+            RequestRefused: the API server does not let it.
         """
         for attempt in range(_ATTEMPTS):
             node = self.looked.node
@@ -113,11 +113,11 @@ class NodeChange(Change):
             try:
                 self.tell.warn(writer.patch(NODES, node, operations(node)))
                 return True
-            except (Conflict, Refused) as error:
+            except (Conflict, RequestRefused) as error:
                 state = self.look_again()
                 # A place in a list that has become shorter is refused before versions are compared.
                 unchanged = self.looked.node.metadata.resource_version == node.metadata.resource_version
-                if isinstance(error, Refused) and unchanged:
+                if isinstance(error, RequestRefused) and unchanged:
                     raise
                 if state not in while_in:
                     return False

@@ -11,6 +11,7 @@ from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster import PodKey
 from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
+from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
@@ -27,7 +28,6 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
-from podrules.cluster.remembered import RememberedSource
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
 from podrules.model.node import Node

@@ -11,16 +11,16 @@ from msgspec import Struct
 from kubectl_plugin.commands.admission import (
     Manifest,
 )
-from kubectl_plugin.commands.brought import Brought, joined, with_brought
+from kubectl_plugin.commands.likely_node import left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
+from kubectl_plugin.commands.manifest_objects import Brought, joined, with_brought
 from kubectl_plugin.commands.more_pods import More, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
-from kubectl_plugin.commands.placement import left_out
-from kubectl_plugin.commands.wanted import Asking, Wanted, waiting_pods
+from kubectl_plugin.commands.pods_to_place import Asking, Wanted, waiting_pods
 from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.plan import PlanReport, Refused, WhatIf
+from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
@@ -30,7 +30,7 @@ from podrules.cluster.kinds import (
     Kind,
     find_kind,
 )
-from podrules.cluster.near import near_names
+from podrules.cluster.similar_names import near_names
 from podrules.cluster.source import Source, Unread
 from podrules.cluster.text import advice_for
 from podrules.model.pod import Pod
@@ -38,11 +38,11 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.changes import Situation
 from podrules.placement.controllers import with_controllers
-from podrules.placement.displaced import PodReference
 from podrules.placement.drain import Drained, draining
 from podrules.placement.facts import reference
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import AwaitedPod, PlannedSpec
+from podrules.placement.preemption_victims import PodReference
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 
@@ -171,7 +171,7 @@ class _Planner:
             nodes=len(table),
             preemption=self._options.preemption,
             specs=specs,
-            refused=tuple(entry for entry in asked if isinstance(entry, Refused)),
+            refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
             unmoved=drained.unmoved if drained is not None else (),
             stuck=drained.stuck if drained is not None else 0,
             silent=tuple(self._silent(specs)),
@@ -190,12 +190,12 @@ class _Planner:
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
-    def _unless_left_out(self, entry: Wanted | Refused, snapshot: ClusterSnapshot) -> Wanted | Refused:
+    def _unless_left_out(self, entry: Wanted | RefusedSpec, snapshot: ClusterSnapshot) -> Wanted | RefusedSpec:
         """A spec, or why it is not known where its pods would go."""
-        if isinstance(entry, Refused):
+        if isinstance(entry, RefusedSpec):
             return entry
         reason = left_out(self._source, entry.pod, snapshot)
-        return Refused(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
+        return RefusedSpec(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
     def _cluster(self, wanted: Sequence[Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
         """The cluster as it would be, without the pods of a drained node."""

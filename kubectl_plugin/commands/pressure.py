@@ -16,17 +16,17 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.platform import Platform, node_platform
 from podrules.pressure.node import node_pressure
-from podrules.pressure.place import PodStanding, limited_usage, requested_usage, standings, with_pod_using
+from podrules.pressure.position import PodStanding, limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["Placed", "Pressures"]
+__all__ = ["PodPosition", "Pressures"]
 
 _TO_COME: Final = "to-come"
 """No UID of the API server."""
 _NOWHERE: Final = PodStanding()
 
 
-class Placed(NamedTuple):
+class PodPosition(NamedTuple):
     """Places of a pod, and what is missing for them."""
 
     reports: tuple[PodPressureReport, ...] = ()
@@ -50,13 +50,13 @@ class Pressures:
         self._gatherer = gatherer
         self._known: dict[str, _Known] = {}
 
-    def of_bound(self, pod: Pod, node: Node) -> Placed:
+    def of_bound(self, pod: Pod, node: Node) -> PodPosition:
         """The place of a pod that runs."""
         if node_platform(node) is not Platform.LINUX:
-            return Placed(())
+            return PodPosition(())
         pods = self._gatherer.neighbours(node.metadata.name)
         if isinstance(pods, Unread):
-            return Placed((), (pods,))
+            return PodPosition((), (pods,))
         name, features = node.metadata.name, self._gatherer.features
         if name not in self._known:
             read = read_usage(self._gatherer, node, pods)
@@ -67,9 +67,9 @@ class Pressures:
         known = self._known[name]
         standing = known.standings.get(pod.metadata.place, _NOWHERE)
         report = pod_pressure_report(known.usage_source, standing, pod, known.classes, Assumption.MEASURED)
-        return Placed((report,), known.unread)
+        return PodPosition((report,), known.unread)
 
-    def of_coming(self, pod: Pod, node: Node) -> Placed:
+    def of_coming(self, pod: Pod, node: Node) -> PodPosition:
         """The places of a pod that is not there yet: where it uses what it requests, and all that it may.
 
         Args:
@@ -77,10 +77,10 @@ class Pressures:
             node: Where it would come.
         """
         if node_platform(node) is not Platform.LINUX:
-            return Placed(())
+            return PodPosition(())
         found = self._gatherer.neighbours(node.metadata.name)
         if isinstance(found, Unread):
-            return Placed((), (found,))
+            return PodPosition((), (found,))
         meta = replace(pod.metadata, uid=_TO_COME)
         spec = replace(pod.spec, node_name=node.metadata.name)
         # A manifest may hold the status of the pod that it was made from.
@@ -98,7 +98,7 @@ class Pressures:
             pressure = node_pressure(node, pods, usage, read.config, features=features)
             standing = standings(pressure).get(coming.metadata.place, _NOWHERE)
             reports.append(pod_pressure_report(pressure.usage_source, standing, coming, classes, assumption))
-        return Placed(tuple(reports), read.unread)
+        return PodPosition(tuple(reports), read.unread)
 
 
 def _name(pod: Pod) -> tuple[str, str]:

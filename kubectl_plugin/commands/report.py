@@ -9,10 +9,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import read_manifests
-from kubectl_plugin.commands.brought import brought_with
-from kubectl_plugin.commands.earlier import read_earlier
+from kubectl_plugin.commands.manifest_objects import brought_with
+from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
-from kubectl_plugin.commands.reporter import Reporter
+from kubectl_plugin.commands.previous_report import read_previous_report
 from kubectl_plugin.exit_codes import REFUSED, tell
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
@@ -22,14 +22,14 @@ from kubectl_plugin.reports.cluster import ClusterReport, PodKey
 from kubectl_plugin.reports.cluster_changes import cluster_changes
 from kubectl_plugin.reports.cluster_facts import pod_key
 from kubectl_plugin.reports.cluster_report import cluster_report
-from kubectl_plugin.reports.earlier_report import EarlierReport
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
+from kubectl_plugin.reports.previous_report import EarlierReport
+from kubectl_plugin.views.cluster_terminal import report_verdict, summary_page, written_page
 from kubectl_plugin.views.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod import pod_page
-from kubectl_plugin.views.report_page import report_verdict, summary_page, written_page
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
@@ -37,13 +37,13 @@ from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
 from podrules.cluster.whole_file import write_whole
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE
 
-__all__ = ["MOST_EXPLAINED", "run"]
+__all__ = ["MAX_EXPLAINED", "run"]
 
-MOST_EXPLAINED: Final = 300
+MAX_EXPLAINED: Final = 300
 """Pods with their whole explanation in the page; of more, those that something is wrong with come first."""
 _MOST_NODES: Final = 60
 """The same for nodes."""
@@ -57,10 +57,10 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: the pods cannot be read, or the file cannot be written.
     """
-    earlier = read_earlier(options.compare) if options.compare is not None else None
+    earlier = read_previous_report(options.compare) if options.compare is not None else None
     scope = scope_of(options.targets, everything=options.everything, selection=options.selection)
     read = overview(scope, source, live=options.cluster.live)
-    reporter = Reporter(read.source, _explaining(options), read.gatherer)
+    reporter = ReportBuilder(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     outcomes = dict(_outcomes(read, reporter))
     disabled = reporter.preemption_disabled()
@@ -126,14 +126,14 @@ def _origin(options: ReportOptions, read: Overview) -> Origin:
     return replace(found, server=None) if options.cluster.cluster else found
 
 
-def _outcomes(read: Overview, reporter: Reporter) -> Iterator[tuple[PodKey, Outcome]]:
+def _outcomes(read: Overview, reporter: ReportBuilder) -> Iterator[tuple[PodKey, PlacementOutcome]]:
     """What becomes of pods that wait for a node, as their explanations say; of many, those that wait for longest."""
     waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
     for number, pod in enumerate(waiting):
-        outcome = Outcome.NOT_MODELLED if reporter.not_modelled(pod) else None
-        if outcome is None and number < MOST_EXPLAINED:
+        outcome = PlacementOutcome.NOT_MODELLED if reporter.not_modelled(pod) else None
+        if outcome is None and number < MAX_EXPLAINED:
             outcome = reporter.outcome(pod)
-        if outcome not in {None, Outcome.UNKNOWN}:
+        if outcome not in {None, PlacementOutcome.UNKNOWN}:
             yield pod_key(pod), outcome
 
 
@@ -149,7 +149,7 @@ def _explaining(options: ReportOptions) -> ExplainOptions:
 
 
 def _manifests(
-    options: ReportOptions, reporter: Reporter, read: Overview, streams: Streams
+    options: ReportOptions, reporter: ReportBuilder, read: Overview, streams: Streams
 ) -> tuple[Sequence[Page], int]:
     """The pods of files, as far as they can be read, and the exit code of the first that cannot, or is refused."""
     pages: list[Page] = []
@@ -165,7 +165,9 @@ def _manifests(
     return pages, code
 
 
-def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) -> Iterator[PodReport | ClusterError]:
+def _of_file(
+    path: str, reporter: ReportBuilder, read: Overview, streams: Streams
+) -> Iterator[PodReport | ClusterError]:
     from podrules.cluster.files import Document, read_what_can_be
 
     documents: list[Document] = []
@@ -183,12 +185,14 @@ def _of_file(path: str, reporter: Reporter, read: Overview, streams: Streams) ->
             yield reporter.manifest(manifest, brought)
 
 
-def _pod_pages(read: Overview, report: ClusterReport, reporter: Reporter) -> Iterator[tuple[tuple[str, str], Page]]:
+def _pod_pages(
+    read: Overview, report: ClusterReport, reporter: ReportBuilder
+) -> Iterator[tuple[tuple[str, str], Page]]:
     """The explanations of all pods where they are few, else of those that something is wrong with."""
     last = len(_RISKS)
     entries = sorted(report.pods, key=lambda entry: last if entry.risk is None else _RISKS[entry.risk])
-    if len(entries) > MOST_EXPLAINED:
-        entries = [entry for entry in entries if entry.risk is not None][:MOST_EXPLAINED]
+    if len(entries) > MAX_EXPLAINED:
+        entries = [entry for entry in entries if entry.risk is not None][:MAX_EXPLAINED]
     wanted = {entry.key for entry in entries}
     for pod in read.pods:
         key = pod.metadata.namespace, pod.metadata.name

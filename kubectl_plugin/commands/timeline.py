@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from kubectl_plugin.reports.pod import as_if_running
 from podrules.cluster.errors import ClusterError
+from podrules.cluster.force_delete_objects import read_renewed
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.source import Unread
-from podrules.cluster.stakes import read_renewed
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob, Workload, WorkloadSpec
 from podrules.safety import Guarantee, owner_guarantee

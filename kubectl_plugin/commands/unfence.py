@@ -9,7 +9,7 @@ from kubectl_plugin.commands.changing import changes_to, look_up, must_be_live
 from kubectl_plugin.commands.node_changes import NodeChange
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
-from kubectl_plugin.reports.steps import Outcome, StepKind
+from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from podrules.cluster.errors import Forbidden
 from podrules.cluster.kinds import NODES
 from podrules.cluster.source import Source
@@ -37,13 +37,13 @@ class _Unfence(NodeChange):
 
     undo: ClassVar[bool] = True
 
-    def act(self) -> Outcome:
+    def act(self) -> StepOutcome:
         """See `Change.act`."""
         options = self._options
         if self.looked.state not in _FENCED:
-            return self._shown(Outcome.DONE)
+            return self._shown(StepOutcome.DONE)
         if not options.confirm and not options.dry_run:
-            return self._shown(Outcome.NOT_CONFIRMED)
+            return self._shown(StepOutcome.NOT_CONFIRMED)
         must_be_live(options.cluster, "without --confirm and --dry-run it shows what would change")
         path = NODES.path(None, self.looked.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
@@ -53,11 +53,11 @@ class _Unfence(NodeChange):
                 raise Forbidden("patch", NODES, None, access.reason)
             if not self.patch(writer, StepKind.UNTAINTING, _removing_taint, while_in=_FENCED):
                 self.tell(StepKind.ALREADY_UNFENCED, self.named)
-                return Outcome.NOT_POSSIBLE
+                return StepOutcome.NOT_POSSIBLE
         self.tell(StepKind.DRY_RUN if options.dry_run else StepKind.UNTAINTED, self.named)
-        return Outcome.DRY_RUN if options.dry_run else Outcome.DONE
+        return StepOutcome.DRY_RUN if options.dry_run else StepOutcome.DONE
 
-    def _shown(self, outcome: Outcome) -> Outcome:
+    def _shown(self, outcome: StepOutcome) -> StepOutcome:
         from kubectl_plugin.views.fencing import unfence_page
 
         self.outcome = outcome

@@ -6,7 +6,7 @@ from kubectl_plugin.html.markup import Child, Markup, element
 from kubectl_plugin.html.pages import severity_word
 from kubectl_plugin.html.table import table
 from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.views.report_changes import MOST_SHOWN, changes_sentences, count_rows, news
+from kubectl_plugin.views.report_changes import MAX_SHOWN, changes_sentences, count_rows, news
 from kubectl_plugin.views.words import counted
 
 __all__ = ["changed"]
@@ -17,7 +17,7 @@ def changed(report: ClusterReport) -> Markup | None:
     if report.changes is None:
         return None
     found = news(report.changes)
-    rows: list[list[Child]] = [[one.what, severity_word(one.severity), one.words] for one in found[:MOST_SHOWN]]
+    rows: list[list[Child]] = [[one.what, severity_word(one.severity), one.words] for one in found[:MAX_SHOWN]]
     rest = len(found) - len(rows)
     counts: list[list[Child]] = [list(row) for row in count_rows(report.changes)]
     return element(

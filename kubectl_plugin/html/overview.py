@@ -9,14 +9,13 @@ from typing import Final
 from kubectl_plugin.html.bars import cell_bar, legend, promised_words, resource_bar, share_bar
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body, severity_word
-from kubectl_plugin.html.table import MOST_ROWS, table
+from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
-from kubectl_plugin.views.partitions import partitions_pages
-from kubectl_plugin.views.report import (
+from kubectl_plugin.views.cluster_page import (
     Finding,
     budget_words,
     categories,
@@ -26,6 +25,7 @@ from kubectl_plugin.views.report import (
     pods_by_severity,
     spread_words,
 )
+from kubectl_plugin.views.partitions import partitions_pages
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass
@@ -170,7 +170,7 @@ def zones(report: ClusterReport) -> Markup:
             ]
         )
     spreads = sorted(report.spreads, key=_spread_order)
-    shown = [spread for spread in spreads if spread.pods > 1][:MOST_ROWS]
+    shown = [spread for spread in spreads if spread.pods > 1][:MAX_ROWS]
     rest = len([spread for spread in spreads if spread.pods > 1]) - len(shown)
     return element(
         "section",
@@ -260,7 +260,7 @@ def budgets(report: ClusterReport) -> Markup:
         body.append(element("p", "PodDisruptionBudgets could not be read.", class_="note"))
     else:
         cells: list[list[Child]] = []
-        for standing in known.standings[:MOST_ROWS]:
+        for standing in known.standings[:MAX_ROWS]:
             severity, words = budget_words(standing)
             cells.append(
                 [
@@ -286,7 +286,7 @@ def _unprotected(report: ClusterReport) -> Markup | None:
     bare = report.budgets.unprotected if report.budgets else ()
     if not bare:
         return None
-    shown = [f"{one.namespace}/{one.name} ({one.pods})" for one in bare[:MOST_ROWS]]
+    shown = [f"{one.namespace}/{one.name} ({one.pods})" for one in bare[:MAX_ROWS]]
     more = f" and {len(bare) - len(shown)} more" if len(bare) > len(shown) else ""
     return element(
         "details",
@@ -319,7 +319,7 @@ def unknown(report: ClusterReport, target: Target) -> Markup | None:
     return element(
         "section",
         element("h2", "Unknown"),
-        element("ul", [element("li", line) for line in lines[:MOST_ROWS]]),
+        element("ul", [element("li", line) for line in lines[:MAX_ROWS]]),
         id="unknown",
     )
 

@@ -9,14 +9,14 @@ from typing import Final
 from kubectl_plugin.html.bars import cell_bar
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import severity_word
-from kubectl_plugin.html.table import MOST_ROWS, table
+from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.node_flags import node_state
-from kubectl_plugin.views.report import (
+from kubectl_plugin.views.cluster_page import (
     restart_words,
 )
+from kubectl_plugin.views.node_flags import node_state
 from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import ago, cores, counted, memory
 
@@ -28,7 +28,7 @@ _RISKS: Final = tuple(PodRisk)
 
 def nodes(report: ClusterReport) -> Markup:
     """The nodes, the worst first: for paper, and where no script runs."""
-    shown = sorted(report.nodes, key=_node_order)[:MOST_ROWS]
+    shown = sorted(report.nodes, key=_node_order)[:MAX_ROWS]
     rest = len(report.nodes) - len(shown)
     return element(
         "div",

@@ -7,9 +7,9 @@ from typing import Final
 
 from kubectl_plugin.html.markup import Child, Markup, element
 
-__all__ = ["MOST_ROWS", "table"]
+__all__ = ["MAX_ROWS", "table"]
 
-MOST_ROWS: Final = 40
+MAX_ROWS: Final = 40
 """Of a table that is drawn without a script; the rest is counted."""
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import severity_word
-from kubectl_plugin.html.table import MOST_ROWS, table
+from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
@@ -24,17 +24,17 @@ def workloads(report: ClusterReport) -> Markup:
     """Those with trouble; the others can be opened."""
     ill = [one for one in report.workloads if one.severity is not Severity.FINE]
     well = [one for one in report.workloads if one.severity is Severity.FINE]
-    rest = len(ill) + len(well) - len(ill[:MOST_ROWS]) - len(well[:MOST_ROWS])
+    rest = len(ill) + len(well) - len(ill[:MAX_ROWS]) - len(well[:MAX_ROWS])
     return element(
         "section",
         element("h2", "Workloads"),
-        table("The worst first", _HEADINGS, map(_cells, ill[:MOST_ROWS]), numbers=_NUMBERS)
+        table("The worst first", _HEADINGS, map(_cells, ill[:MAX_ROWS]), numbers=_NUMBERS)
         if ill
         else element("p", "No workload here is known to be in trouble.", class_="note"),
         element(
             "details",
             element("summary", f"{counted(len(well), 'workload')} with all pods well"),
-            table("By name", _HEADINGS, map(_cells, well[:MOST_ROWS]), numbers=_NUMBERS),
+            table("By name", _HEADINGS, map(_cells, well[:MAX_ROWS]), numbers=_NUMBERS),
         )
         if well
         else None,

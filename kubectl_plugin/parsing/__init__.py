@@ -17,7 +17,7 @@ from podrules.cluster.errors import UsageError
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
 
-__all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "Parsed", "Words", "parse", "words_of"]
+__all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "Parsed", "parse", "words_of"]
 
 COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
@@ -82,7 +82,7 @@ class Parsed(NamedTuple):
     options: Options
 
 
-class Words(Protocol):
+class CommandParser(Protocol):
     """What a command's module holds."""
 
     DESCRIPTION: str
@@ -127,9 +127,9 @@ def parse(words: Sequence[str]) -> Parsed:
     return _of_command(command, Typed(flags, own[1:]))
 
 
-def words_of(command: str) -> Words:
+def words_of(command: str) -> CommandParser:
     """The module with a command's words."""
-    module: Words = import_module(f"{__name__}.{command}")
+    module: CommandParser = import_module(f"{__name__}.{command}")
     return module
 
 

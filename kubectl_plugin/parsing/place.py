@@ -19,9 +19,9 @@ from kubectl_plugin.parsing.common import (
 if TYPE_CHECKING:
     from kubectl_plugin.options import PlaceOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "MOST_REPLICAS", "add", "options"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "MAX_REPLICAS", "add", "options"]
 
-MOST_REPLICAS: Final = 100_000
+MAX_REPLICAS: Final = 100_000
 DESCRIPTION: Final = """\
 Places pods that do not exist, one after the other, each seen by the next, as
 kube-scheduler would on the cluster as it is, or as it would be.
@@ -157,8 +157,8 @@ def _replicas(text: str) -> int | str:
     """A number, or ``max``."""
     if text == "max":
         return text
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= MOST_REPLICAS:
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= MAX_REPLICAS:
         raise argparse.ArgumentTypeError(
-            f'"{text}": not a number from 1 to {MOST_REPLICAS}\nWrite a number, or max for as many as fit'
+            f'"{text}": not a number from 1 to {MAX_REPLICAS}\nWrite a number, or max for as many as fit'
         )
     return int(text)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.earlier_report import EarlierLevel, EarlierNode, EarlierPod, EarlierPromised, EarlierReport
 from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.previous_report import EarlierLevel, EarlierNode, EarlierPod, EarlierPromised, EarlierReport
 from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.usage import UsageSource
 

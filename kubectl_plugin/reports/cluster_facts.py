@@ -18,7 +18,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.workload import Workload
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import PlacementOutcome
 
 __all__ = ["ClusterFacts", "pod_key"]
 
@@ -52,7 +52,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Pending pods for which preemption is making room."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
-    outcomes: Mapping[PodKey, Outcome] = {}
+    outcomes: Mapping[PodKey, PlacementOutcome] = {}
     """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
     partitions: PartitionsReport | None
     features: Features

@@ -8,12 +8,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.alike import Alike
 from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, PodKey, Promised
 from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, workload_entries
 from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.similar_pods import Alike
 from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.cluster.node_usage import ReadUsage

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.steps import Outcome, Refusal, Step
+from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
 from podrules.cluster.source import Unread
 from podrules.deletion import Members
 from podrules.ending import StopPlan
@@ -61,7 +61,7 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     stakes: Stakes | None
     """None: it is not forced."""
     steps: tuple[Step, ...]
-    outcome: Outcome
+    outcome: StepOutcome
     refusal: Refusal | None
     """Of outcome Refused."""
     unread: tuple[Unread, ...]

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.steps import Outcome, Refusal, Step
+from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
 from podrules.cluster.access import Access
 from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
@@ -35,7 +35,7 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     denied: tuple[Access, ...]
     """What you may not do, of what this needs."""
     steps: tuple[Step, ...]
-    outcome: Outcome
+    outcome: StepOutcome
     refusal: Refusal | None
     """Of outcome Refused."""
     unread: tuple[Unread, ...]

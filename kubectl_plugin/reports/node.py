@@ -16,7 +16,7 @@ from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import Quantity
-from podrules.placement.displaced import PodReference
+from podrules.placement.preemption_victims import PodReference
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.resources import pod_requests, scheduler_options

@@ -11,7 +11,7 @@ from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
 from podrules.placement.planned import DrainFlag, PlannedSpec, Unmoved
 
-__all__ = ["PlanReport", "Refused", "WhatIf"]
+__all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
 _WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeSilent"})
 """Pods that a drain was to move, and that nobody makes elsewhere."""
@@ -27,7 +27,7 @@ class WhatIf(Struct, frozen=True, rename="camel"):
     """The node; empty: none."""
 
 
-class Refused(Struct, frozen=True, rename="camel"):
+class RefusedSpec(Struct, frozen=True, rename="camel"):
     """A spec that was not placed."""
 
     name: str
@@ -50,7 +50,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     preemption: bool
     specs: tuple[PlannedSpec, ...]
     """In the order in which the scheduler would take them."""
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSpec, ...]
     """Specs that the API server would refuse, or that have no known scheduler."""
     unmoved: tuple[Unmoved, ...]
     """Pods of a drained node that stay, or of which nobody makes another."""

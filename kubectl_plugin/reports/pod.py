@@ -33,8 +33,8 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.oom import MemoryTooLow, memory_too_low
-from podrules.placement.displaced import Preempted
 from podrules.placement.outcome import Placement
+from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, pod_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, PrioritySource, admit_pod_create, is_reserved_class_name
 from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection

@@ -13,7 +13,7 @@ from podrules.ending import PATIENCE, Ending, pod_ending, stop_plan
 from podrules.health import health
 from podrules.model.instant import later
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import PlacementOutcome
 from podrules.qos import get_pod_qos
 
 __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
@@ -88,7 +88,7 @@ def pod_risk(
     provider: bool = False,
     tainted: bool = False,
     awaited: bool = False,
-    outcome: Outcome | None = None,
+    outcome: PlacementOutcome | None = None,
     at: datetime | None,
 ) -> PodRisk | None:
     """The worst that is wrong with a pod; None: nothing is.
@@ -132,15 +132,15 @@ def _of_ending(pod: Pod, ending: Ending, *, down: bool, at: datetime | None) -> 
     return PodRisk.TERMINATING_LATE if ending.is_late(at) else PodRisk.TERMINATING
 
 
-def _of_waiting(pod: Pod, outcome: Outcome | None, *, awaited: bool) -> PodRisk:
+def _of_waiting(pod: Pod, outcome: PlacementOutcome | None, *, awaited: bool) -> PodRisk:
     """Of a pod without a node."""
     if pod.spec.scheduling_gates:
         return PodRisk.SCHEDULING_GATED
     if awaited:
         return PodRisk.AWAITING_PREEMPTION
-    if outcome is Outcome.NOT_MODELLED:
+    if outcome is PlacementOutcome.NOT_MODELLED:
         return PodRisk.NOT_MODELLED
-    if outcome is Outcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):
+    if outcome is PlacementOutcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):
         return PodRisk.UNSCHEDULABLE
     return PodRisk.NOT_BOUND
 

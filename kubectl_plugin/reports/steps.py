@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["Outcome", "Refusal", "RefusedBy", "Step", "StepKind"]
+__all__ = ["Refusal", "RefusedBy", "Step", "StepKind", "StepOutcome"]
 
 
-class Outcome(Enum):
+class StepOutcome(Enum):
     """What became of a change."""
 
     NOT_CONFIRMED = "NotConfirmed"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_plugin.views.node_facts import nominated_pods_words
 from kubectl_plugin.views.words import counted, listed, resource_amount
 from podrules.placement.outcome import (
-    Change,
+    CandidateChange,
     ChangeKind,
     ConstraintSpread,
     InsufficientResource,
@@ -101,7 +101,7 @@ def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
     return listed([f"{name} on {pod.node}" for name, pod in zip(names, pods, strict=True)], most)
 
 
-def _changes_words(changes: Sequence[Change], spread: tuple[ConstraintSpread, ...]) -> str:
+def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintSpread, ...]) -> str:
     """What is done, and what has to come by itself before it helps."""
     larger = next((change for change in changes if change.kind is ChangeKind.ENLARGE), None)
     if larger is not None:
@@ -120,7 +120,7 @@ _OF_THE_NODE: Final = frozenset(
 """What is said of a larger node with it, or needs no saying: a new one is not cordoned and has no trouble."""
 
 
-def _replaced_words(larger: Change, changes: Sequence[Change]) -> str:
+def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
     """A larger node in place of one, with the labels that this lacks."""
     has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
     labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
@@ -135,7 +135,7 @@ def _more_words(resource: str, amount: int) -> str:
     return f"{resource_amount(resource, amount, named=False, enough=True)} more {resource}"
 
 
-def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
+def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...]) -> str:
     match change.kind:
         case ChangeKind.UNCORDON:
             return f"uncordon {change.node}"
@@ -159,7 +159,7 @@ def _change_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 
 
-def _freed_words(change: Change, resource: str) -> str:
+def _freed_words(change: CandidateChange, resource: str) -> str:
     """``220Mi memory``; ``63.5Gi of the 68.6Gi promised memory`` where the node has less than was promised on it."""
     amount, promised = change.amounts[resource], change.promised.get(resource)
     if promised is None:
@@ -172,7 +172,7 @@ def _freed_words(change: Change, resource: str) -> str:
     return f"{whole} ({part} of it for {nominated_pods_words(change.nominated_pods)})"
 
 
-def _spread_words(change: Change, spread: tuple[ConstraintSpread, ...]) -> str:
+def _spread_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...]) -> str:
     constraint, _, part = change.field.rpartition(".")
     keys = {entry.field: entry.topology_key for entry in spread}
     key = keys.get(constraint, re.sub(r"^spec\.", "", constraint))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.deletion import DeletionReport, Stakes
-from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
 from kubectl_plugin.views.platform_words import PROVIDER
@@ -38,13 +38,15 @@ __all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_wo
 
 _USUAL_GRACE = 30
 _OUTCOMES: Final = {
-    Outcome.NOT_CONFIRMED: "Not deleted: a confirmation is missing.",
-    Outcome.NOT_POSSIBLE: "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed.",
-    Outcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
-    Outcome.DONE: "Deleted: its object is gone.",
-    Outcome.UNDER_WAY: "Being deleted: it was told to end, and its object is still there.",
-    Outcome.FAILED: "The deletion failed: the steps tell how far it came.",
-    Outcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
+    StepOutcome.NOT_CONFIRMED: "Not deleted: a confirmation is missing.",
+    StepOutcome.NOT_POSSIBLE: (
+        "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed."
+    ),
+    StepOutcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
+    StepOutcome.DONE: "Deleted: its object is gone.",
+    StepOutcome.UNDER_WAY: "Being deleted: it was told to end, and its object is still there.",
+    StepOutcome.FAILED: "The deletion failed: the steps tell how far it came.",
+    StepOutcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
 }
 _ADD_CONFIRM: Final = "Not deleted: to delete it without grace, add --confirm"
 _NO_TIME = "nobody knows when its processes end: only the kubelet of its node stops them, and that does not answer"
@@ -98,14 +100,14 @@ def _nothing_at_stake(report: DeletionReport) -> tuple[str, str]:
 def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
     """What became of a deletion; of one that was only looked at, what it risks."""
     stakes, outcome = report.stakes, report.outcome
-    if outcome in {Outcome.NOT_CONFIRMED, Outcome.DRY_RUN} and stakes is not None:
+    if outcome in {StepOutcome.NOT_CONFIRMED, StepOutcome.DRY_RUN} and stakes is not None:
         sentences = tuple(_sentences(report, stakes, now))
         return replace(outcome_verdict(outcome, sentences), severity=FORCE_SEVERITIES[stakes.safety])
     if report.refusal is not None:
         return outcome_verdict(outcome, refused_sentences("Not deleted", report.refusal))
-    if outcome is Outcome.FAILED and not report.steps:
+    if outcome is StepOutcome.FAILED and not report.steps:
         return outcome_verdict(outcome, (unanswered("Not deleted"),))
-    sentences = _nothing_at_stake(report) if outcome is Outcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
+    sentences = _nothing_at_stake(report) if outcome is StepOutcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
     return outcome_verdict(outcome, sentences)
 
 
@@ -123,16 +125,16 @@ def _confirmed(report: DeletionReport) -> Command:
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
     """Whether it is safe, then what is safer, then how to go on."""
     yield safe_or_not(report.name, stakes, now)
-    if report.outcome is Outcome.NOT_CONFIRMED:
+    if report.outcome is StepOutcome.NOT_CONFIRMED:
         yield from safer(stakes)
     yield _verdict(report)
 
 
 def _verdict(report: DeletionReport) -> str:
     match report.outcome:
-        case Outcome.NOT_CONFIRMED:
+        case StepOutcome.NOT_CONFIRMED:
             return f"{_ADD_CONFIRM}."
-        case Outcome.DRY_RUN:
+        case StepOutcome.DRY_RUN:
             return "Dry run of a deletion without grace: nothing is stored."
     return "Deleting it without grace, as you confirmed."
 
@@ -193,7 +195,7 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
 
 
 def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
-    if report.outcome is not Outcome.NOT_CONFIRMED:
+    if report.outcome is not StepOutcome.NOT_CONFIRMED:
         return
     if not all(map(is_plain_name, (report.name, report.namespace, stakes.node.name))):
         return  # A hostile snapshot must not put words into a command that people paste.

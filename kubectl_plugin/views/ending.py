@@ -9,8 +9,8 @@ from typing import Final
 from kubectl_plugin.render.page import Row
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.platform_words import NOT_KNOWN
-from kubectl_plugin.views.quiet import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.safety_words import holder_words
+from kubectl_plugin.views.silent_node import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.words import clock
 from podrules.ending import Ending
 from podrules.platform import Platform

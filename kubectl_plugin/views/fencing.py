@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.fencing import FenceReport
-from kubectl_plugin.reports.steps import Outcome, StepKind
+from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.partitions import budgets_section, by_itself, force_section, pods_table
 from kubectl_plugin.views.pod import unread_section
@@ -27,8 +27,8 @@ _MOST_NAMED = 6
 _AS_ASKED: Final = {False: frozenset({FenceState.POSSIBLE}), True: frozenset({FenceState.FENCED, FenceState.BACK})}
 """By whether it is undone: the states in which it may be done."""
 _BROKEN: Final = {
-    Outcome.FAILED: "It failed: the steps tell how far it came.",
-    Outcome.INTERRUPTED: "It was broken off: the steps tell how far it came.",
+    StepOutcome.FAILED: "It failed: the steps tell how far it came.",
+    StepOutcome.INTERRUPTED: "It was broken off: the steps tell how far it came.",
 }
 
 
@@ -43,10 +43,10 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None)
         forced = force_section(report.node)
         parts += [table] if table.rows else []
         # Somebody who vouches that the machine is off has the answer.
-        parts += [forced] if forced.lines and report.outcome is not Outcome.UNDER_WAY else []
+        parts += [forced] if forced.lines and report.outcome is not StepOutcome.UNDER_WAY else []
         parts += [Section("Changes", tuple(_changes(report))), *([budgets] if budgets.lines else [])]
         # Once it is done, what would happen without it is of no interest.
-        if report.outcome is not Outcome.UNDER_WAY:
+        if report.outcome is not StepOutcome.UNDER_WAY:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
     if report.unread:
         parts.append(unread_section(report.unread))
@@ -66,18 +66,18 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
     sentences: tuple[str, ...]
     if report.refusal is not None:
         sentences = refused_sentences(lead, report.refusal)
-    elif outcome is Outcome.FAILED and not report.steps:
+    elif outcome is StepOutcome.FAILED and not report.steps:
         sentences = (unanswered(lead),)
     elif outcome in _BROKEN:
         sentences = (_BROKEN[outcome],)
-    elif outcome is Outcome.NOT_POSSIBLE and report.state in _AS_ASKED[report.undo]:
+    elif outcome is StepOutcome.NOT_POSSIBLE and report.state in _AS_ASKED[report.undo]:
         sentences = (f"{lead}: {_hindered(report)}. Nothing in the cluster was changed.",)
     elif report.undo:
         fenced = report.state in _AS_ASKED[True]
-        told = {Outcome.DONE: "Taken back into service.", Outcome.DRY_RUN: "Dry run: nothing is stored."}
+        told = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
         done = fenced and outcome in told
         sentences = (told[outcome],) if done else tuple(_unfence_verdict(report, now))
-    elif outcome in {Outcome.DONE, Outcome.UNDER_WAY}:
+    elif outcome in {StepOutcome.DONE, StepOutcome.UNDER_WAY}:
         sentences = (_fenced(report),)
     else:
         sentences = tuple(_verdict(report, "", now))
@@ -100,12 +100,12 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
             yield "Not fenced: it is declared out of service already, and answers again."
         case FenceState.FENCED, _:
             yield _fenced(report)
-        case _, Outcome.NOT_CONFIRMED if fence_command:
+        case _, StepOutcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
-        case _, Outcome.NOT_CONFIRMED:
+        case _, StepOutcome.NOT_CONFIRMED:
             yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
             yield "Once you know that it is off, add --confirm-powered-off."
-        case _, Outcome.REFUSED if report.refusal is not None:
+        case _, StepOutcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)
         case _, _ if report.dry_run:
             yield "Dry run: nothing is stored."
@@ -181,7 +181,7 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
             yield qos("fence", node, comment="again, in a minute")
         case FenceState.FENCED:
             yield qos("unfence", node, comment="once the machine is back")
-        case _ if report.outcome is Outcome.NOT_CONFIRMED:
+        case _ if report.outcome is StepOutcome.NOT_CONFIRMED:
             if fence_command:
                 yield _with_fence_command(node, fence_command)
             yield qos(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
-from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import (
     ClaimMismatch,
     DevicePool,
@@ -21,6 +20,7 @@ from podrules.placement.outcome import (
     TopologySkew,
     VolumeLimit,
 )
+from podrules.placement.preemption_victims import PodReference
 
 __all__ = ["fact_words", "nominated_pods_words"]
 

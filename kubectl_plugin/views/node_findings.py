@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.node_standing import node_standing
+from kubectl_plugin.reports.node_condition import node_standing
 from kubectl_plugin.reports.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words

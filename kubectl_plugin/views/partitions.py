@@ -9,7 +9,7 @@ from math import ceil
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
-from kubectl_plugin.reports.node_standing import NOT_READY, node_standing
+from kubectl_plugin.reports.node_condition import NOT_READY, node_standing
 from kubectl_plugin.reports.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.force_words import FORCE_LEADS

@@ -26,8 +26,8 @@ from podrules.placement.outcome import (
     NamedFate,
     NamedNode,
     NodeScore,
-    Outcome,
     Placement,
+    PlacementOutcome,
     RejectedGroup,
     ToldBefore,
 )
@@ -50,7 +50,7 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     """
     if placement.named is not None:
         return (f"Its {named_words(placement.named)}.",)
-    if placement.outcome is Outcome.HELD:
+    if placement.outcome is PlacementOutcome.HELD:
         return (f"The scheduler does not look at it: {placement.reason}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
     groups = [group for group in placement.rejected if group.nodes or not placement.claims]
@@ -80,7 +80,7 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
 def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> Iterator[Section | Table]:
     """Nodes that fit with their scores, nodes that do not with reasons, numbers and remedies."""
     placement = report.placement
-    if placement is None or (placement.outcome is Outcome.HELD and report.status and report.status.gates):
+    if placement is None or (placement.outcome is PlacementOutcome.HELD and report.status and report.status.gates):
         return  # The verdict names the gates already.
     yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
     if placement.scores:
@@ -95,19 +95,19 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
 
 def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wide: bool) -> Iterator[str | Prose]:
     match placement.outcome:
-        case Outcome.HELD:
+        case PlacementOutcome.HELD:
             yield f"the scheduler does not look at it: {placement.reason}"
-        case Outcome.UNKNOWN:
+        case PlacementOutcome.UNKNOWN:
             yield from _unknown(report, placement)
-        case Outcome.NAMED:
+        case PlacementOutcome.NAMED:
             yield from [] if placement.named is None else [named_words(placement.named)]
-        case Outcome.NOT_MODELLED:
+        case PlacementOutcome.NOT_MODELLED:
             yield f"not modelled: {placement.reason}"
-        case Outcome.UNSCHEDULABLE:
+        case PlacementOutcome.UNSCHEDULABLE:
             if wide or not placement.rejected or not report.status:
                 yield "on no node" if placement.rejected else f"on no node: {placement.message}"
             yield from claim_lines(placement.claims)
-        case Outcome.FITS:
+        case PlacementOutcome.FITS:
             yield _likely(placement)
     if placement.current is not None:
         yield _current(placement.current)
@@ -115,7 +115,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         yield from nominated_words(placement.nominated, now)
     if placement.preemption is not None:
         yield from preemption_words(placement.preemption, wide=wide)
-    if placement.preemption_disabled and placement.outcome is Outcome.UNSCHEDULABLE:
+    if placement.preemption_disabled and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         yield f"preempts nobody: {disabled_words(placement.preemption_disabled)}"
     if placement.queue is not None:
         yield queue_words(placement.queue)

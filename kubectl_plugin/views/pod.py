@@ -14,7 +14,6 @@ from kubectl_plugin.views.claim_words import claim_command
 from kubectl_plugin.views.container_words import container_words
 from kubectl_plugin.views.ending import stop_lines
 from kubectl_plugin.views.health_commands import health_commands
-from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import oom_section
 from kubectl_plugin.views.placement import placement_parts
 from kubectl_plugin.views.platform_words import pod_platform_section
@@ -22,11 +21,12 @@ from kubectl_plugin.views.pod_brief import brief_sections
 from kubectl_plugin.views.pod_pressure import pressure_section
 from kubectl_plugin.views.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.qos import qos_section
-from kubectl_plugin.views.quiet import quiet_node
 from kubectl_plugin.views.reach_commands import reach_commands
 from kubectl_plugin.views.safety_words import guard_words
+from kubectl_plugin.views.silent_node import quiet_node
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.volume_move import moving_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.cluster.source import Unread

@@ -12,7 +12,6 @@ from kubectl_plugin.reports.oom import OOMOnNode
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.views.ending import stop_lines
-from kubectl_plugin.views.moving import moving_section
 from kubectl_plugin.views.oom import no_score
 from kubectl_plugin.views.platform_words import pod_platform_section
 from kubectl_plugin.views.pod_pressure import ASSUMED, distinct_places, own_limit_lines
@@ -20,6 +19,7 @@ from kubectl_plugin.views.pod_words import force_section, granted_line, limited_
 from kubectl_plugin.views.qos import qos_section
 from kubectl_plugin.views.safety_words import guard_words, unfenced_from
 from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.volume_move import moving_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
 from podrules.eviction.signals import Signal
 from podrules.platform import Platform

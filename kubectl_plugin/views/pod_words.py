@@ -10,7 +10,6 @@ from kubectl_plugin.reports.pod import PodReport, PriorityReport
 from kubectl_plugin.views.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.preemption import disabled_words
-from kubectl_plugin.views.quiet import force_first, force_lines, quiet_node
 from kubectl_plugin.views.safety_words import (
     forcing_words,
     owner_risk,
@@ -18,9 +17,10 @@ from kubectl_plugin.views.safety_words import (
     reach_words,
     until_words,
 )
+from kubectl_plugin.views.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.words import amount, listed, quoted
 from podrules.forcing import NO_PROCESS, has_another
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
 from podrules.reachability import NodeReach, Reach
@@ -75,7 +75,7 @@ def _whence(own: PriorityReport, *, wide: bool) -> str:
 
 
 def _manner(report: PodReport, own: PriorityReport, *, wide: bool) -> str:
-    if report.placement is not None and report.placement.outcome is Outcome.NOT_MODELLED:
+    if report.placement is not None and report.placement.outcome is PlacementOutcome.NOT_MODELLED:
         return "whom it preempts is not modelled"
     ahead = "queues ahead of lower pods, " if wide else ""
     if own.preemption_policy == PREEMPT_NEVER:

@@ -9,7 +9,7 @@ from kubectl_plugin.views.changes import pods_on_nodes
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.model.instant import instant
-from podrules.placement.displaced import (
+from podrules.placement.preemption_victims import (
     GoingVictim,
     NominatedNode,
     NoRoom,

@@ -25,9 +25,9 @@ from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_w
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.pressure.nearness import Nearness, headroom_nearness
 
-__all__ = ["MOST_SHOWN", "News", "changes_sentences", "changes_tables", "count_rows", "news"]
+__all__ = ["MAX_SHOWN", "News", "changes_sentences", "changes_tables", "count_rows", "news"]
 
-MOST_SHOWN: Final = 40
+MAX_SHOWN: Final = 40
 _MOST_NODES: Final = 3
 _NEARNESS: Final = {
     Nearness.MET: Severity.TROUBLE,
@@ -97,7 +97,7 @@ def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
     """The changes and the counts, for a terminal."""
     found = news(changes)
     if found:
-        shown = found[:MOST_SHOWN]
+        shown = found[:MAX_SHOWN]
         rows = [(one.severity.value, one.what, one.words) for one in shown]
         if len(found) > len(shown):
             rows.append(("", f"and {len(found) - len(shown)} more", "(-o json)"))

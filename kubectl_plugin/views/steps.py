@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kubectl_plugin.render.command import Hint, Prose
-from kubectl_plugin.reports.steps import Outcome, Refusal, RefusedBy, Step, StepKind
+from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import counted, listed
@@ -23,19 +23,19 @@ _REMEDIES: Final = {
 """The command names the remedy with what it refuses."""
 
 _SEVERITIES: Final = {
-    Outcome.NOT_CONFIRMED: Severity.NOTICE,
-    Outcome.NOT_POSSIBLE: Severity.TROUBLE,
-    Outcome.REFUSED: Severity.TROUBLE,
-    Outcome.NOTHING_AT_STAKE: Severity.FINE,
-    Outcome.DRY_RUN: Severity.NOTICE,
-    Outcome.DONE: Severity.FINE,
-    Outcome.UNDER_WAY: Severity.NOTICE,
-    Outcome.FAILED: Severity.TROUBLE,
-    Outcome.INTERRUPTED: Severity.TROUBLE,
+    StepOutcome.NOT_CONFIRMED: Severity.NOTICE,
+    StepOutcome.NOT_POSSIBLE: Severity.TROUBLE,
+    StepOutcome.REFUSED: Severity.TROUBLE,
+    StepOutcome.NOTHING_AT_STAKE: Severity.FINE,
+    StepOutcome.DRY_RUN: Severity.NOTICE,
+    StepOutcome.DONE: Severity.FINE,
+    StepOutcome.UNDER_WAY: Severity.NOTICE,
+    StepOutcome.FAILED: Severity.TROUBLE,
+    StepOutcome.INTERRUPTED: Severity.TROUBLE,
 }
 
 
-def outcome_verdict(outcome: Outcome, sentences: tuple[str, ...]) -> Verdict:
+def outcome_verdict(outcome: StepOutcome, sentences: tuple[str, ...]) -> Verdict:
     """The headline of a change: its code is its outcome."""
     return Verdict(VerdictCode(outcome.value), _SEVERITIES[outcome], sentences)
 

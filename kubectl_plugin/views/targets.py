@@ -30,7 +30,7 @@ from kubectl_plugin.views.workload_words import count_words, new_pods_refused, n
 from podrules.cluster.source import USAGE_NOT_ASKED
 from podrules.eviction.signals import Signal
 from podrules.model.pod import PodQOSClass
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import PlacementOutcome
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach
 
@@ -293,7 +293,7 @@ def _state(report: WorkloadReport, counts: PodCounts, urgency: Severity) -> str:
 def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
     said, placement = verdict(report, now), report.placement
     fits = state = _REFUSED if report.refused else ""
-    if placement is not None and placement.outcome in {Outcome.FITS, Outcome.UNSCHEDULABLE}:
+    if placement is not None and placement.outcome in {PlacementOutcome.FITS, PlacementOutcome.UNSCHEDULABLE}:
         fits = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
     why = said.sentences[0].removeprefix("Refused: ").rstrip(".")
     cells = (report.qos.qos_class.value, _oom(report), _priority(report), fits, why)

@@ -495,7 +495,7 @@ _NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.OUT_OF_SERVICE: lambda note: (
         f"taint node.kubernetes.io/out-of-service: {_swept(note)}, volumes detached at once"
     ),
-    Reminder.MOST_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
+    Reminder.MAX_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
     Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",
     Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not come back by itself",
 }

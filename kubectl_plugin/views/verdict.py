@@ -6,23 +6,23 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.node_standing import QUIET_CODES
+from kubectl_plugin.reports.node_condition import QUIET_CODES
 from kubectl_plugin.reports.pod import PodReport, PodStatusReport, PriorityReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.ending import ending_sentences, told_words
 from kubectl_plugin.views.health_words import state_verdict
-from kubectl_plugin.views.moving import waiting_words
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
 from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.pressure_words import pressed_sentences
-from kubectl_plugin.views.quiet import ended_sentences, quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.taint_words import node_sentences, overdue_sentences
+from kubectl_plugin.views.volume_move import waiting_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
-from podrules.placement.outcome import NamedFate, Outcome
+from podrules.placement.outcome import NamedFate, PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
@@ -99,7 +99,7 @@ def _to_come(report: PodReport) -> Verdict:
     if report.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"The {_gated(report.gates)}", _standing(report))
     placement = report.placement
-    if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
+    if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
         nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
@@ -108,9 +108,9 @@ def _to_come(report: PodReport) -> Verdict:
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
         return _trouble(_NAMED[placement.named.fate], *why_no_node(placement), _standing(report))
-    if placement is not None and placement.outcome is Outcome.HELD:
+    if placement is not None and placement.outcome is PlacementOutcome.HELD:
         return _notice(VerdictCode.SCHEDULING_GATED, *why_no_node(placement), _standing(report))
-    if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
+    if placement is not None and placement.outcome is PlacementOutcome.NOT_MODELLED:
         reason = f"Its placement is not modelled: {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, _standing(report), reason)
     return _fine(VerdictCode.PLANNED, _standing(report))
@@ -129,7 +129,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
-    if placement is not None and placement.outcome is Outcome.UNSCHEDULABLE:
+    if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
         nominated = placement.nominated
@@ -140,11 +140,11 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
             return _notice(VerdictCode.AWAITING_PREEMPTION, f"{waiting}: {first}", *more)
         said = (f"{waiting}: {first}", *more, *why_no_node(placement), *room)
         return _trouble(VerdictCode.AWAITING_PREEMPTION, *said)
-    if placement is not None and placement.outcome is Outcome.NOT_MODELLED:
+    if placement is not None and placement.outcome is PlacementOutcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
         reason = f"{waiting}: its placement is not modelled, because {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, reason, *said)
-    if placement is not None and placement.outcome is Outcome.FITS:
+    if placement is not None and placement.outcome is PlacementOutcome.FITS:
         verb = "fits" if placement.feasible == 1 else "fit"
         fit = f"{placement.feasible} of {counted(placement.nodes, 'node')} {verb} now"
         return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.")

@@ -17,7 +17,7 @@ from podrules import __version__
 from podrules.cluster.errors import ASK_ANOTHER, TooLong, Unreachable
 from podrules.cluster.transport import Answer, Response, Streamed, service_account_namespace, warning_text
 
-__all__ = ["MAX_ERROR", "ClientTransport", "Refused", "lines_of"]
+__all__ = ["MAX_ERROR", "ClientTransport", "StreamRefused", "lines_of"]
 
 _CONNECT_SECONDS: Final = 5.0
 _USER_AGENT: Final = f"kubectl-qos/{__version__}"
@@ -27,7 +27,7 @@ MAX_ERROR: Final = 64 << 10
 """Bytes read of an answer that is not the wanted stream."""
 
 
-class Refused(Exception):
+class StreamRefused(Exception):
     """The API server answered a stream's request with an error; holds its status and body."""
 
     def __init__(self, status: int, body: bytes) -> None:
@@ -119,7 +119,7 @@ class ClientTransport:
             idle_timeout: Seconds without a byte after which the connection counts as dead.
 
         Raises:
-            Refused: the answer is an error.
+            StreamRefused: the answer is an error.
             Unreachable: there was no answer, or the connection broke off.
         """
         import urllib3
@@ -129,7 +129,7 @@ class ClientTransport:
             answer = self._request("GET", path, {"Accept": "application/json"}, None, timeout, preload_content=False)
             try:
                 if answer.status != 200:
-                    raise Refused(answer.status, answer.read(MAX_ERROR))
+                    raise StreamRefused(answer.status, answer.read(MAX_ERROR))
                 yield from lines_of(answer.stream(1 << 16))
             finally:
                 # A watch is never read to its end: its connection cannot be used again.

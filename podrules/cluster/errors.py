@@ -20,7 +20,7 @@ __all__ = [
     "NotCaptured",
     "NotFound",
     "NotServed",
-    "Refused",
+    "RequestRefused",
     "TooLong",
     "Unreachable",
     "UsageError",
@@ -70,7 +70,7 @@ class NotServed(Unreachable):
         super().__init__(f"the API server does not serve {kind.plural} of {kind.api_version}")
 
 
-class Refused(ClusterError):
+class RequestRefused(ClusterError):
     """The API server does not make a change that the user may ask for: an admission webhook's answer, or its own."""
 
     def __init__(self, message: str, *, admission: bool = False) -> None:

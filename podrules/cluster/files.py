@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.readable import readable_part
+from podrules.cluster.partial_yaml import readable_part
 from podrules.cluster.text import STDIN, files_of, read_stdin, read_text
 from podrules.cluster.yaml_words import no_manifest, yaml_problem
 

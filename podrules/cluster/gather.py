@@ -20,6 +20,7 @@ from podrules.cluster.errors import (
     NotServed,
     Unreachable,
 )
+from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_reach, renewals
 from podrules.cluster.kinds import (
     EVENTS,
     JOBS,
@@ -37,9 +38,8 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.parallel_reads import together
 from podrules.cluster.source import Source, Unread, tells_of
-from podrules.cluster.stakes import read_guards, read_node_reach, read_reach, renewals
-from podrules.cluster.together import together
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event

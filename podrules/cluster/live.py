@@ -28,9 +28,9 @@ from podrules.cluster.errors import (
 )
 from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.large import NoProgress, Progress, can_read_whole, read_whole
-from podrules.cluster.near import near_names
+from podrules.cluster.large_lists import NoProgress, Progress, can_read_whole, read_whole
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
+from podrules.cluster.similar_names import near_names
 from podrules.cluster.transport import LargeTransport, Response, Transport, service_account_namespace
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json

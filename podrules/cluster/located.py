@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.files import Document, check_depth, check_expanded, go_loader, objects_in
-from podrules.cluster.readable import readable_part
+from podrules.cluster.partial_yaml import readable_part
 from podrules.cluster.yaml_words import yaml_problem
 
 __all__ = ["MAX_TEXT", "Ignore", "Located", "Place", "Places", "line_of", "located_objects"]

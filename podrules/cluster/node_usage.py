@@ -24,11 +24,11 @@ from podrules.pressure.usage import NO_USAGE, NodeUsage, usage_from_metrics, usa
 
 __all__ = ["ReadUsage", "read_usage", "read_usages", "unread_usage"]
 
-MOST_KUBELETS: Final = 60
+MAX_KUBELETS: Final = 60
 """So many nodes are asked one by one; of more, what a metrics API knows has to do."""
 
 _NOT_READY: Final = "the node is not ready, so its kubelet was not asked"
-_TOO_MANY: Final = f"of more than {MOST_KUBELETS} nodes the kubelets are not asked one by one"
+_TOO_MANY: Final = f"of more than {MAX_KUBELETS} nodes the kubelets are not asked one by one"
 
 
 class ReadUsage(Struct, frozen=True):
@@ -116,7 +116,7 @@ def read_usages(
     answering = [node for node in nodes if _answers(node)]
     found: dict[str, ReadUsage] = {}
     unread: dict[Unread, None] = {}
-    for node in answering if len(answering) <= MOST_KUBELETS else ():
+    for node in answering if len(answering) <= MAX_KUBELETS else ():
         said = _from_kubelet(gatherer, node)
         if isinstance(said, ReadUsage):
             found[node.metadata.name] = said

@@ -26,7 +26,7 @@ from urllib.parse import quote
 from msgspec import field
 
 from podrules.cluster.answers import ObjectList, Status, WatchEvent, error_message
-from podrules.cluster.client import Refused
+from podrules.cluster.client import StreamRefused
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.pages import Pages
@@ -181,7 +181,7 @@ class Reflector(Generic[T]):
                     version, self._failures = reached, 0
             except _TooOld:
                 version = ""
-            except (Unreachable, Refused, DecodeError) as error:
+            except (Unreachable, StreamRefused, DecodeError) as error:
                 self._fail(error)
                 continue
             except Exception as error:  # noqa: BLE001 - whatever it is, a cache must not stand still for ever
@@ -209,7 +209,7 @@ class Reflector(Generic[T]):
             if status == _GONE and token:
                 raise _TooOld
             if status != 200:
-                raise Refused(status, error_message(body).encode())
+                raise StreamRefused(status, error_message(body).encode())
             page = from_json(body, ObjectList)
             found.extend(entry for item in page.items if (entry := self._decoded(bytes(item))) is not None)
             token = page.metadata.continue_
@@ -234,7 +234,7 @@ class Reflector(Generic[T]):
                 if self._stopped.is_set():
                     return
                 yield self._take(from_json(line, WatchEvent))
-        except Refused as error:
+        except StreamRefused as error:
             if error.status == _GONE:
                 raise _TooOld from error
             raise
@@ -246,7 +246,7 @@ class Reflector(Generic[T]):
             status = from_json(body, Status)
             if status.code == _GONE:
                 raise _TooOld
-            raise Refused(status.code, body)
+            raise StreamRefused(status.code, body)
         meta = from_json(body, CachedObject).metadata
         entry = self._decoded(body) if event.type in {"ADDED", "MODIFIED"} else None
         if entry is not None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from podrules.attachment import VolumeFacts, unique_volume_name
+from podrules.cluster.force_delete_objects import renewals as of_leases
 from podrules.cluster.kinds import (
     CSI_DRIVERS,
     LEASES,
@@ -23,7 +24,6 @@ from podrules.cluster.kinds import (
     STATEFUL_SETS,
     VOLUME_ATTACHMENTS,
 )
-from podrules.cluster.stakes import renewals as of_leases
 from podrules.model.instant import instant
 from podrules.partitions import PartitionFacts, nodes_down, nodes_gone
 from podrules.reachability import LEASE_NAMESPACE, NodeReach

@@ -3,7 +3,7 @@
 The plugin has to authenticate exactly as kubectl does (exec plugins, OIDC, proxies, client certificates,
 impersonation), and kubectl is always there beside a plugin: so it does the work. One ``kubectl proxy`` listens on a
 socket in a folder that only the user can enter, takes nothing but GET, and goes when the answer is printed. A command
-that changes something has a second one for that, which takes the few paths and methods that it needs (`Doors`).
+that changes something has a second one for that, which takes the few paths and methods that it needs (`ProxySettings`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from podrules.cluster.errors import ASK_ANOTHER, Unreachable
 
 __all__ = [
     "Answer",
-    "Doors",
     "KubectlProxy",
     "LargeTransport",
+    "ProxySettings",
     "Response",
     "Streamed",
     "Transport",
@@ -81,7 +81,7 @@ class Streamed(NamedTuple):
     """Of the body, as they come; an error in between is Unreachable, an early end is for the reader to notice."""
 
 
-class Doors(NamedTuple):
+class ProxySettings(NamedTuple):
     """What a proxy lets through; kubectl itself keeps the rest out."""
 
     methods: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Doors(NamedTuple):
         return flags + [f"--accept-paths={','.join(f'^{re.escape(path)}$' for path in self.paths)}"] * bool(self.paths)
 
 
-_READING: Final = Doors()
+_READING: Final = ProxySettings()
 
 
 class Transport(Protocol):
@@ -134,7 +134,7 @@ class LargeTransport(Transport, Protocol):
             idle_timeout: Seconds without a byte after which the connection counts as dead.
 
         Raises:
-            Refused: the answer is an error (of `podrules.cluster.client`).
+            StreamRefused: the answer is an error (of `podrules.cluster.client`).
             Unreachable: there was no answer, or the connection broke off.
         """
         ...
@@ -143,7 +143,7 @@ class LargeTransport(Transport, Protocol):
 class KubectlProxy:
     """One ``kubectl proxy`` on a private socket. Started at once, awaited at the first request, stopped by `close`."""
 
-    def __init__(self, flags: list[str], *, request_timeout: float, doors: Doors = _READING) -> None:
+    def __init__(self, flags: list[str], *, request_timeout: float, doors: ProxySettings = _READING) -> None:
         """Start the process.
 
         Args:
@@ -214,11 +214,11 @@ class KubectlProxy:
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
         """See `LargeTransport.lines`."""
-        from podrules.cluster.client import MAX_ERROR, Refused, lines_of
+        from podrules.cluster.client import MAX_ERROR, StreamRefused, lines_of
 
         with self._streamed(path, {"Accept": "application/json"}, idle_timeout) as answer:
             if answer.status != 200:
-                raise Refused(answer.status, b"".join(answer.pieces)[:MAX_ERROR])
+                raise StreamRefused(answer.status, b"".join(answer.pieces)[:MAX_ERROR])
             yield from lines_of(answer.pieces)
 
     @contextlib.contextmanager

@@ -21,7 +21,7 @@ from msgspec import field
 
 from podrules.cluster.access import Access
 from podrules.cluster.answers import error_message
-from podrules.cluster.errors import Conflict, Forbidden, NotFound, Refused, Unreachable
+from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.transport import Answer
 from podrules.model.base import KubeObject, Model
@@ -98,7 +98,7 @@ class Writer:
             NotFound: there is none of that name any more.
             Conflict: the one of that name is another.
             Forbidden: the user may not.
-            Refused: an admission webhook does not let it, or the API server itself.
+            RequestRefused: an admission webhook does not let it, or the API server itself.
             Unreachable: there was no answer; whether it is deleted is not known.
         """
         options: dict[str, Any] = {
@@ -120,7 +120,7 @@ class Writer:
             NotFound: there is none of that name any more.
             Conflict: somebody changed it since, or made it anew.
             Forbidden: the user may not.
-            Refused: an admission webhook does not let it, or the API server itself.
+            RequestRefused: an admission webhook does not let it, or the API server itself.
             Unreachable: there was no answer; whether it is patched is not known.
         """
         same = [
@@ -160,8 +160,8 @@ class Writer:
         )
 
 
-def _refused(change: str, message: str) -> Refused:
+def _refused(change: str, message: str) -> RequestRefused:
     """Who refuses a change, and why, in the words of the API server."""
     found = _BY_ADMISSION.search(message)
     who, why = (found["who"], found["why"] or "it gives no reason") if found else ("the API server", message)
-    return Refused(f"{who} refuses to {change}: {why}", admission=found is not None)
+    return RequestRefused(f"{who} refuses to {change}: {why}", admission=found is not None)

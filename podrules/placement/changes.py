@@ -34,7 +34,7 @@ from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.facts import facts, on_its_node, pods_using_claims, requested_there
 from podrules.placement.outcome import (
-    Change,
+    CandidateChange,
     ChangeKind,
     InsufficientResource,
     LabelMismatch,
@@ -101,7 +101,7 @@ class Situation(Struct, frozen=True):
 class Applied(Struct, frozen=True):
     """A change and what the situation is with it."""
 
-    change: Change
+    change: CandidateChange
     then: Situation
     dearer: int = 0
     """Than others of its kind; ten make a kind."""
@@ -141,7 +141,7 @@ def _uncordon(situation: Situation, filtered: Filtered, row: int) -> Iterator[Ap
         taints = tuple(taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE_TAINT)
         return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
 
-    yield Applied(Change(ChangeKind.UNCORDON, node=name), situation.with_node(name, schedulable))
+    yield Applied(CandidateChange(ChangeKind.UNCORDON, node=name), situation.with_node(name, schedulable))
 
 
 def _tolerate(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applied]:
@@ -154,13 +154,13 @@ def _tolerate(situation: Situation, filtered: Filtered, row: int) -> Iterator[Ap
             yield from _uncordon(situation, filtered, row)
         elif _TELLS_OF_TROUBLE.fullmatch(taint.key):
             gone = situation.with_node(name, lambda node, key=taint.key: _without_taint(node, key))  # type: ignore[misc]
-            yield Applied(Change(ChangeKind.REMOVE_TAINT, node=name, value=text), gone)
+            yield Applied(CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=text), gone)
         else:
             added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
             tolerated = situation.with_spec(tolerations=(*situation.pod.spec.tolerations, added))
             # Nodes of the control plane are kept free on purpose.
             dearer = 100 if taint.key.startswith("node-role.kubernetes.io/") else 0
-            yield Applied(Change(ChangeKind.TOLERATE, field="spec.tolerations", value=text), tolerated, dearer)
+            yield Applied(CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=text), tolerated, dearer)
 
 
 def _without_taint(node: Node, key: str) -> Node:
@@ -177,10 +177,10 @@ def _free(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applie
     context = filtered.judged(row).context
     movable = requested_there(context, row, [pod for pod in situation.table.pods.on(row) if _can_go(pod)])
     if any(fact.too_large or fact.short > movable[fact.resource] for fact in short):
-        yield Applied(Change(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
+        yield Applied(CandidateChange(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
         return
     beyond = [fact for fact in short if fact.used > fact.allocatable]
-    change = Change(
+    change = CandidateChange(
         ChangeKind.FREE,
         node=name,
         amounts=amounts,
@@ -210,7 +210,7 @@ def _match_labels(situation: Situation, filtered: Filtered, row: int) -> Iterato
     if labels:
         node = situation.with_node(name, lambda node: _labelled(node, labels))
         text = ",".join(f"{key}={value}" for key, value in labels.items())
-        yield Applied(Change(ChangeKind.LABEL_NODE, node=name, value=text), node)
+        yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text), node)
     spec = situation.pod.spec
     # A pod of another operating system does not run there, whatever its selector says.
     if any(fact.key in OS_LABELS for fact in found):
@@ -219,7 +219,7 @@ def _match_labels(situation: Situation, filtered: Filtered, row: int) -> Iterato
     if keys:
         kept = {key: value for key, value in spec.node_selector.items() if key not in keys}
         dropped = ", ".join(f"{key}={spec.node_selector[key]}" for key in sorted(keys))
-        change = Change(ChangeKind.DROP, field="spec.nodeSelector", value=dropped)
+        change = CandidateChange(ChangeKind.DROP, field="spec.nodeSelector", value=dropped)
         yield Applied(change, situation.with_spec(node_selector=kept))
     affinity = spec.affinity
     if affinity is not None and affinity.node_affinity is not None and any(".nodeAffinity." in f.field for f in found):
@@ -227,7 +227,7 @@ def _match_labels(situation: Situation, filtered: Filtered, row: int) -> Iterato
         preferred = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
         own = NodeAffinity(preferred_during_scheduling_ignored_during_execution=preferred)
         changed = situation.with_spec(affinity=replace(affinity, node_affinity=own))
-        yield Applied(Change(ChangeKind.DROP, field=field), changed)
+        yield Applied(CandidateChange(ChangeKind.DROP, field=field), changed)
 
 
 def _wanted_labels(found: Sequence[LabelMismatch]) -> dict[str, str]:
@@ -266,7 +266,9 @@ def _removed(situation: Situation, row: int, pods: Iterable[Pod]) -> Iterator[Ap
     """Some pods gone, unless they are many or none, or one of them is none yet."""
     chosen = list(pods)
     if 0 < len(chosen) <= _FEW and all(pod.metadata.uid and not is_planned(pod) for pod in chosen):
-        change = Change(ChangeKind.REMOVE_PODS, node=situation.table.names[row], pods=tuple(map(on_its_node, chosen)))
+        change = CandidateChange(
+            ChangeKind.REMOVE_PODS, node=situation.table.names[row], pods=tuple(map(on_its_node, chosen))
+        )
         yield Applied(change, situation.without_pods(chosen), len(chosen))
 
 
@@ -282,7 +284,9 @@ def _relax_spread(situation: Situation, filtered: Filtered, row: int) -> Iterato
         place, (part, dearer) = int(index[1]), _SPREAD_PARTS[index[2]]
         changed = replace(own[place], **{part: relaxation.value})
         then = situation.with_spec(topology_spread_constraints=(*own[:place], changed, *own[place + 1 :]))
-        yield Applied(Change(ChangeKind.SPREAD, field=relaxation.field, value=str(relaxation.value)), then, dearer)
+        yield Applied(
+            CandidateChange(ChangeKind.SPREAD, field=relaxation.field, value=str(relaxation.value)), then, dearer
+        )
 
 
 _SPREAD_PARTS: Final = {
@@ -315,7 +319,7 @@ def _part_from_pods(situation: Situation, filtered: Filtered, row: int) -> Itera
 
 def _dropped(situation: Situation, name: str, affinity: Affinity) -> Applied:
     field = f"spec.affinity.{name}.requiredDuringSchedulingIgnoredDuringExecution"
-    return Applied(Change(ChangeKind.DROP, field=field), situation.with_spec(affinity=affinity))
+    return Applied(CandidateChange(ChangeKind.DROP, field=field), situation.with_spec(affinity=affinity))
 
 
 def _without_required(affinity: PodAffinity | None) -> PodAffinity | None:

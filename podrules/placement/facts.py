@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
 from podrules.model.pod import Pod
-from podrules.placement.displaced import PodOnNode, PodReference
 from podrules.placement.outcome import (
     ClaimMismatch,
     DevicePool,
@@ -21,6 +20,7 @@ from podrules.placement.outcome import (
     TopologySkew,
     VolumeLimit,
 )
+from podrules.placement.preemption_victims import PodOnNode, PodReference
 from podrules.scheduler.cycle import Filtered, nominated_rows
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.plugins.dynamic_resources import DynamicResourcesValues

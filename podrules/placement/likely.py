@@ -15,13 +15,13 @@ from podrules.placement.changes import Situation
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
-from podrules.placement.named import named_node
+from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
     CurrentNode,
     NamedFate,
     NodeScore,
-    Outcome,
     Placement,
+    PlacementOutcome,
     RejectedGroup,
     RejectedNode,
     TaintEffect,
@@ -29,8 +29,8 @@ from podrules.placement.outcome import (
 )
 from podrules.placement.preview import nominated_node, preview
 from podrules.placement.remedies import by_nearness, cheapest_remedy
+from podrules.placement.scheduler_condition import told_before
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
-from podrules.placement.told import told_before
 from podrules.reachability import NodeReach, Reach, node_reach
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
@@ -59,7 +59,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
     pod = situation.pod
     anew = _anew(situation)
     base = Placement(
-        outcome=Outcome.UNKNOWN,
+        outcome=PlacementOutcome.UNKNOWN,
         scheduler_name=pod.spec.scheduler_name,
         nodes=len(situation.table),
         nominated=None if pod.spec.node_name else nominated_node(situation),
@@ -70,11 +70,11 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
         preemption_disabled=situation.framework.preemption_disabled,
     )
     if not len(situation.table):
-        return replace(base, outcome=Outcome.UNSCHEDULABLE, message=NO_NODES)
+        return replace(base, outcome=PlacementOutcome.UNSCHEDULABLE, message=NO_NODES)
     held = pre_enqueue(anew.pod, anew.snapshot, anew.framework, features=anew.features)
     if not held.ok:
         missing = (f"ResourceClaimTemplate {name} is not there" for name in missing_templates(anew.pod, anew.snapshot))
-        return replace(base, outcome=Outcome.HELD, reason="; ".join((*held.reasons, *missing)))
+        return replace(base, outcome=PlacementOutcome.HELD, reason="; ".join((*held.reasons, *missing)))
     filtered = anew.filtered()
     unknown = _unknown(filtered)
     if unknown:
@@ -85,12 +85,14 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
     rejected = tuple(_groups(anew, filtered, every_node=every_node, remedies=remedies))
     found = replace(base, rejected=rejected, spread=constraint_spreads(filtered))
     if filtered.error:
-        return replace(found, outcome=Outcome.UNSCHEDULABLE, message=filtered.error, claims=claim_problems(filtered))
+        return replace(
+            found, outcome=PlacementOutcome.UNSCHEDULABLE, message=filtered.error, claims=claim_problems(filtered)
+        )
     feasible = filtered.feasible
     if not len(feasible):
         return replace(
             found,
-            outcome=Outcome.UNSCHEDULABLE,
+            outcome=PlacementOutcome.UNSCHEDULABLE,
             message=filtered.message,
             claims=claim_problems(filtered),
             preemption=preview(filtered, anew.snapshot.pod_disruption_budgets),
@@ -99,14 +101,14 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
         )
     scored = score_nodes(filtered)
     if scored.error:
-        return replace(found, outcome=Outcome.UNSCHEDULABLE, message=scored.error)
+        return replace(found, outcome=PlacementOutcome.UNSCHEDULABLE, message=scored.error)
     names = filtered.context.table.names
     framework = situation.framework
     # Where nothing scores, the first node that fits is taken.
     most = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(names)) if framework.score else 1
     return replace(
         found,
-        outcome=Outcome.FITS,
+        outcome=PlacementOutcome.FITS,
         feasible=len(feasible),
         sampled=most if most < len(feasible) else None,
         best=_best(anew, filtered, scored),
@@ -125,7 +127,7 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
     """
     named = named_node(situation, reach)
     return Placement(
-        outcome=Outcome.NAMED,
+        outcome=PlacementOutcome.NAMED,
         scheduler_name=situation.pod.spec.scheduler_name,
         nodes=len(situation.table),
         best=(named.node,) if named.fate is NamedFate.RUNS else (),

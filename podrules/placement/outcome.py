@@ -7,11 +7,11 @@ from enum import Enum
 import msgspec
 from msgspec import Struct
 
-from podrules.placement.displaced import NominatedNode, PodOnNode, PodReference, PreemptionPreview
+from podrules.placement.preemption_victims import NominatedNode, PodOnNode, PodReference, PreemptionPreview
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
-    "Change",
+    "CandidateChange",
     "ChangeKind",
     "ClaimMismatch",
     "ClaimProblem",
@@ -27,8 +27,8 @@ __all__ = [
     "NamedFate",
     "NamedNode",
     "NodeScore",
-    "Outcome",
     "Placement",
+    "PlacementOutcome",
     "PodAffinityConflict",
     "PodOnNode",
     "PodReference",
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-class Outcome(Enum):
+class PlacementOutcome(Enum):
     """What the cycle ends with."""
 
     FITS = "Fits"
@@ -321,7 +321,7 @@ class ChangeKind(Enum):
     """More than the node has without the pods that can go."""
 
 
-class Change(Struct, frozen=True, rename="camel"):
+class CandidateChange(Struct, frozen=True, rename="camel"):
     """One change to the pod, to a node, or to the pods on it."""
 
     kind: ChangeKind
@@ -345,7 +345,7 @@ class Change(Struct, frozen=True, rename="camel"):
 class Remedy(Struct, frozen=True, rename="camel"):
     """Changes that together let the pod onto a node: the cycle was run again with them."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[CandidateChange, ...]
     node: str
     """The best node then; for changes to a node that node."""
     feasible: int
@@ -461,7 +461,7 @@ class NamedNode(Struct, frozen=True, rename="camel"):
 class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Where the scheduler would put a pod."""
 
-    outcome: Outcome
+    outcome: PlacementOutcome
     scheduler_name: str
     reason: str = ""
     """Why it is held, or why nothing is known."""

@@ -60,7 +60,7 @@ from podrules.scheduler.preemption import preempt
 __all__ = ["Demand", "plan"]
 
 ZONE: Final = "topology.kubernetes.io/zone"
-MOST_REPLICAS: Final = 100_000
+MAX_REPLICAS: Final = 100_000
 """Of a spec of which as many are wanted as fit."""
 
 
@@ -147,7 +147,7 @@ class _Replicas(Struct, frozen=True):
 
     def numbers(self) -> Iterator[int]:
         demand = self.demand
-        most = MOST_REPLICAS if demand.replicas is None else demand.replicas
+        most = MAX_REPLICAS if demand.replicas is None else demand.replicas
         situation = demand.situation
         return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), most)
 
@@ -278,7 +278,7 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
     names, zones = placed.table.names, placed.table.label(ZONE)
     by_zone = Counter(zones.values[code] if (code := zones.codes[row]) >= 0 else "" for row in placed.rows)
     pod = demand.situation.pod
-    full = demand.replicas is None and len(placed.rows) == MOST_REPLICAS
+    full = demand.replicas is None and len(placed.rows) == MAX_REPLICAS
     return PlannedSpec(
         name=demand.name,
         namespace=pod.metadata.namespace,
@@ -292,7 +292,7 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         spread=tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),
         victims=placed.victims,
         stopped=placed.stopped,
-        limit=MOST_REPLICAS if full else None,
+        limit=MAX_REPLICAS if full else None,
         there=demand.there,
         suspended=demand.suspended,
         awaited=demand.awaited,

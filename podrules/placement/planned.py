@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from podrules.placement.displaced import PodReference
 from podrules.placement.outcome import Placement, SpreadDomain
+from podrules.placement.preemption_victims import PodReference
 
 __all__ = ["AchievedSpread", "AwaitedPod", "DrainFlag", "Origin", "PlannedSpec", "PlannedVictim", "Unmoved"]
 

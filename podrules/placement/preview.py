@@ -17,7 +17,8 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.changes import Situation
 from podrules.placement.devices import devices_freed
-from podrules.placement.displaced import (
+from podrules.placement.facts import on_its_node, reference
+from podrules.placement.preemption_victims import (
     CrossNode,
     GoingVictim,
     LeftAlone,
@@ -27,7 +28,6 @@ from podrules.placement.displaced import (
     PreemptionPreview,
     VictimPod,
 )
-from podrules.placement.facts import on_its_node, reference
 from podrules.platform import Platform, node_platform
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach

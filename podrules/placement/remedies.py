@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podrules.placement.changes import Applied, Situation, candidates, has_candidates
 from podrules.placement.facts import facts
-from podrules.placement.outcome import Change, ChangeKind, Fact, InsufficientResource, Remedy, TopologySkew
+from podrules.placement.outcome import CandidateChange, ChangeKind, Fact, InsufficientResource, Remedy, TopologySkew
 from podrules.scheduler.cycle import Filtered, score_nodes
 
 __all__ = ["by_nearness", "cheapest_remedy"]
@@ -29,7 +29,7 @@ _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
 
 
 class _Chain(Struct, frozen=True):
-    changes: tuple[Change, ...]
+    changes: tuple[CandidateChange, ...]
     cost: int
     row: int
     filtered: Filtered
@@ -99,7 +99,7 @@ def _distance(fact: Fact) -> float:
 
 def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
     """Changes until a row fits; None when one of its rejections has no change that helps."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[CandidateChange, ...] = ()
     cost = 0
     while len(changes) < _MOST_CHANGES:
         step = _step(situation, filtered, row)

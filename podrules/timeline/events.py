@@ -275,7 +275,7 @@ class Reminder(Enum):
     OUT_OF_SERVICE = "OutOfService"
     """What ends it: the out-of-service taint; podgc removes the pod within ``seconds`` unless finalizer ``subject``
     keeps it, volumes go at once."""
-    MOST_SILENT = "MostSilent"
+    MAX_SILENT = "MostSilent"
     """Nodes are tainted more slowly or not at all when most of a zone is silent."""
     NOT_RUNNING = "NotRunning"
     """A container that does not run now, so that nothing of it has to stop."""

@@ -144,7 +144,7 @@ def node_lost(
                 Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD, held),
             ]
             # It has its taint: the rate of its zone is of no more interest.
-            notes += [Note(Reminder.MOST_SILENT)] if noted.tainted is None else []
+            notes += [Note(Reminder.MAX_SILENT)] if noted.tainted is None else []
     return WayTimeline(
         way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
     )

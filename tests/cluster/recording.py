@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from podrules.cluster.errors import Forbidden, NotServed
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import NODE_PROXIES, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.memory import MemorySource
 from podrules.cluster.transport import KubectlProxy, Response, Streamed
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector

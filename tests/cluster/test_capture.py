@@ -20,8 +20,8 @@ from podrules.cluster.capture.file import Captured, Header, SnapshotFile, is_sna
 from podrules.cluster.capture.source import SnapshotSource
 from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.cluster.errors import ClusterError, ManifestError, NotCaptured, NotFound
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, LIMIT_RANGES, NODES, PODS, Kind
-from podrules.cluster.memory import MemorySource
 from podrules.cluster.source import Source
 from podrules.cluster.whole_file import write_whole
 from podrules.model.base import ObjectMeta

@@ -6,8 +6,8 @@ import pytest
 
 from podrules.cluster.device_kinds import RESOURCE_CLAIMS
 from podrules.cluster.errors import BadObject, NotFound
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, NODES, PODS, find_kind
-from podrules.cluster.memory import MemorySource
 from podrules.model.selectors import Selector
 from tests.objects import raw_node, raw_pod
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from podrules.cluster.errors import NotServed, Unreachable
 from podrules.cluster.gather import Cluster, Gatherer
+from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import NODES
-from podrules.cluster.memory import NothingSource
 from podrules.cluster.source import Unread
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod, PodResourceClaimStatus

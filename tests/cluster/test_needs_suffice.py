@@ -19,8 +19,8 @@ from podrules.cluster.device_kinds import (
     RESOURCE_SLICES,
 )
 from podrules.cluster.gather import Gatherer
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import ALL_KINDS, Kind
-from podrules.cluster.memory import MemorySource
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot

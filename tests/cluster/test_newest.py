@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podrules.cluster.memory import MemorySource
-from podrules.cluster.newest import newest_time
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.list_time import newest_time
 
 OLD = "2026-11-22T09:00:00Z"
 NEW = "2026-11-22T10:00:00Z"

@@ -9,7 +9,7 @@ import pytest
 
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.scheduler_config import read_scheduler_configuration
 from podrules.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
 from tests.cluster.recording import RecordingSource

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podrules.cluster.kinds import PODS
-from podrules.cluster.wire import alike
-from podrules.cluster.wire.alike import TIME, Alike, text_place
+from podrules.cluster.wire import message_patterns
 from podrules.cluster.wire.codec import Codec
 from podrules.cluster.wire.envelope import ListReader
+from podrules.cluster.wire.message_patterns import TIME, Alike, text_place
 from podrules.cluster.wire.pods import PodCodec
 from podrules.model.base import Condition
 from podrules.model.decode import DecodeError
@@ -335,7 +335,7 @@ def test_a_shape_is_learned_when_it_comes_again() -> None:
 
 
 def test_what_is_not_alike_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "_CREDIT", 10)
+    monkeypatch.setattr(message_patterns, "_CREDIT", 10)
     ordinary = Counting()
     codec = Alike[Condition](ordinary, ordinary.time, TIME)
     for number in range(20):
@@ -348,7 +348,7 @@ def test_what_is_not_alike_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_pods_that_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "_CREDIT", 5)
+    monkeypatch.setattr(message_patterns, "_CREDIT", 5)
     raws = [
         pod(Template(texts=(f"text{number}",) * 4, containers=1, conditions=1, phase="Running"), own(number))
         for number in range(20)
@@ -358,7 +358,7 @@ def test_pods_that_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "_KEPT", 4)
+    monkeypatch.setattr(message_patterns, "_KEPT", 4)
     ordinary = Counting()
     codec = Alike[Condition](ordinary, ordinary.time, TIME + b"|" + text_place(b"[a-z]", range(30, 40)))
     raws = [message((1, f"K{number}"), (4, time(1_800_000_000 + number))) for number in range(20) for _ in range(3)]

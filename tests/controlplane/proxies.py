@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
-from podrules.cluster.transport import Doors, KubectlProxy
+from podrules.cluster.transport import KubectlProxy, ProxySettings
 from tests.waiting import wait_for
 
 __all__ = ["connected_proxy"]
 
-_READING: Final = Doors()
+_READING: Final = ProxySettings()
 
 
 @contextmanager
-def connected_proxy(doors: Doors = _READING, *, request_timeout: float = 30) -> Iterator[KubectlProxy]:
+def connected_proxy(doors: ProxySettings = _READING, *, request_timeout: float = 30) -> Iterator[KubectlProxy]:
     """A proxy that has its connection: kubectl gives up one that takes 10 s, as of a machine that stands still.
 
     Args:

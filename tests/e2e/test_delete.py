@@ -12,9 +12,9 @@ from typing import Final
 
 import pytest
 
-from podrules.cluster.errors import Conflict, NotFound, Refused
+from podrules.cluster.errors import Conflict, NotFound, RequestRefused
 from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.transport import Doors, KubectlProxy
+from podrules.cluster.transport import KubectlProxy, ProxySettings
 from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
@@ -203,7 +203,7 @@ def proxy(control_plane: ControlPlane, namespace: str, monkeypatch: pytest.Monke
     """What carries changes of pod ``web`` alone."""
     for name, value in control_plane.kubectl_environment().items():
         monkeypatch.setenv(name, value)
-    doors = Doors(methods=("POST", "PATCH", "DELETE"), paths=(PODS.path(namespace, "web"), ACCESS_REVIEWS))
+    doors = ProxySettings(methods=("POST", "PATCH", "DELETE"), paths=(PODS.path(namespace, "web"), ACCESS_REVIEWS))
     with connected_proxy(doors) as started:
         yield started
 
@@ -223,7 +223,7 @@ def test_F2_only_the_pod_that_was_looked_at(control_plane: ControlPlane, proxy: 
     with pytest.raises(Conflict, match="pod/web is not as it was looked at"):
         writer.delete(PODS, looked_at, grace_period_seconds=0)
     labelling = [{"op": "add", "path": "/metadata/labels/seen", "value": "true"}]
-    with pytest.raises((Conflict, Refused)):
+    with pytest.raises((Conflict, RequestRefused)):
         writer.patch(PODS, looked_at, labelling)
     assert "seen" not in stored(control_plane, namespace).metadata.labels
 
@@ -252,7 +252,7 @@ def test_F6_the_way_in_is_narrow(control_plane: ControlPlane, proxy: KubectlProx
 def test_F6_rights_are_asked(control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in control_plane.kubectl_environment(robot(control_plane, namespace)).items():
         monkeypatch.setenv(name, value)
-    with connected_proxy(Doors(methods=("POST",), paths=(ACCESS_REVIEWS,))) as proxy:
+    with connected_proxy(ProxySettings(methods=("POST",), paths=(ACCESS_REVIEWS,))) as proxy:
         writer = Writer(proxy, dry_run=False)
         assert writer.may("get", PODS, "web", namespace).allowed
         assert not writer.may("delete", PODS, "web", namespace).allowed

@@ -17,7 +17,7 @@ from kubectl_plugin.commands.explain import explain
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output, Streams
 from podrules.cluster.client import _CONNECT_SECONDS, ClientTransport
 from podrules.cluster.kinds import PODS
-from podrules.cluster.large import NoProgress, read_whole
+from podrules.cluster.large_lists import NoProgress, read_whole
 from podrules.cluster.live import LiveSource
 from tests.cluster.protobuf import message
 from tests.controlplane.client import Object

@@ -22,7 +22,7 @@ from typing import Final
 import pytest
 from msgspec import Struct
 
-from podrules.placement.outcome import Outcome
+from podrules.placement.outcome import PlacementOutcome
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -56,7 +56,7 @@ class Judged(Struct, frozen=True):
     attempt: Attempt
     best: Sequence[str]
     message: str
-    outcome: Outcome
+    outcome: PlacementOutcome
 
     @property
     def as_said(self) -> bool:
@@ -64,7 +64,7 @@ class Judged(Struct, frozen=True):
         attempt = self.attempt
         if attempt.node:
             return attempt.node in self.best
-        if self.outcome is not Outcome.UNSCHEDULABLE or not self.message:
+        if self.outcome is not PlacementOutcome.UNSCHEDULABLE or not self.message:
             return False
         # Of an earlier attempt the words are gone. What preemption adds comes behind them.
         return not attempt.last or why_not(attempt.pod).startswith(self.message)

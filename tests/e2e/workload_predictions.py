@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from kubectl_plugin.commands.admission import Manifest, read_manifests
-from kubectl_plugin.commands.brought import NOTHING
-from kubectl_plugin.commands.reporter import Reporter
+from kubectl_plugin.commands.manifest_objects import NOTHING
+from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
 from podrules.cluster.files import Document
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from podrules.placement.outcome import Placement
 from tests.controlplane.client import Object
 from tests.e2e.workloads import Case
@@ -30,7 +30,7 @@ def predict(case: Case, cluster: Sequence[Object]) -> Placement:
     source = MemorySource(cluster, description="the cluster", git_version="v1.36.3", namespace=namespace)
     (manifest,) = read_manifests([Document("manifest", case.manifest)], namespace)
     assert isinstance(manifest, Manifest)
-    placement = Reporter(source, _OPTIONS).manifest(manifest, NOTHING).placement
+    placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NOTHING).placement
     assert placement is not None
     return placement
 

@@ -27,7 +27,7 @@ from webhook.connections import HANDSHAKE_SECONDS
 
 USER = 1_000_650_000
 """As OpenShift gives them: nobody's, in group 0."""
-MOST_MEBIBYTES = 320
+MAX_MEBIBYTES = 320
 _Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 
@@ -242,7 +242,7 @@ def test_nothing_of_the_repository_but_the_program(root: Path) -> None:
 
 def test_it_is_small(root: Path) -> None:
     done = subprocess.run(["du", "-smx", "--apparent-size", root], capture_output=True, text=True, check=True)
-    assert int(done.stdout.split()[0]) < MOST_MEBIBYTES
+    assert int(done.stdout.split()[0]) < MAX_MEBIBYTES
 
 
 # The list of what is in it

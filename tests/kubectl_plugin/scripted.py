@@ -18,10 +18,10 @@ from kubectl_plugin.commands import changing
 from kubectl_plugin.options import ClusterOptions
 from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.cluster.errors import Forbidden
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import Kind
-from podrules.cluster.memory import MemorySource
 from podrules.cluster.source import Source
-from podrules.cluster.transport import Answer, Doors
+from podrules.cluster.transport import Answer, ProxySettings
 from podrules.model.base import KubeObject
 from tests.kubectl_plugin.running import Ran, run
 
@@ -85,7 +85,7 @@ def change(
         source.unread = unread
         yield source
 
-    def connect(_cluster: ClusterOptions, _doors: Doors) -> contextlib.nullcontext[_Server]:
+    def connect(_cluster: ClusterOptions, _doors: ProxySettings) -> contextlib.nullcontext[_Server]:
         return contextlib.nullcontext(_Server(given, allowed=allowed))
 
     with pytest.MonkeyPatch.context() as patch:

@@ -14,7 +14,7 @@ import pytest
 from kubectl_plugin.commands import explain
 from kubectl_plugin.options import Run, Streams
 from kubectl_plugin.parsing import parse
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from tests.scale import cluster
 from tests.scale.cluster import Size
 

@@ -14,7 +14,7 @@ from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.cluster import NodeEntry
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.node_pressure import NodePressureReport
-from kubectl_plugin.reports.steps import Outcome
+from kubectl_plugin.reports.steps import StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node import node_verdict
 from kubectl_plugin.views.node_flags import node_state
@@ -116,8 +116,8 @@ def test_the_container_at_its_limit_is_named_alike() -> None:
     assert f"Container postgres {words}" in pod
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-def test_a_change_is_told_by_its_outcome(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", StepOutcome)
+def test_a_change_is_told_by_its_outcome(outcome: StepOutcome) -> None:
     said = outcome_verdict(outcome, ("It is so.",))
     assert said == Verdict(VerdictCode(outcome.value), said.severity, ("It is so.",))
 

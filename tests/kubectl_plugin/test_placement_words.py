@@ -12,7 +12,7 @@ from kubectl_plugin.views.changes import remedy_words, ways_out
 from kubectl_plugin.views.node_facts import fact_words
 from kubectl_plugin.views.words import amounts_apart
 from podrules.placement.outcome import (
-    Change,
+    CandidateChange,
     ChangeKind,
     ClaimMismatch,
     ConstraintSpread,
@@ -22,8 +22,8 @@ from podrules.placement.outcome import (
     InsufficientResource,
     LabelMismatch,
     MissingFeature,
-    Outcome,
     Placement,
+    PlacementOutcome,
     PodAffinityConflict,
     PodOnNode,
     PodReference,
@@ -105,56 +105,65 @@ def test_many_facts_are_cut_short() -> None:
 
 
 SPREAD = (ConstraintSpread("spec.topologySpreadConstraints[0]", ZONE, 1, 0, (), 0, 1, (), 0, ()),)
-CHANGES: list[tuple[Change, str]] = [
-    (Change(ChangeKind.UNCORDON, node="a"), "uncordon a"),
+CHANGES: list[tuple[CandidateChange, str]] = [
+    (CandidateChange(ChangeKind.UNCORDON, node="a"), "uncordon a"),
     (
-        Change(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule"),
+        CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule"),
         "tolerate x:NoSchedule (then b and 2 more nodes)",
     ),
     (
-        Change(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule"),
+        CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule"),
         "wait until b answers again",
     ),
     (
-        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
+        CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
         f"maxSkew 3 on {ZONE} (then b and 2 more nodes)",
     ),
     (
-        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].nodeTaintsPolicy", value="Honor"),
+        CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].nodeTaintsPolicy", value="Honor"),
         f"nodeTaintsPolicy Honor on {ZONE} (then b and 2 more nodes)",
     ),
     (
-        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].whenUnsatisfiable", value="ScheduleAnyway"),
+        CandidateChange(
+            ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].whenUnsatisfiable", value="ScheduleAnyway"
+        ),
         f"ScheduleAnyway on {ZONE} (then b and 2 more nodes)",
     ),
     (
-        Change(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].topologyKey", value="rack"),
+        CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].topologyKey", value="rack"),
         f"spread over rack instead of {ZONE} (then b and 2 more nodes)",
     ),
     (
-        Change(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
+        CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
         "free 220Mi memory and 100m cpu on a",
     ),
     (
-        Change(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}, promised={"memory": 300 * MI}),
+        CandidateChange(
+            ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}, promised={"memory": 300 * MI}
+        ),
         "free 220Mi of the 300Mi promised memory and 100m cpu on a",
     ),
     (
-        Change(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000, "pods": 1}),
+        CandidateChange(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000, "pods": 1}),
         "replace a with a node that has 2 more cpu and room for 1 more pod",
     ),
-    (Change(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
+    (CandidateChange(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
     (
-        Change(ChangeKind.DROP, field="spec.nodeSelector", value="disk=ssd"),
+        CandidateChange(ChangeKind.DROP, field="spec.nodeSelector", value="disk=ssd"),
         "drop spec.nodeSelector disk=ssd (then b and 2 more nodes)",
     ),
     (
-        Change(ChangeKind.DROP, field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"),
+        CandidateChange(
+            ChangeKind.DROP, field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        ),
         "drop the required terms of spec.affinity.podAntiAffinity (then b and 2 more nodes)",
     ),
-    (Change(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "b"),)), "stop pod shop/web-0 on b"),
     (
-        Change(
+        CandidateChange(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
+        "stop pod shop/web-0 on b",
+    ),
+    (
+        CandidateChange(
             ChangeKind.REMOVE_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"), PodOnNode("shop", "web-1", "b"))
         ),
         "stop pods shop/web-0 on a and shop/web-1 on b (then b)",
@@ -163,7 +172,7 @@ CHANGES: list[tuple[Change, str]] = [
 
 
 @pytest.mark.parametrize(("change", "words"), CHANGES, ids=map(str, range(len(CHANGES))))
-def test_change(change: Change, words: str) -> None:
+def test_change(change: CandidateChange, words: str) -> None:
     assert remedy_words(Remedy((change,), "b", 3, 0), SPREAD) == words
 
 
@@ -171,8 +180,8 @@ def test_every_kind_of_change_has_words() -> None:
     assert {change.kind for change, _ in CHANGES} == set(ChangeKind)
 
 
-SILENT = Change(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule")
-STOPPED = Change(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "a"),))
+SILENT = CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/unreachable:NoSchedule")
+STOPPED = CandidateChange(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "a"),))
 
 
 def test_what_passes_by_itself_is_a_condition_of_what_is_done() -> None:
@@ -183,10 +192,10 @@ def test_what_passes_by_itself_is_a_condition_of_what_is_done() -> None:
 
 
 def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it_replaces() -> None:
-    tolerated = Change(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
-    labelled = Change(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
-    uncordoned = Change(ChangeKind.UNCORDON, node="b")
-    larger = Change(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
+    tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
+    labelled = CandidateChange(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
+    uncordoned = CandidateChange(ChangeKind.UNCORDON, node="b")
+    larger = CandidateChange(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
     replaced = "replace b with a node that has 2 more cpu"
     assert remedy_words(Remedy((SILENT, larger), "b", 1, 0), ()) == replaced
     assert remedy_words(Remedy((tolerated, uncordoned, labelled, larger), "b", 1, 0), ()) == (
@@ -209,7 +218,7 @@ def test_every_taint_that_passes_by_itself_has_words() -> None:
 
 
 def test_a_way_that_does_all_of_another_is_none() -> None:
-    def group(plugin: str, cost: int, *changes: Change) -> RejectedGroup:
+    def group(plugin: str, cost: int, *changes: CandidateChange) -> RejectedGroup:
         return RejectedGroup(
             plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, changes[-1].node, 1, cost)
         )
@@ -217,26 +226,26 @@ def test_a_way_that_does_all_of_another_is_none() -> None:
     cheap = group("VolumeRestrictions", 10, STOPPED)
     dearer = group("TaintToleration", 200, SILENT, replace(STOPPED, node="b"))
     placement = Placement(
-        outcome=Outcome.UNSCHEDULABLE, scheduler_name="", reason="", verified=True, rejected=(dearer, cheap)
+        outcome=PlacementOutcome.UNSCHEDULABLE, scheduler_name="", reason="", verified=True, rejected=(dearer, cheap)
     )
     assert ways_out(placement) == ["stop pod shop/web-0 on a"]
 
 
 def test_what_changes_no_spec_is_told_first() -> None:
-    def group(change: Change, cost: int, fact: InsufficientResource | None = None) -> RejectedGroup:
+    def group(change: CandidateChange, cost: int, fact: InsufficientResource | None = None) -> RejectedGroup:
         node = RejectedNode("a", () if fact is None else (fact,), ())
         remedy = Remedy((change,), "a", 3, cost)
         return RejectedGroup("P", (), 1, 1, preemption_may_help=False, nodes=(node,), remedy=remedy)
 
-    spread = group(Change(ChangeKind.TOLERATE, field="spec.tolerations", value="spot:NoSchedule"), 10)
-    cordoned = group(Change(ChangeKind.UNCORDON, node="a"), 130)
-    free = Change(ChangeKind.FREE, node="a", amounts={"memory": 200 * MI})
+    spread = group(CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="spot:NoSchedule"), 10)
+    cordoned = group(CandidateChange(ChangeKind.UNCORDON, node="a"), 130)
+    free = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": 200 * MI})
 
     def told(size: int) -> list[str]:
         little = group(free, 120, InsufficientResource("memory", 300 * MI, (size - 100) * MI, size * MI))
         return ways_out(
             Placement(
-                outcome=Outcome.UNSCHEDULABLE,
+                outcome=PlacementOutcome.UNSCHEDULABLE,
                 scheduler_name="",
                 reason="",
                 verified=True,
@@ -270,5 +279,5 @@ def test_what_is_missing_shows_in_the_amounts(free: int, asked: int, words: tupl
     [(4352 * MI, "4.3Gi"), (4096 * MI, "4Gi"), (1, "1"), (1025, "1.1Ki"), (200 * MI + 1, "201Mi"), (220 * MI, "220Mi")],
 )
 def test_what_has_to_be_freed_is_not_rounded_to_too_little(missing: int, words: str) -> None:
-    change = Change(ChangeKind.FREE, node="a", amounts={"memory": missing})
+    change = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": missing})
     assert remedy_words(Remedy((change,), "a", 1, 1), ()) == f"free {words} memory on a"

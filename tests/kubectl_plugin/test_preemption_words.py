@@ -15,7 +15,7 @@ from kubectl_plugin.views.preemption import (
     queue_words,
     room_words,
 )
-from podrules.placement.displaced import (
+from podrules.placement.preemption_victims import (
     CrossNode,
     GoingVictim,
     LeftAlone,

@@ -20,7 +20,7 @@ from kubectl_plugin.reports.steps import Step, StepKind
 from kubectl_plugin.views.deletion import state_words
 from kubectl_plugin.views.steps import step_line, step_words
 from podrules.cluster.demo import demo_objects
-from podrules.cluster.errors import Conflict, Forbidden, NotFound, Refused, Unreachable
+from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
 from podrules.cluster.kinds import PODS
 from podrules.model.base import ObjectMeta
 from tests.golden import check
@@ -387,7 +387,7 @@ def test_F2_help_has_examples_and_exit_codes(command: str) -> None:
     [
         (NotFound(PODS, "x", "shop"), 3),
         (Forbidden("delete", PODS, "shop", ""), 4),
-        (Refused("a webhook says no"), 4),
+        (RequestRefused("a webhook says no"), 4),
         (Unreachable("nobody there"), 5),
         (Conflict("another pod"), 9),
     ],

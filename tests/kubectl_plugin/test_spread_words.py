@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_plugin.views.report import spread_words
+from kubectl_plugin.views.cluster_page import spread_words
 from kubectl_plugin.views.skew_words import domain_words
 from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
 from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadDomain, SpreadTerm

@@ -24,7 +24,7 @@ from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.fencing import FenceReport
-from kubectl_plugin.reports.steps import Outcome, Step, StepKind
+from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.views.deletion import state_words as deletion_state
 from kubectl_plugin.views.fencing import fence_page, unfence_page
 from kubectl_plugin.views.fencing import state_words as fencing_state
@@ -301,7 +301,7 @@ def _fencing(*kinds: StepKind, state: FenceState = FenceState.POSSIBLE) -> Fence
         left=Left((), (), (), ()),
         denied=(),
         steps=tuple(Step(None, kind, "node/node-c3") for kind in kinds),  # type: ignore[arg-type]
-        outcome=Outcome.NOT_CONFIRMED,
+        outcome=StepOutcome.NOT_CONFIRMED,
         refusal=None,
         unread=(),
     )

@@ -21,7 +21,7 @@ from kubectl_plugin.parsing import parse
 from kubectl_plugin.views.workload_words import node_word
 from podrules.cluster.demo import demo_objects
 from podrules.eviction.signals import NodeCondition
-from podrules.placement.told import histogram
+from podrules.placement.scheduler_condition import histogram
 from podrules.reachability import NodeReach, Reach
 from tests.golden import check
 from tests.kubectl_plugin.running import run

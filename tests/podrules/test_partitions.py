@@ -16,8 +16,8 @@ from podrules.model.policy import PodDisruptionBudget
 from podrules.partitions import (
     Block,
     BlockKind,
-    BudgetStanding,
     NodeDown,
+    PartitionBudget,
     PartitionFacts,
     Risk,
     nodes_down,
@@ -286,8 +286,8 @@ def test_F6_budgets_tell_what_is_left_elsewhere() -> None:
         _budget("others", "other", healthy=0, needed=1),
     ]
     assert the_node(partitions(facts(*pods, budgets=budgets), NOW)).budgets == (
-        BudgetStanding("shop", "db", 3, 2, 2),
-        BudgetStanding("shop", "web", 1, 3, 1),
+        PartitionBudget("shop", "db", 3, 2, 2),
+        PartitionBudget("shop", "web", 1, 3, 1),
     )
 
 

@@ -739,7 +739,7 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     assert _span(told, What.DELETED) == deleted
     assert (_event(told, What.NODE_UNKNOWN).rule is Rule.NODE_TELLS) is (ready is not None)
     # A node that has its taint waits for no turn of its zone.
-    assert _has(told, Reminder.MOST_SILENT) is (added is None)
+    assert _has(told, Reminder.MAX_SILENT) is (added is None)
     # Once it answers again it may be lost anew: nothing of that is known.
     anew = _way(Way.NODE_LOST, _pod(), renewed=heartbeat, node=node)
     assert _span(anew, What.NODE_UNKNOWN) == (50, 60)

@@ -48,10 +48,10 @@ def _mebibytes(number: int) -> str:
     return f"{number}Mi"
 
 
-MOST_MILLI_CPU, MOST_MEBIBYTES = 64_000, 64 * 1024
-cpu_amounts = st.integers(1, MOST_MILLI_CPU).map(_milli_cpu)
+MAX_MILLI_CPU, MAX_MEBIBYTES = 64_000, 64 * 1024
+cpu_amounts = st.integers(1, MAX_MILLI_CPU).map(_milli_cpu)
 """From a thousandth to 64 cpus."""
-memory_amounts = st.integers(1, MOST_MEBIBYTES).map(_mebibytes)
+memory_amounts = st.integers(1, MAX_MEBIBYTES).map(_mebibytes)
 """From 1Mi to 64Gi."""
 
 
@@ -87,7 +87,7 @@ def _container(name: str, sidecar: bool, cpu: Asked, memory: Asked) -> Container
 def containers(name: str = "app", *, init: bool = False) -> st.SearchStrategy[Container]:
     """A container whose requests do not exceed its limits, as the API server demands; ``init``: maybe a sidecar."""
     sidecar = st.booleans() if init else st.just(False)
-    return st.builds(_container, st.just(name), sidecar, _asked(MOST_MILLI_CPU), _asked(MOST_MEBIBYTES))
+    return st.builds(_container, st.just(name), sidecar, _asked(MAX_MILLI_CPU), _asked(MAX_MEBIBYTES))
 
 
 def pods() -> st.SearchStrategy[Pod]:

@@ -20,7 +20,7 @@ from podrules.scheduler.plugins.node_resources.columns import Accounting, Amount
 from tests.property.changing_clusters import NODES, PODS, said_of
 
 NAMES = tuple(NODES)
-MOST_UIDS = 20
+MAX_UIDS = 20
 
 
 class Add(Struct, frozen=True):
@@ -49,12 +49,12 @@ class BackTo(Struct, frozen=True):
 
 Step = Add | Remove | Become | BackTo
 
-MOST_KINDS = 6
-focuses = st.lists(st.sampled_from(PODS), min_size=2, max_size=MOST_KINDS)
+MAX_KINDS = 6
+focuses = st.lists(st.sampled_from(PODS), min_size=2, max_size=MAX_KINDS)
 """The kinds of pods of one example: few, so that they meet."""
-kinds = st.integers(0, MOST_KINDS - 1)
+kinds = st.integers(0, MAX_KINDS - 1)
 placements = st.tuples(kinds, st.sampled_from((*NAMES[:2], *NAMES, "gone")))
-uids = st.integers(0, MOST_UIDS - 1).map(str)
+uids = st.integers(0, MAX_UIDS - 1).map(str)
 steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Add, st.lists(placements, min_size=1, max_size=4).map(tuple)),
     st.builds(Remove, st.frozensets(uids, min_size=1, max_size=6)),
@@ -98,7 +98,7 @@ class Cluster(Struct, frozen=True):
 def _renamed(pod: Pod, number: int) -> Pod:
     """A pod of its own name. Two may have the same uid, as those of manifests that have none."""
     return replace(
-        pod, metadata=replace(pod.metadata, name=f"{pod.metadata.name}-{number}", uid=str(number % MOST_UIDS))
+        pod, metadata=replace(pod.metadata, name=f"{pod.metadata.name}-{number}", uid=str(number % MAX_UIDS))
     )
 
 

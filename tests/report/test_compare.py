@@ -11,10 +11,10 @@ import jsonschema
 import msgspec
 import pytest
 
-from kubectl_plugin.commands import earlier
+from kubectl_plugin.commands import previous_report
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_changes import cluster_changes
-from kubectl_plugin.reports.earlier_report import EarlierReport
+from kubectl_plugin.reports.previous_report import EarlierReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.report_changes import changes_sentences
 from tests.kubectl_plugin.running import run
@@ -341,7 +341,7 @@ def test_what_is_no_report(text: str, words: str, tmp_path: Path) -> None:
 
 
 def test_size_is_limited(now: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(earlier, "MAX_BYTES", 1 << 10)
+    monkeypatch.setattr(previous_report, "MAX_BYTES", 1 << 10)
     file = tmp_path / "old.json"
     file.write_text(json.dumps(now), encoding="utf-8")
     ran = run("report", "-A", "--demo", "--compare", str(file))

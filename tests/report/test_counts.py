@@ -16,8 +16,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
-from kubectl_plugin.views.report import (
+from kubectl_plugin.views.cluster_page import (
     budget_words,
     categories,
     findings,
@@ -25,10 +24,11 @@ from kubectl_plugin.views.report import (
     pods_by_severity,
     spread_words,
 )
-from kubectl_plugin.views.report_page import report_verdict
+from kubectl_plugin.views.cluster_terminal import report_verdict
+from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
 from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from tests.kubectl_plugin.running import run
 from tests.matrix.clusters import NOW, clusters
 from tests.objects import raw_condition, raw_node, raw_pod

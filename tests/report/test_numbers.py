@@ -9,18 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
-from kubectl_plugin.reports.alike import Alike
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_facts import pod_key
 from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.similar_pods import Alike
 from podrules.allocation import node_allocation
+from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
 from podrules.cluster.gather import Gatherer
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.memory import MemorySource
 from podrules.cluster.node_usage import read_usage, read_usages
-from podrules.cluster.remembered import RememberedSource
 from podrules.eviction.signals import Signal
 from podrules.features import REFERENCE
 from podrules.model.pod import Pod, PodQOSClass

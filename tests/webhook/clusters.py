@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.reflector import Reflector
 from podrules.cluster.source import Source
 from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
 from webhook.cached import Caches
 from webhook.cluster import Cluster
-from webhook.scheduler_config import SpreadDefaults
+from webhook.default_spread import SpreadDefaults
 from webhook.settings import ForceDeletion, Options
 
 __all__ = ["NOW", "SilentSource", "make_class", "make_cluster", "make_namespace"]

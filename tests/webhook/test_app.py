@@ -9,13 +9,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from podrules.cluster.demo import demo_objects
-from podrules.cluster.memory import NothingSource
+from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.source import Source
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import create_review, delete_review, pod_object
+from webhook.admission_review import MAX_REVIEW_BYTES
 from webhook.app import create_app
 from webhook.cluster import Cluster
-from webhook.review import MAX_REVIEW_BYTES
 
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 

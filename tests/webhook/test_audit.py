@@ -26,6 +26,7 @@ from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.installation import ZONE, chart_values
 from tests.webhook.reviews import create_review
 from webhook import handlers
+from webhook.admission_review import decode_review
 from webhook.audit import Audit, Unpatched
 from webhook.cluster import Cluster
 from webhook.metrics import Metrics
@@ -33,7 +34,6 @@ from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.new_pod import NewPod
 from webhook.patch import add
 from webhook.response import ALLOWED, Answer
-from webhook.review import decode_review
 from webhook.settings import Options
 
 pytestmark = pytest.mark.controlplane

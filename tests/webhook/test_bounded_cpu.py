@@ -31,9 +31,9 @@ from tests.webhook.reviews import (
 from webhook.app import create_app
 from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
-from webhook.pieces import MOST_VALUES
-from webhook.reviews import REVIEW_PATHS
+from webhook.partial_objects import MAX_VALUES
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, Verdict
+from webhook.wsgi import REVIEW_PATHS
 
 Object = dict[str, Any]
 SIZE = 3 << 20
@@ -137,7 +137,7 @@ def _as_many_as_there_may_be(shape: tuple[str, str, str]) -> str:
 
 
 def _as_many_as_are_built(shape: tuple[str, str, str]) -> str:
-    return _many(shape, (MOST_VALUES - ROOM) // (shape[1].count(",") + 1))
+    return _many(shape, (MAX_VALUES - ROOM) // (shape[1].count(",") + 1))
 
 
 def _with_statuses(shape: tuple[str, str, str]) -> str:

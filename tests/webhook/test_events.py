@@ -20,7 +20,7 @@ from tests.webhook.reviews import Object, delete_review, node_deletion_review, p
 from webhook import handlers
 from webhook.app import create_app
 from webhook.events import Events, Limits
-from webhook.handlers import unseen
+from webhook.handlers import unreadable
 from webhook.response import Forced
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
@@ -136,7 +136,7 @@ def test_rules_that_the_audit_log_names_are_documented() -> None:
     """Each name is written once in the handlers."""
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "webhook" / "handlers").glob("*.py"))
     named = set(re.findall(r'\.of_rule\(\s*"([a-z-]+)"', code))
-    named |= {rule for rule, _, _ in handlers._FILLING_IN} | {unseen._UNSEEN}
+    named |= {rule for rule, _, _ in handlers._FILLING_IN} | {unreadable._UNSEEN}
     (listed,) = re.findall(
         r"^Rules are (.+?)\.\n\n", (ROOT / "docs" / "webhook.md").read_text(), re.MULTILINE | re.DOTALL
     )

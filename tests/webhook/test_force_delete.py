@@ -10,10 +10,10 @@ import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.webhook.reviews import delete_review
+from webhook.admission_review import decode_review
 from webhook.cluster import Cluster
 from webhook.handlers import validate
 from webhook.response import ALLOWED
-from webhook.review import decode_review
 
 PODS = {entry["metadata"]["name"]: entry for entry in demo_objects() if entry["kind"] == "Pod"}
 

@@ -10,9 +10,9 @@ import pytest
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import delete_review, eviction_review, pod_object, said
+from webhook.admission_review import decode_review
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
-from webhook.review import decode_review
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]

@@ -26,9 +26,9 @@ from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.memory import MEMORY_LIMIT, peak
 from tests.webhook.reviews import create_review, delete_review, pod_object
-from webhook.connections import MOST_CONNECTIONS, READ_SECONDS
-from webhook.pieces import MOST_VALUES
-from webhook.review import MAX_REVIEW_BYTES
+from webhook.admission_review import MAX_REVIEW_BYTES
+from webhook.connections import MAX_CONNECTIONS, READ_SECONDS
+from webhook.partial_objects import MAX_VALUES
 
 GOOD = create_review(pod_object(name="web"))
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
@@ -256,7 +256,7 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
         def some_go() -> bool:
             """A standstill of the machine breaks a crowd up, for its handshakes: then comes another."""
             with ExitStack() as crowd:
-                for _ in range(MOST_CONNECTIONS + 100):
+                for _ in range(MAX_CONNECTIONS + 100):
                     crowd.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
                 assert is_served(server)
                 assert is_answered(used)
@@ -271,7 +271,7 @@ def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
     """As many as there may be connections, each with some of a body that does not go on: most of them are ended."""
     part = HEAD.format(length=MAX_REVIEW_BYTES).encode() + b" " * size
     with ExitStack() as stack:
-        for connection in [stack.enter_context(open_tls(server.port)) for _ in range(MOST_CONNECTIONS - 100)]:
+        for connection in [stack.enter_context(open_tls(server.port)) for _ in range(MAX_CONNECTIONS - 100)]:
             with suppress(ssl.SSLError, ConnectionError):
                 connection.sendall(part)
         assert is_served(server)
@@ -289,7 +289,7 @@ def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
 def _dense(before: bytes, piece: bytes, after: bytes) -> bytes:
     """Of as many pieces as are built, and blanks for the rest."""
     at = GOOD.index(SPEC)
-    body = GOOD[:at] + before + piece * (MOST_VALUES - 100) + piece.rstrip(b",") + after + GOOD[at:]
+    body = GOOD[:at] + before + piece * (MAX_VALUES - 100) + piece.rstrip(b",") + after + GOOD[at:]
     return body + b" " * (MAX_REVIEW_BYTES - len(body))
 
 

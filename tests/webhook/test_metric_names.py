@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.webhook.conftest import start_demo
 from webhook.certificates.status import CertificateStatus
-from webhook.metrics import Metrics, Outcome, Watched
-from webhook.reviews import REVIEW_PATHS
+from webhook.metrics import Metrics, ReviewResult, Watched
+from webhook.wsgi import REVIEW_PATHS
 
 NOT_BASE_UNITS = re.compile(
     r"_(?:(?:pico|nano|micro|milli|centi|kilo|kibi|mega|giga)\w+|minutes|hours|days|weeks|bits|s|ms|us|ns|sec|b|kb|mb|gb|m|h|d)"
@@ -29,7 +29,7 @@ def families() -> list[Metric]:
     """All of them, each with a sample."""
     now = datetime.now(UTC)
     metrics = Metrics(REVIEW_PATHS)
-    metrics.count_review(REVIEW_PATHS[0], Outcome.ALLOWED, 0.1)
+    metrics.count_review(REVIEW_PATHS[0], ReviewResult.ALLOWED, 0.1)
     metrics.count_refused(503)
     metrics.count_closed("tls")
     metrics.count_event("created")

@@ -29,7 +29,7 @@ from webhook.cached import CachedNamespace, NamespaceMeta
 from webhook.certificates.status import CertificateStatus
 from webhook.cluster import Cluster
 from webhook.metrics import Metrics, Watched
-from webhook.reviews import REVIEW_PATHS
+from webhook.wsgi import REVIEW_PATHS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "webhook.md"
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
@@ -118,7 +118,7 @@ def test_not_ready_is_worth_asking_again(demo_cluster: Cluster) -> None:
 
 
 def test_ready_while_a_review_waits(demo_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.reviews._HOLD_SECONDS", 60)
+    monkeypatch.setattr("webhook.wsgi._HOLD_SECONDS", 60)
     missing = [["services"], ["services"], []]
     app = create_app(demo_cluster, lambda: missing.pop(0), lambda: False)
     answer = app.test_client().post("/mutate", data=create_review(pod_object()), content_type="application/json")

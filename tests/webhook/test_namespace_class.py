@@ -13,11 +13,11 @@ from podrules.model.pod import Pod
 from podrules.priority import ResolvedPriority, admit_pod_create
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.reviews import create_review, patched, pod_object, said
+from webhook.admission_review import decode_review
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.response import ALLOWED, Answer
-from webhook.review import decode_review
 from webhook.settings import Options, Verdict
 
 Object = dict[str, Any]

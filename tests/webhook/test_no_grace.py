@@ -8,9 +8,9 @@ import pytest
 
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import controlled_by, create_review, pod_object, update_review, workload_object
+from webhook.admission_review import decode_review
 from webhook.handlers import validate
 from webhook.response import ALLOWED
-from webhook.review import decode_review
 
 Object = dict[str, Any]
 MEANING = (

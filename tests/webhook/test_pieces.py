@@ -15,14 +15,14 @@ from podrules.model.decode import DecodeError
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from tests.webhook.reviews import pod_object
-from webhook import pieces
-from webhook.pieces import MOST_VALUES, see
+from webhook import partial_objects
+from webhook.partial_objects import MAX_VALUES, see
 
 Object = dict[str, Any]
 KINDS: dict[str, type[KubeObject]] = {"Pod": Pod, "Node": Node, **{kind.kind: kind.model for kind in WORKLOADS}}
 MIRROR = "kubernetes.io/config.mirror"
 CONFIRM = "kubectl-qos.io/confirm-force-delete"
-MANY = [{"key": f"k{number}"} for number in range(MOST_VALUES + 2)]
+MANY = [{"key": f"k{number}"} for number in range(MAX_VALUES + 2)]
 
 
 def text(obj: Object) -> bytes:
@@ -33,7 +33,7 @@ def test_in_pieces_an_object_is_what_it_is_whole(monkeypatch: pytest.MonkeyPatch
     """But for annotations that no rule reads."""
     entries = [entry for entry in demo_objects() if entry["kind"] in KINDS]
     whole = [see(text(entry), KINDS[entry["kind"]]) for entry in entries]
-    monkeypatch.setattr(pieces, "_USUAL_SIZE", 0)
+    monkeypatch.setattr(partial_objects, "_USUAL_SIZE", 0)
     for entry, expected in zip(entries, whole, strict=True):
         found = see(text(entry), KINDS[entry["kind"]])
         assert not found.left_out
@@ -68,7 +68,7 @@ def test_text_that_no_rule_reads_is_passed_over(changed: Object) -> None:
 
 
 def test_annotations_that_rules_read_are_read_among_any() -> None:
-    given = {f"a{number}": "," for number in range(MOST_VALUES)} | {MIRROR: "x", CONFIRM: "uid"}
+    given = {f"a{number}": "," for number in range(MAX_VALUES)} | {MIRROR: "x", CONFIRM: "uid"}
     seen = see(text(pod_object(name="web", annotations=given)), Pod)
     assert seen.object.metadata.annotations == {MIRROR: "x", CONFIRM: "uid"}
     assert not seen.left_out

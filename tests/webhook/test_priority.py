@@ -12,13 +12,13 @@ import pytest
 
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from tests.webhook.clusters import SilentSource, make_class, make_cluster
 from tests.webhook.reviews import create_review, patched, pod_object, said, update_review
+from webhook.admission_review import decode_review
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.response import ALLOWED, encode_answer
-from webhook.review import decode_review
 
 LOW, HIGH = make_class("low", -10, policy="Never"), make_class("high", 1000)
 DEFAULT = make_class("usual", 100, default=True)

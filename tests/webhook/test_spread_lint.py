@@ -10,9 +10,9 @@ import pytest
 from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import controlled_by, create_review, pod_object, said, update_review, workload_object
+from webhook.admission_review import decode_review
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer, encode_answer
-from webhook.review import decode_review
 from webhook.settings import Options
 
 Object = dict[str, Any]

@@ -16,11 +16,11 @@ from podrules.volumes import WriterLock
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import controlled_by, delete_review, pod_object
+from webhook.admission_review import decode_review, old_pod
 from webhook.cluster import live_sources
+from webhook.force_delete_risk import read_force_delete_risk
 from webhook.handlers import validate
 from webhook.response import encode_answer
-from webhook.review import decode_review, old_pod
-from webhook.stakes import read_stakes
 
 Object = dict[str, Any]
 NODE = "node-1"
@@ -300,7 +300,7 @@ def _stakes(transport: _Served, *, budget: float, volumes: Sequence[str] = ("dat
     seen = old_pod(decode_review(delete_review(make_running(*volumes))))
     assert seen is not None
     cluster = make_cluster(live=live_sources(transport)(time.monotonic() + budget))
-    stakes = read_stakes(seen.object, cluster)
+    stakes = read_force_delete_risk(seen.object, cluster)
     return stakes.node.reach, [guard.lock for guard in stakes.volumes]
 
 

@@ -12,13 +12,13 @@ import pytest
 from podrules.cluster.demo import demo_objects
 from tests.webhook.clusters import SilentSource, make_cluster
 from tests.webhook.reviews import controlled_by, create_review, patched, pod_object, update_review
+from webhook.admission_review import decode_review
 from webhook.cached import CONSTRAINTS_ANNOTATION
 from webhook.cluster import Cluster
 from webhook.handlers import mutate
 from webhook.handlers.topology_spread import OPT_OUT_LABEL
 from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
 from webhook.response import ALLOWED
-from webhook.review import decode_review
 from webhook.settings import Options
 
 Object = dict[str, Any]

@@ -18,14 +18,14 @@ from tests.webhook.reviews import (
     update_review,
     workload_object,
 )
+from webhook.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, decode_review
 from webhook.app import create_app
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
-from webhook.review import EDGE_BYTES, MAX_REVIEW_BYTES, decode_review
-from webhook.reviews import REVIEW_PATHS
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, Verdict
+from webhook.wsgi import REVIEW_PATHS
 
 Object = dict[str, Any]
 CLASSES = [make_class("low", 0), make_class("high", 0)]

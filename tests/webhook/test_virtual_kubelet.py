@@ -9,8 +9,8 @@ import pytest
 from podrules.reachability import node_reach
 from podrules.safety import owner_guarantee
 from tests.builders import make_node, make_pod
+from webhook.force_delete_risk import ForceDeleteRisk
 from webhook.handlers.force_delete_words import first_line
-from webhook.stakes import Stakes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TAINT = {"key": "virtual-kubelet.io/provider", "value": "azure", "effect": "NoSchedule"}
@@ -21,6 +21,6 @@ def test_F1_a_virtual_kubelet_promises_no_time(virtual: bool) -> None:
     node = make_node("aci", taints=[TAINT] if virtual else [], conditions=[{"type": "Ready", "status": "True"}])
     pod = make_pod(name="web", node_name="aci", deletion_timestamp="2026-01-01T00:00:30Z", deletion_seconds=30)
     reach = node_reach("aci", node, renewed=NOW, now=NOW)
-    said = first_line(pod, Stakes(owner_guarantee(pod), reach, (), NOW))
+    said = first_line(pod, ForceDeleteRisk(owner_guarantee(pod), reach, (), NOW))
     assert said.startswith("web on aci")
     assert ("may run until" in said) is not virtual

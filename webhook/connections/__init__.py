@@ -7,7 +7,7 @@ from webhook.connections.memory import Memory, NoRoom, return_freed_memory
 from webhook.connections.registry import (
     HANDSHAKE_SECONDS,
     LOOK_SECONDS,
-    MOST_CONNECTIONS,
+    MAX_CONNECTIONS,
     READ_SECONDS,
     REQUEST_SECONDS,
     SCRAPE_SECONDS,
@@ -17,7 +17,7 @@ from webhook.connections.registry import (
 __all__ = [
     "HANDSHAKE_SECONDS",
     "LOOK_SECONDS",
-    "MOST_CONNECTIONS",
+    "MAX_CONNECTIONS",
     "READ_SECONDS",
     "REQUEST_SECONDS",
     "SCRAPE_SECONDS",

@@ -31,14 +31,14 @@ from webhook.connections.memory import Memory, NoRoom
 __all__ = [
     "HANDSHAKE_SECONDS",
     "LOOK_SECONDS",
-    "MOST_CONNECTIONS",
+    "MAX_CONNECTIONS",
     "READ_SECONDS",
     "REQUEST_SECONDS",
     "SCRAPE_SECONDS",
     "Connections",
 ]
 
-MOST_CONNECTIONS: Final = 1000
+MAX_CONNECTIONS: Final = 1000
 """An API server keeps 25 idle ones, and has as many more as it has requests at once."""
 _NEWCOMERS: Final = 300
 """Of these, those that only newcomers may have."""
@@ -69,7 +69,7 @@ class Connections:
         ended: Callable[[str], None],
         memory: Memory,
         *,
-        most: int = MOST_CONNECTIONS,
+        most: int = MAX_CONNECTIONS,
         newcomers: int = _NEWCOMERS,
         handshakes: int = _HANDSHAKES,
         clock: Callable[[], float] = time.monotonic,

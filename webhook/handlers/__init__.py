@@ -10,20 +10,20 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from podrules.priority import is_mirror_pod
+from webhook.admission_review import Request, new_object, new_pod
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete import review_deletion, review_eviction
-from webhook.handlers.no_grace import warn_of_no_grace, warn_of_no_grace_in_template
 from webhook.handlers.node_deletion import review_node_deletion
 from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateOwner, template_of
 from webhook.handlers.priority import default_priority, refuse_disallowed_class, refuse_unknown_class
 from webhook.handlers.spread_lint import lint_spread, lint_spread_of_template
 from webhook.handlers.topology_spread import default_topology_spread
-from webhook.handlers.unseen import leave_unseen, refuse_unseen
+from webhook.handlers.unreadable import leave_unseen, refuse_unseen
 from webhook.handlers.workload_priority import check_class_of_template
+from webhook.handlers.zero_grace import warn_of_no_grace, warn_of_no_grace_in_template
 from webhook.new_pod import NewPod, as_new
-from webhook.pieces import Seen
+from webhook.partial_objects import Seen
 from webhook.response import ALLOWED, Answer, combined
-from webhook.review import Request, new_object, new_pod
 
 __all__ = ["fill_in", "leave_unseen", "mutate", "refuse_unseen", "validate"]
 

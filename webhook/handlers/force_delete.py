@@ -24,7 +24,9 @@ from podrules.cluster.kinds import PODS
 from podrules.model.pod import Pod
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
+from webhook.admission_review import Eviction, Request, new_object, old_pod
 from webhook.cluster import Cluster
+from webhook.force_delete_risk import ForceDeleteRisk, as_far_as_read, read_force_delete_risk, without_names
 from webhook.handlers.force_delete_policy import (
     as_read_by_kubectl,
     confirmation_command,
@@ -35,11 +37,9 @@ from webhook.handlers.force_delete_policy import (
     ruling,
 )
 from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
-from webhook.pieces import Seen
+from webhook.partial_objects import Seen
 from webhook.response import ALLOWED, Answer, Forced, denied
-from webhook.review import Eviction, Request, new_object, old_pod
 from webhook.settings import ForceDeletionMode
-from webhook.stakes import Stakes, as_far_as_read, read_stakes, without_names
 
 __all__ = ["review_deletion", "review_eviction"]
 
@@ -82,7 +82,7 @@ def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False) -> Ans
     if not may_run(pod):
         return ALLOWED
     asked = ruling(pod.metadata.namespace, cluster)
-    stakes = as_far_as_read(read_stakes(pod, cluster), seen.left_out)
+    stakes = as_far_as_read(read_force_delete_risk(pod, cluster), seen.left_out)
     if withheld:
         stakes = without_names(stakes)
     if may_be_refused(pod):
@@ -112,23 +112,23 @@ def _unread(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
     )
 
 
-def _details(pod: Pod, stakes: Stakes) -> Sequence[str]:
+def _details(pod: Pod, stakes: ForceDeleteRisk) -> Sequence[str]:
     return first_line(pod, stakes), volumes_at_stake(stakes)
 
 
-def _confirming(pod: Pod, stakes: Stakes) -> str:
+def _confirming(pod: Pod, stakes: ForceDeleteRisk) -> str:
     """The command that takes on what is at stake."""
     uid = as_read_by_kubectl(pod.metadata, ".metadata.uid") if stakes.withheld else ""
     command = confirmation_command("pod", pod.metadata, uid=uid)
     return f"namespace {pod.metadata.namespace} wants it confirmed: {command}"
 
 
-def _forbidding(pod: Pod, stakes: Stakes) -> str:
+def _forbidding(pod: Pod, stakes: ForceDeleteRisk) -> str:
     """What there is to do in place of force."""
     return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, stakes)}"
 
 
-def _instead(pod: Pod, stakes: Stakes) -> str:
+def _instead(pod: Pod, stakes: ForceDeleteRisk) -> str:
     node = stakes.node
     deleted = pod.metadata.deletion_timestamp is not None
     if collected_within(node.reach, deleted=deleted) is not None:

@@ -22,8 +22,8 @@ from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.priority import is_mirror_pod
 from podrules.termination import GraceSource, check_graceful_delete
+from webhook.admission_review import Request
 from webhook.cluster import Cluster
-from webhook.review import Request
 from webhook.settings import ForceDeletionMode
 
 __all__ = [

@@ -17,8 +17,8 @@ from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee
 from podrules.volumes import WriterGuard, WriterLock
+from webhook.force_delete_risk import ForceDeleteRisk
 from webhook.response import MAX_MESSAGE, MAX_WARNING
-from webhook.stakes import Stakes
 
 __all__ = ["capital", "fencing", "first_line", "fitting", "node_state", "refusal", "second_line", "volumes_at_stake"]
 
@@ -44,7 +44,7 @@ _NODES: Final = {
 }
 
 
-def first_line(pod: Pod, stakes: Stakes) -> str:
+def first_line(pod: Pod, stakes: ForceDeleteRisk) -> str:
     """Where it runs and what its owner then does."""
     place, risk = _place(pod, stakes), _risk(pod, stakes)
     texts = [risk.format(kind="Its owner", owner="")]
@@ -53,20 +53,20 @@ def first_line(pod: Pod, stakes: Stakes) -> str:
     return fitting(*(_standing(pod, stakes, place, text) for text in texts))
 
 
-def _place(pod: Pod, stakes: Stakes) -> str:
+def _place(pod: Pod, stakes: ForceDeleteRisk) -> str:
     """The pod on its node; alone where there is nothing to say of the node, not even its name."""
     if stakes.withheld and stakes.node.reach not in _NODES:
         return pod.metadata.name
     return f"{pod.metadata.name} on {node_state(stakes.node, stakes.now)}"
 
 
-def _risk(pod: Pod, stakes: Stakes) -> str:
+def _risk(pod: Pod, stakes: ForceDeleteRisk) -> str:
     deleted = pod.metadata.deletion_timestamp is not None
     replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=deleted)
     return _REPLACED if replaced else _RISKS[stakes.owner.guarantee]
 
 
-def _standing(pod: Pod, stakes: Stakes, place: str, risk: str) -> str:
+def _standing(pod: Pod, stakes: ForceDeleteRisk, place: str, risk: str) -> str:
     ending = pod_ending(pod)
     if ending.deleted_at is None or ending.static:
         return f"{place}: {risk}"
@@ -120,7 +120,7 @@ def fencing(node: str, argument: str = "") -> str:
     return f"once {node} is off for certain: kubectl taint nodes {argument or node} {taint}"
 
 
-def second_line(pod: Pod, stakes: Stakes) -> str:
+def second_line(pod: Pod, stakes: ForceDeleteRisk) -> str:
     """Which volumes may get a second writer, and what to look at before."""
     check = f"check first: kubectl qos explain pod/{pod.metadata.name} -n {pod.metadata.namespace}"
     alone = capital(check)
@@ -128,13 +128,13 @@ def second_line(pod: Pod, stakes: Stakes) -> str:
     return fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone
 
 
-def volumes_at_stake(stakes: Stakes) -> str:
+def volumes_at_stake(stakes: ForceDeleteRisk) -> str:
     """The worst that is known of the volumes; empty when all are safe."""
     worst = _worst(stakes)
     return "volumes at stake" if worst and stakes.withheld else worst
 
 
-def _worst(stakes: Stakes) -> str:
+def _worst(stakes: ForceDeleteRisk) -> str:
     by_lock = {lock: [guard for guard in stakes.volumes if guard.lock is lock] for lock in WriterLock}
     if by_lock[WriterLock.NONE]:
         named = _named(by_lock[WriterLock.NONE])

@@ -27,7 +27,9 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
+from webhook.admission_review import Request, old_object
 from webhook.cluster import Cluster
+from webhook.force_delete_risk import read_reach
 from webhook.handlers.force_delete_policy import (
     confirmation_command,
     is_confirmed,
@@ -37,9 +39,7 @@ from webhook.handlers.force_delete_policy import (
 )
 from webhook.handlers.force_delete_words import capital, fencing, fitting, node_state, refusal
 from webhook.response import ALLOWED, Answer, Forced, denied
-from webhook.review import Request, old_object
 from webhook.settings import ForceDeletionMode
-from webhook.stakes import read_reach
 
 __all__ = ["review_node_deletion"]
 

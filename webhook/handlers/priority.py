@@ -42,7 +42,7 @@ from podrules.priority import (
 )
 from webhook.cluster import Cluster
 from webhook.handlers.namespace_class import disallowed, namespace_default
-from webhook.handlers.near import did_you_mean
+from webhook.handlers.suggestions import did_you_mean
 from webhook.new_pod import NewPod
 from webhook.patch import PatchOperation, add, remove
 from webhook.response import ALLOWED, Answer, combined, denied

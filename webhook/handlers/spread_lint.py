@@ -23,9 +23,9 @@ from podrules.checks.spread import Miss, selector_misses
 from podrules.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from webhook.cluster import Cluster
-from webhook.handlers.near import did_you_mean
 from webhook.handlers.pod_template import TemplateOwner, template_of
-from webhook.pieces import MOST_VALUES, Seen
+from webhook.handlers.suggestions import did_you_mean
+from webhook.partial_objects import MAX_VALUES, Seen
 from webhook.response import ALLOWED, Answer
 
 __all__ = ["lint_spread", "lint_spread_of_template"]
@@ -63,7 +63,7 @@ def lint_spread_of_template(seen: Seen[TemplateOwner], cluster: Cluster) -> Answ
 def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:
     place = f"{path}spec.{_FIELD}"
     if not seen.left_out.isdisjoint({place, f"{path}metadata.labels"}):
-        return Answer(warnings=(f"{place}: not looked at: they or the labels hold more than {MOST_VALUES} values",))
+        return Answer(warnings=(f"{place}: not looked at: they or the labels hold more than {MAX_VALUES} values",))
     constraints = seen.object.spec.topology_spread_constraints
     problems = [*_problems(seen.object, place, cluster, added)] if constraints else []
     if not problems:

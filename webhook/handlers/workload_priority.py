@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 from podrules.cluster.errors import ClusterError
 from podrules.priority import UnknownPriorityClass, default_priority_class
+from webhook.admission_review import Request, old_object
 from webhook.cluster import Cluster
 from webhook.handlers.namespace_class import disallowed, namespace_default
-from webhook.handlers.near import did_you_mean
 from webhook.handlers.pod_template import TemplateOwner, template_of
+from webhook.handlers.suggestions import did_you_mean
 from webhook.response import ALLOWED, Answer, denied
-from webhook.review import Request, old_object
 from webhook.settings import Verdict
 
 __all__ = ["check_class_of_template"]

@@ -33,10 +33,10 @@ from podrules.cluster.kinds import (
     PODS,
     Kind,
 )
+from podrules.cluster.parallel_reads import together
 from podrules.cluster.source import Source
-from podrules.cluster.together import together
 from podrules.model.base import KubeObject, ObjectMeta
-from podrules.placement.trouble import PREEMPTED
+from podrules.placement.preemption_outcome import PREEMPTED
 from podrules.reachability import LEASE_NAMESPACE
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]

@@ -10,7 +10,7 @@ from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
 from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.near import near_names
+from podrules.cluster.similar_names import near_names
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 

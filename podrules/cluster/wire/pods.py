@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar, cast
 from google.protobuf.message import DecodeError as NotProtobuf
 
 from podrules.cluster.kinds import PODS, Kind
-from podrules.cluster.wire.alike import TIME, Alike, text_place
 from podrules.cluster.wire.codec import Codec
+from podrules.cluster.wire.message_patterns import TIME, Alike, text_place
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.pod import Pod, PodSpec, PodStatus
 

@@ -18,14 +18,14 @@ from podrules.model.pod import Pod
 from podrules.scheduler.framework.columns import Made, frozen
 from podrules.scheduler.framework.pod_list import PodList
 
-__all__ = ["BoundPods", "Carried", "Change"]
+__all__ = ["BoundPods", "BoundPodsChange", "Carried"]
 
 T = TypeVar("T")
 
 Rows = NDArray[np.int32]
 
 
-class Change(Struct, frozen=True):
+class BoundPodsChange(Struct, frozen=True):
     """Pods that came, or pods that went."""
 
     sign: Literal[1, -1]
@@ -36,16 +36,18 @@ class Change(Struct, frozen=True):
     places: NDArray[np.int64]
     """Where each stands: of those that came afterwards, of those that went before."""
 
-    def then(self, later: Change) -> Change:
+    def then(self, later: BoundPodsChange) -> BoundPodsChange:
         """Two comings as one."""
-        return Change(1, self.pods + later.pods, np.append(self.rows, later.rows), np.append(self.places, later.places))
+        return BoundPodsChange(
+            1, self.pods + later.pods, np.append(self.rows, later.rows), np.append(self.places, later.places)
+        )
 
 
 @runtime_checkable
 class Carried(Protocol):
     """A column that can tell what it becomes."""
 
-    def after(self, change: Change) -> Carried:
+    def after(self, change: BoundPodsChange) -> Carried:
         """Equal to what would be made anew; itself stays as it is."""
         ...
 
@@ -55,13 +57,13 @@ class _Kept(Struct):
 
     value: Any
     carried: bool
-    changes: tuple[Change, ...] = ()
+    changes: tuple[BoundPodsChange, ...] = ()
 
     @classmethod
     def of(cls, value: Any) -> _Kept:
         return cls(value, isinstance(value, Carried))
 
-    def after(self, change: Change) -> _Kept | None:
+    def after(self, change: BoundPodsChange) -> _Kept | None:
         """None: it has to be made anew."""
         if not self.carried:
             return None
@@ -123,7 +125,7 @@ class BoundPods(Sequence[Pod]):
         if not pods:
             return self
         places = np.arange(len(self), len(self) + len(pods))
-        change = Change(1, tuple(pods), np.array(rows, np.int32), places)
+        change = BoundPodsChange(1, tuple(pods), np.array(rows, np.int32), places)
         return self._after(self._list.adding(pods), np.append(self.rows, change.rows), change)
 
     def removing(self, uids: frozenset[str]) -> BoundPods:
@@ -132,10 +134,10 @@ class BoundPods(Sequence[Pod]):
         if not len(places):
             return self
         gone = tuple(self[place] for place in places.tolist())
-        change = Change(-1, gone, self.rows[places], places)
+        change = BoundPodsChange(-1, gone, self.rows[places], places)
         return self._after(self._list.removing(places), np.delete(self.rows, places), change)
 
-    def _after(self, pods: PodList, rows: Rows, change: Change) -> BoundPods:
+    def _after(self, pods: PodList, rows: Rows, change: BoundPodsChange) -> BoundPods:
         changed = BoundPods(pods, rows, self.node_count)
         changed._made = self._made.following(lambda kept: kept.after(change))
         return changed
@@ -145,7 +147,7 @@ class _Subset(Struct, frozen=True):
     holds: Callable[[Pod], bool]
     pods: BoundPods
 
-    def after(self, change: Change) -> _Subset:
+    def after(self, change: BoundPodsChange) -> _Subset:
         places = [place for place, pod in enumerate(change.pods) if self.holds(pod)]
         pods = [change.pods[place] for place in places]
         if change.sign < 0:

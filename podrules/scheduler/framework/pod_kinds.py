@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
 from podrules.model.selectors import Requirement, Selector
-from podrules.scheduler.framework.bound_pods import BoundPods, Change
+from podrules.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
 from podrules.scheduler.framework.columns import frozen
 
 __all__ = ["CountPods", "PodKind", "PodKinds", "Wanted"]
@@ -97,7 +97,7 @@ class _PodCounts(Struct, frozen=True):
     counts: NDArray[np.int64]
     """For each row."""
 
-    def after(self, change: Change) -> _PodCounts:
+    def after(self, change: BoundPodsChange) -> _PodCounts:
         wanted = self.wanted.among(PodKinds([_kind(pod) for pod in change.pods]))
         if not wanted.any():
             return self
@@ -112,7 +112,7 @@ class _KindColumn(Struct, frozen=True):
     codes: Codes
     """For each pod its kind."""
 
-    def after(self, change: Change) -> _KindColumn:
+    def after(self, change: BoundPodsChange) -> _KindColumn:
         if change.sign < 0:
             return _KindColumn(self.known, self.kinds, np.delete(self.codes, change.places))
         return _numbered(change.pods, self)

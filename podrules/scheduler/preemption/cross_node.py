@@ -32,7 +32,7 @@ from podrules.scheduler.framework.nodes import ABSENT
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.default_preemption import Victim, by_importance, is_preemption_allowed
 from podrules.scheduler.plugins.inter_pod_affinity.filtering import FilterState
-from podrules.scheduler.plugins.inter_pod_affinity.on_node import selecting_terms
+from podrules.scheduler.plugins.inter_pod_affinity.node_counts import selecting_terms
 from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState
 from podrules.scheduler.plugins.volume_restrictions import RestrictionState, claim_names

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from podrules.model.pod import Pod
 from podrules.scheduler.cycle import Filtered, nominated_rows
-from podrules.scheduler.framework.on_node import OnNode, PodFilterPlugin
+from podrules.scheduler.framework.single_node import OnNode, PodFilterPlugin
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 
 __all__ = ["NodeTrial", "Trials"]

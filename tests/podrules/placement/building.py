@@ -11,7 +11,7 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.changes import Situation
 from podrules.placement.likely import likely_placement
-from podrules.placement.outcome import Change, Placement, RejectedGroup
+from podrules.placement.outcome import CandidateChange, Placement, RejectedGroup
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.objects import raw_condition, raw_node, raw_pod
@@ -81,7 +81,7 @@ def group_of(placement: Placement, plugin: str) -> RejectedGroup:
     return found
 
 
-def only_change(placement: Placement, plugin: str) -> Change:
+def only_change(placement: Placement, plugin: str) -> CandidateChange:
     """The one change that would help a plugin's nodes."""
     remedy = group_of(placement, plugin).remedy
     assert remedy is not None

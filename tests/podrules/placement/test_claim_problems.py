@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podrules.model.decode import from_object
 from podrules.placement.likely import likely_placement
-from podrules.placement.outcome import ClaimProblem, ClaimTrouble, Outcome, Placement
+from podrules.placement.outcome import ClaimProblem, ClaimTrouble, Placement, PlacementOutcome
 from podrules.scheduler.plugin_set import Plugins
 from podrules.scheduler.profile import Profile
 from podrules.scheduler.runtime import new_framework
@@ -65,7 +65,7 @@ def placed(
 
 
 def only(placement: Placement) -> ClaimProblem:
-    assert placement.outcome is Outcome.UNSCHEDULABLE
+    assert placement.outcome is PlacementOutcome.UNSCHEDULABLE
     (problem,) = placement.claims
     return problem
 
@@ -166,13 +166,13 @@ def test_claims_that_nodes_decide_on_are_no_problem_of_their_own() -> None:
     claims = [claim(storageClassName="later"), bound]
     classes = [storage_class("later", "WaitForFirstConsumer")]
     placement = placed(using("data", "bound"), claims, [volume("pv-1", of="bound")], classes, tainted)
-    assert (placement.outcome, placement.claims) == (Outcome.UNSCHEDULABLE, ())
+    assert (placement.outcome, placement.claims) == (PlacementOutcome.UNSCHEDULABLE, ())
 
 
 def test_a_pod_that_fits_has_no_problem() -> None:
     later = [storage_class("later", "WaitForFirstConsumer")]
     placement = placed(using("data"), [claim(storageClassName="later")], classes=later)
-    assert (placement.outcome, placement.claims) == (Outcome.FITS, ())
+    assert (placement.outcome, placement.claims) == (PlacementOutcome.FITS, ())
 
 
 @pytest.mark.parametrize(
@@ -185,5 +185,5 @@ def test_what_the_profile_does_not_ask_is_no_problem(disabled: list[str], claims
     pod = using("unbound", "missing", cpu="99")
     cluster = situation(pod, NODES, persistentVolumeClaims=[claim("unbound", storageClassName="nope")])
     found = likely_placement(replace(cluster, framework=new_framework(Profile("default-scheduler", plugins=plugins))))
-    assert found.outcome is Outcome.UNSCHEDULABLE
+    assert found.outcome is PlacementOutcome.UNSCHEDULABLE
     assert [problem.claim for problem in found.claims] == claims

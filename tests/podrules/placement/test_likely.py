@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podrules.placement.outcome import ChangeKind, Outcome, ReasonCount, SpreadDomain
+from podrules.placement.outcome import ChangeKind, PlacementOutcome, ReasonCount, SpreadDomain
 from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, place
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -60,7 +60,7 @@ def test_S3_constraints_that_conflict_are_named_with_what_would_free_nodes() -> 
         make_pod("p3", on="node3", labels=FOO),
     ]
     placement = place(spread_pod(ZONE, HOST), nodes, pods)
-    assert placement.outcome is Outcome.UNSCHEDULABLE
+    assert placement.outcome is PlacementOutcome.UNSCHEDULABLE
     first, second = placement.spread
     assert (first.leaves, first.conflicts_with) == (1, ("spec.topologySpreadConstraints[1]",))
     assert (second.leaves, second.conflicts_with) == (1, ("spec.topologySpreadConstraints[0]",))
@@ -111,7 +111,7 @@ def test_every_node_is_told_when_asked_for() -> None:
 
 def test_a_gated_pod_is_held() -> None:
     placement = place(make_pod(schedulingGates=[{"name": "wait"}]), [make_node("a")])
-    assert (placement.outcome, placement.reason) == (Outcome.HELD, "waiting for scheduling gates: [wait]")
+    assert (placement.outcome, placement.reason) == (PlacementOutcome.HELD, "waiting for scheduling gates: [wait]")
 
 
 def test_a_running_pod_is_judged_as_if_it_came_anew() -> None:
@@ -188,10 +188,13 @@ def test_what_the_rules_cannot_tell_is_unknown() -> None:
     }
     pod = make_pod(resourceClaims=[{"name": "c", "resourceClaimName": "mine"}])
     placement = place(pod, [make_node("a")], **lists)
-    assert placement.outcome in {Outcome.UNKNOWN, Outcome.UNSCHEDULABLE}
+    assert placement.outcome in {PlacementOutcome.UNKNOWN, PlacementOutcome.UNSCHEDULABLE}
     assert placement.scores == ()
 
 
 def test_a_cluster_without_nodes_has_upstreams_words() -> None:
     placement = place(make_pod(), [])
-    assert (placement.outcome, placement.message) == (Outcome.UNSCHEDULABLE, "no nodes available to schedule pods")
+    assert (placement.outcome, placement.message) == (
+        PlacementOutcome.UNSCHEDULABLE,
+        "no nodes available to schedule pods",
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podrules.placement.outcome import ChangeKind, Outcome, Placement, PodReference
+from podrules.placement.outcome import ChangeKind, Placement, PlacementOutcome, PodReference
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
 from podrules.scheduler.profile import read_profiles
@@ -117,7 +117,7 @@ def test_P4_lower_pods_give_way_when_they_may() -> None:
     assert found.placed == 1
     assert [victim.pod for victim in found.victims] == [PodReference("default", "old")]
     assert found.stopped is not None
-    assert found.stopped.outcome is Outcome.UNSCHEDULABLE
+    assert found.stopped.outcome is PlacementOutcome.UNSCHEDULABLE
 
 
 def test_P4_what_fits_without_preemption_is_counted() -> None:
@@ -206,7 +206,7 @@ def test_a_pod_that_is_held_back_is_not_placed() -> None:
     (found,) = placed((make_pod(schedulingGates=[{"name": "quota"}]), 2), nodes=[make_node("a")])
     assert found.placed == 0
     assert found.stopped is not None
-    assert found.stopped.outcome is Outcome.HELD
+    assert found.stopped.outcome is PlacementOutcome.HELD
 
 
 def test_a_plugin_that_fails_ends_its_spec_and_preempts_nobody() -> None:
@@ -233,7 +233,7 @@ def test_nothing_is_placed_without_nodes() -> None:
 
 
 def test_the_search_for_more_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podrules.placement.plan.MOST_REPLICAS", 5)
+    monkeypatch.setattr("podrules.placement.plan.MAX_REPLICAS", 5)
     first, second = (make_pod(name, cpu="10m", memory="1Mi") for name in "ab")
     found = placed((first, None), (second, 7), nodes=[make_node("a")])
     assert [(spec.placed, spec.limit, spec.stopped) for spec in found] == [(5, 5, None), (7, None, None)]

@@ -18,7 +18,7 @@ from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.changes import Situation
 from podrules.placement.likely import likely_placement
-from podrules.placement.outcome import Change, ChangeKind, Outcome, Remedy
+from podrules.placement.outcome import CandidateChange, ChangeKind, PlacementOutcome, Remedy
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
@@ -54,7 +54,7 @@ def _applied(case: Case, remedy: Remedy) -> Case:
     return changed
 
 
-def _apply(case: Case, change: Change) -> None:
+def _apply(case: Case, change: CandidateChange) -> None:
     """A change as its reader would make it."""
     pod = case["pod"]
     node: Case = next((node for node in case["nodes"] if node["metadata"]["name"] == change.node), {})
@@ -97,7 +97,7 @@ def _remove_taint(node: Case, key: str) -> None:
     node["spec"]["taints"] = [taint for taint in node["spec"].get("taints", []) if taint["key"] != key]
 
 
-def _drop(spec: Case, change: Change) -> None:
+def _drop(spec: Case, change: CandidateChange) -> None:
     if change.field == "spec.nodeSelector":
         for pair in change.value.split(", "):
             del spec["nodeSelector"][pair.partition("=")[0]]
@@ -113,7 +113,7 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
     groups = remedied = 0
     for case in _cases():
         placement = likely_placement(_situation(case))
-        if placement.outcome is not Outcome.UNSCHEDULABLE:
+        if placement.outcome is not PlacementOutcome.UNSCHEDULABLE:
             assert all(group.remedy is None for group in placement.rejected)
             continue
         for group in placement.rejected:
@@ -123,7 +123,7 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
             remedied += 1
             kinds.update(change.kind for change in group.remedy.changes)
             after = likely_placement(_situation(_applied(case, group.remedy)), every_node=True)
-            assert after.outcome is Outcome.FITS, (group, after)
+            assert after.outcome is PlacementOutcome.FITS, (group, after)
             assert group.remedy.node in {score.node for score in after.scores}, group
             assert group.remedy.feasible == after.feasible
     assert remedied > groups / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.placement.outcome import ReasonCount
-from podrules.placement.told import histogram, told_before
+from podrules.placement.scheduler_condition import histogram, told_before
 
 NOW = "0/3 nodes are available: 1 Insufficient memory, 2 node(s) had untolerated taint(s)."
 PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful."

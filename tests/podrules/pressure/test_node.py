@@ -15,7 +15,7 @@ from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
 from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource, node_pressure
-from podrules.pressure.place import limited_usage, requested_usage, standings, with_pod_using
+from podrules.pressure.position import limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import NO_USAGE, NodeUsage, UsageSource, usage_from_metrics, usage_from_summary
 from tests.builders import make_container, make_node, make_pod, make_sidecar
 from tests.objects import raw_node

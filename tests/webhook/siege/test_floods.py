@@ -33,8 +33,8 @@ from tests.webhook.memory import peak, worker_of
 from tests.webhook.reviews import create_review, pod_object
 from tests.webhook.scraping import scraped
 from tests.webhook.siege import flood
-from webhook.connections import MOST_CONNECTIONS
-from webhook.review import MAX_REVIEW_BYTES
+from webhook.admission_review import MAX_REVIEW_BYTES
+from webhook.connections import MAX_CONNECTIONS
 
 NAME = "floods"
 CONNECTIONS = 300
@@ -50,7 +50,7 @@ MEMORY_LIMIT = 192 << 10
 """KiB: the limit of the chart."""
 PATIENCE_SECONDS = 2 if "SIEGE" in os.environ else 30
 """That the API server waits. With the chart's 2 a machine that is busy with other things would be one attack more."""
-MOST_SLOWER = 5.0
+MAX_SLOWER = 5.0
 """Times: two cores are shared by the control plane, the webhook and the flood."""
 TEXT = {"text": "x" * 40_000}
 REVIEW = create_review(pod_object(name="web", annotations=TEXT))
@@ -199,7 +199,7 @@ def test_creation_is_no_much_slower_under_a_large_flood(target: Target, kind: st
     told = ", ".join(f"{each:.2f}" for each in sorted(ratios))
     print(f"{kind}: {under.unpatched} unpatched, {under.missed} missed, {ratio:.2f}x ({told}), {target.peak >> 10} MiB")
     assert (under.unpatched, under.missed) == (0, 0)
-    assert ratio < MOST_SLOWER
+    assert ratio < MAX_SLOWER
     assert target.peak < MEMORY_LIMIT
 
 
@@ -212,7 +212,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
 @pytest.mark.parametrize("kind", flood.KINDS)
 def test_a_new_connection_from_elsewhere_gets_in(server: DemoServer, kind: str, tmp_path: Path) -> None:
     """As one of an API server that has just been started, beside a flood that fills all places."""
-    with flooded(server.port, kind, MOST_CONNECTIONS + 100, tmp_path, address="127.0.0.2"):
+    with flooded(server.port, kind, MAX_CONNECTIONS + 100, tmp_path, address="127.0.0.2"):
         # Each on a connection of its own; where it is ended, that fails.
         statuses = [server.ask("POST", "/mutate", REVIEW).status for _ in range(20)]
     assert statuses == [200] * 20

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from podrules.cluster.memory import MemorySource
+from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.source import Source
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from podrules.model.affinity import Affinity
 from podrules.model.pod import Pod
-from podrules.scheduler.framework.bound_pods import BoundPods, Change
+from podrules.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
 from podrules.scheduler.framework.pod_kinds import CountPods, PodKinds
 from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, parse_terms
 
@@ -71,7 +71,7 @@ class AffinityHolders(Struct, frozen=True):
         for term, code in self.affinities.index(terms).matching(namespace, labels, namespace_labels):
             yield TermHolder(term, self.rows[code])
 
-    def after(self, change: Change) -> AffinityHolders:
+    def after(self, change: BoundPodsChange) -> AffinityHolders:
         """With the pods that came, or without those that went."""
         return self.adding(change.pods, change.rows) if change.sign > 0 else self._removing(change)
 
@@ -86,7 +86,7 @@ class AffinityHolders(Struct, frozen=True):
             found[code] = np.append(found[code], np.array(added, np.int32))
         return AffinityHolders(affinities, tuple(found))
 
-    def _removing(self, change: Change) -> AffinityHolders:
+    def _removing(self, change: BoundPodsChange) -> AffinityHolders:
         _, codes = self.affinities.numbering(change.pods)
         found = list(self.rows)
         for code, row in zip(codes, change.rows.tolist(), strict=True):

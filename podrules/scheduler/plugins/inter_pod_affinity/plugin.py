@@ -29,7 +29,7 @@ from podrules.scheduler.framework.interface import CycleContext, PreFilterResult
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.inter_pod_affinity import filtering, scoring
 from podrules.scheduler.plugins.inter_pod_affinity.filtering import FilterState, InterPodAffinityValues
-from podrules.scheduler.plugins.inter_pod_affinity.on_node import AffinityOnNode, affinity_on_node
+from podrules.scheduler.plugins.inter_pod_affinity.node_counts import AffinityOnNode, affinity_on_node
 from podrules.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
 from podrules.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
 

@@ -15,7 +15,7 @@ from podrules.resources import CPU, MEMORY
 
 __all__ = [
     "LEAST_ALLOCATED",
-    "MOST_ALLOCATED",
+    "MAX_ALLOCATED",
     "REQUESTED_TO_CAPACITY_RATIO",
     "NodeResourcesBalancedAllocationArgs",
     "NodeResourcesFitArgs",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
-MOST_ALLOCATED: Final = "MostAllocated"
+MAX_ALLOCATED: Final = "MostAllocated"
 REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
 
 

@@ -30,7 +30,7 @@ from podrules.resources import (
     is_scalar_resource_name,
     scheduler_request,
 )
-from podrules.scheduler.framework.bound_pods import BoundPods, Change
+from podrules.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
 from podrules.scheduler.framework.nodes import Nodes
 
 __all__ = ["PODS", "Accounting", "Amounts", "NodeAccounts", "PodRequests", "RequestsOf", "allocatable"]
@@ -78,7 +78,7 @@ class NodeAccounts(Struct, frozen=True):
     nonzero: Amounts
     """Only cpu and memory differ from `requested`."""
 
-    def after(self, change: Change) -> NodeAccounts:
+    def after(self, change: BoundPodsChange) -> NodeAccounts:
         """With the pods that came, or without those that went."""
         other = _accounts(change.pods, change.rows, len(self.pods), self.features)
         return NodeAccounts(

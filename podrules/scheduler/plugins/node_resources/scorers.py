@@ -37,7 +37,7 @@ from podrules.resources import (
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
 from podrules.scheduler.plugins.node_resources.args import (
     LEAST_ALLOCATED,
-    MOST_ALLOCATED,
+    MAX_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
     ResourceSpec,
     ScoringStrategy,
@@ -118,7 +118,7 @@ def strategy_score(strategy: ScoringStrategy, found: Sequence[Allocation]) -> Co
     """The score of each node by NodeResourcesFit's strategy."""
     if strategy.type == LEAST_ALLOCATED:
         return _weighted_mean(found, _least_requested_score)
-    if strategy.type == MOST_ALLOCATED:
+    if strategy.type == MAX_ALLOCATED:
         return _weighted_mean(found, _most_requested_score)
     if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
         ratio = strategy.requested_to_capacity_ratio

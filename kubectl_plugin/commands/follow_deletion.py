@@ -7,9 +7,9 @@ from enum import Enum
 from kubectl_plugin.commands.changing import Deadline, Teller, present
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.errors import NotFound, Unreachable
+from podrules.cluster.force_delete_objects import read_node_reach
 from podrules.cluster.kinds import PODS
 from podrules.cluster.source import Source
-from podrules.cluster.stakes import read_node_reach
 from podrules.ending import pod_ending
 from podrules.model.pod import Pod
 from podrules.reachability import Reach

@@ -10,8 +10,8 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
+from kubectl_plugin.views.cluster_page import Finding, asked_words, categories, findings, headline, measured_nodes
 from kubectl_plugin.views.node_flags import NodeMark, node_flags
-from kubectl_plugin.views.report import Finding, asked_words, categories, findings, headline, measured_nodes
 from kubectl_plugin.views.report_changes import changes_sentences, changes_tables, news
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, counted, listed, memory

@@ -9,17 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
-from podrules.cluster.stakes import read_guards, read_reach
+from podrules.cluster.force_delete_objects import read_guards, read_reach
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.cluster import Cluster
 
-__all__ = ["Stakes", "as_far_as_read", "read_reach", "read_stakes", "without_names"]
+__all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_reach", "without_names"]
 
 
-class Stakes(Struct, frozen=True):
+class ForceDeleteRisk(Struct, frozen=True):
     """The facts that a warning words."""
 
     owner: OwnerGuarantee
@@ -31,7 +31,7 @@ class Stakes(Struct, frozen=True):
     """Whether names are kept back: the owner's is empty, and the node has none of its own."""
 
 
-def read_stakes(pod: Pod, cluster: Cluster) -> Stakes:
+def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
     """Read what is not in the pod itself; what cannot be read in time is unknown."""
     live = cluster.live()
     volumes = read_guards(pod, live)
@@ -40,11 +40,11 @@ def read_stakes(pod: Pod, cluster: Cluster) -> Stakes:
         node = read_reach(pod.spec.node_name, cluster.node(pod.spec.node_name), live, now)
     except ClusterError:
         node = NodeReach(pod.spec.node_name, Reach.UNKNOWN, "")
-    return Stakes(owner_guarantee(pod), node, volumes, now)
+    return ForceDeleteRisk(owner_guarantee(pod), node, volumes, now)
 
 
-def as_far_as_read(stakes: Stakes, left_out: Collection[str]) -> Stakes:
-    """The same of a pod of which lists were left out (`webhook.pieces`): what they would have told is unknown."""
+def as_far_as_read(stakes: ForceDeleteRisk, left_out: Collection[str]) -> ForceDeleteRisk:
+    """The risk of a pod whose lists were left out (`webhook.partial_objects`): what they hold is unknown."""
     if "metadata.ownerReferences" in left_out:
         stakes = replace(stakes, owner=OwnerGuarantee(Guarantee.UNKNOWN, "", "", "metadata.ownerReferences"))
     if "spec.volumes" in left_out:
@@ -52,7 +52,7 @@ def as_far_as_read(stakes: Stakes, left_out: Collection[str]) -> Stakes:
     return stakes
 
 
-def without_names(stakes: Stakes) -> Stakes:
+def without_names(stakes: ForceDeleteRisk) -> ForceDeleteRisk:
     """The same for somebody who may not be allowed to read the pod."""
     owner, node = replace(stakes.owner, kind="", name=""), replace(stakes.node, name="its node")
     return replace(stakes, owner=owner, node=node, withheld=True)

@@ -18,10 +18,10 @@ from kubectl_plugin.commands.admission import (
     refusals_of,
 )
 from kubectl_plugin.commands.controllers import Controllers
+from kubectl_plugin.commands.likely_node import Schedulers
 from kubectl_plugin.commands.more_pods import More
-from kubectl_plugin.commands.placement import Schedulers
 from kubectl_plugin.options import PlaceOptions
-from kubectl_plugin.reports.plan import Refused
+from kubectl_plugin.reports.plan import RefusedSpec
 from kubectl_plugin.reports.pod import stored_pod
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
@@ -79,18 +79,18 @@ class Asking:
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._controllers = Controllers(gatherer)
 
-    def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> Wanted | Refused:
+    def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> Wanted | RefusedSpec:
         """A manifest's pods, or why there can be none."""
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
-            return Refused(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
+            return RefusedSpec(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
         refusals = refusals_of(manifest.kind, manifest.entry, manifest.written)
         stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes, refusals))
         if isinstance(stored, str):
-            return Refused(name, namespace, stored)
+            return RefusedSpec(name, namespace, stored)
         framework = self._schedulers.framework(stored)
         if isinstance(framework, str):
-            return Refused(name, namespace, f"not modelled: {framework}")
+            return RefusedSpec(name, namespace, f"not modelled: {framework}")
         more = manifest.written is None
         number = self._number(1 if more else own_replicas(manifest))
         kind, entry = manifest.kind, manifest.entry
@@ -113,12 +113,12 @@ class Asking:
             stateful_set=entry if more and kind is STATEFUL_SETS else None,
         )
 
-    def more(self, more: More, classes: dict[str, PriorityClass]) -> Wanted | Refused:
+    def more(self, more: More, classes: dict[str, PriorityClass]) -> Wanted | RefusedSpec:
         """More pods of what the cluster has; PriorityClasses that come in files count for them too."""
         if isinstance(more, Manifest):
             return self.of_manifest(more, classes)
         made = self.again(more, "more")
-        if isinstance(made, Refused):
+        if isinstance(made, RefusedSpec):
             return made
         # It has a name, and claims of ephemeral volumes, of its own.
         meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
@@ -129,12 +129,12 @@ class Asking:
             there=partial(pods_there, PODS.singular, more.metadata, None),
         )
 
-    def again(self, pod: Pod, origin: Origin) -> Wanted | Refused:
+    def again(self, pod: Pod, origin: Origin) -> Wanted | RefusedSpec:
         """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
-            return Refused(name, pod.metadata.namespace, f"not modelled: {framework}")
+            return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}")
         made = replace(
             pod,
             metadata=replace(pod.metadata, uid=""),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.admission_review import Request
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete_policy import is_exempt, may_delete_nodes, ruling
 from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
 from webhook.namespace_rules import EVERY_CLASS
 from webhook.response import Answer, denied
-from webhook.review import Request
 from webhook.settings import ForceDeletionMode, Verdict
 
 __all__ = ["leave_unseen", "refuse_unseen"]

@@ -11,8 +11,8 @@ from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, Not
 from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.near import near_names
-from podrules.cluster.newest import newest_time
+from podrules.cluster.list_time import newest_time
+from podrules.cluster.similar_names import near_names
 from podrules.defaults import default_grace_period
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object

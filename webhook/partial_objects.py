@@ -24,14 +24,14 @@ from podrules.deletion import CONFIRMATION
 from podrules.model.decode import DecodeError, exactly, from_json
 from podrules.priority import CONFIG_MIRROR, CONFIG_SOURCE
 
-__all__ = ["MOST_VALUES", "Seen", "see"]
+__all__ = ["MAX_VALUES", "Seen", "see"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-MOST_VALUES: Final = 5_000
+MAX_VALUES: Final = 5_000
 """Of one list or map, and of an object that is built whole. A pod of 20 containers has 1,000."""
-_SMALL_SIZE: Final = 2 * MOST_VALUES
+_SMALL_SIZE: Final = 2 * MAX_VALUES
 """Bytes of an object that can hold no more: not even counted."""
 _USUAL_SIZE: Final = 1 << 18
 """Bytes of an object that is built whole: text of such a length may become four times as long in memory."""
@@ -63,7 +63,7 @@ def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
     size = len(text) if type(text) is bytes else len(memoryview(text))
     if size <= _USUAL_SIZE:
         text = bytes(text)
-        if size <= _SMALL_SIZE or text.count(b",") <= MOST_VALUES:
+        if size <= _SMALL_SIZE or text.count(b",") <= MAX_VALUES:
             try:
                 return Seen(from_json(text, kind))
             except DecodeError as error:
@@ -207,6 +207,6 @@ def _has_few_values(piece: Raw) -> bool:
     view, count = memoryview(piece), 0
     for start in range(0, len(view), _CHUNK):
         count += bytes(view[start : start + _CHUNK]).count(b",")
-        if count > MOST_VALUES:
+        if count > MAX_VALUES:
             return False
     return True

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
+from podrules.cluster.garbage_collection import without_collection
 from podrules.cluster.kinds import Kind
-from podrules.cluster.memory_use import without_collection
 from podrules.cluster.transport import LargeTransport, Streamed
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.earlier_report import EarlierReport
+from kubectl_plugin.reports.previous_report import EarlierReport
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.text import read_text
 
-__all__ = ["MAX_BYTES", "read_earlier"]
+__all__ = ["MAX_BYTES", "read_previous_report"]
 
 MAX_BYTES: Final = 256 << 20
 """A report of 150,000 pods is a third of it."""
@@ -28,7 +28,7 @@ class _Head(Struct, rename="camel"):
     kind: str = ""
 
 
-def read_earlier(path: str) -> EarlierReport:
+def read_previous_report(path: str) -> EarlierReport:
     """Of an earlier report what is compared.
 
     Raises:

@@ -15,7 +15,7 @@ from typing import Final
 
 from podrules.model.event import Event
 from podrules.model.pod import Pod
-from podrules.placement.displaced import PodReference, Preempted, PreemptedFor
+from podrules.placement.preemption_victims import PodReference, Preempted, PreemptedFor
 
 __all__ = ["PREEMPTED", "became_of", "is_preempted", "preempted", "preemption_event"]
 

@@ -9,13 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import claim_templates, first_ordinal
-from kubectl_plugin.commands.brought import Brought, with_brought
 from kubectl_plugin.commands.controllers import Controllers
+from kubectl_plugin.commands.manifest_objects import Brought, with_brought
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, Kind
 from podrules.cluster.source import Source, Unread, tells_of
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
-from podrules.placement.outcome import Outcome, Placement
+from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
 
-__all__ = ["Maker", "Placed", "Placer", "Schedulers", "left_out"]
+__all__ = ["LikelyNode", "LikelyNodes", "Maker", "Schedulers", "left_out"]
 
 
 class Maker(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Maker(Struct, frozen=True):
     """Its manifest; None: it is in the cluster."""
 
 
-class Placed(Struct, frozen=True):
+class LikelyNode(Struct, frozen=True):
     """A pod's placement, and what could not be read for it."""
 
     placement: Placement | None
@@ -124,7 +124,7 @@ class Schedulers:
         return self._profiles
 
 
-class Placer:
+class LikelyNodes:
     """Tells where the scheduler would put pods."""
 
     def __init__(self, source: Source, gatherer: Gatherer, schedulers: Schedulers, *, every_node: bool) -> None:
@@ -144,7 +144,7 @@ class Placer:
         self._table: NodeTable | None = None
         self._tabled: ClusterSnapshot | None = None
 
-    def place(self, pod: Pod) -> Placed:
+    def place(self, pod: Pod) -> LikelyNode:
         """Where a pod that is there would go, as if it came now.
 
         Raises:
@@ -152,10 +152,10 @@ class Placer:
         """
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
-            return Placed(self._not_modelled(pod, framework))
+            return LikelyNode(self._not_modelled(pod, framework))
         return self._placed(pod, framework, lambda snapshot: (pod, snapshot))
 
-    def place_coming(self, pod: Pod, maker: Maker, brought: Brought, pods: Sequence[Pod]) -> Placed:
+    def place_coming(self, pod: Pod, maker: Maker, brought: Brought, pods: Sequence[Pod]) -> LikelyNode:
         """Where a pod that is to come would go.
 
         Args:
@@ -175,7 +175,7 @@ class Placer:
         kind, entry = maker.kind, maker.entry
         framework = self._schedulers.framework(pod)
         if isinstance(framework, str):
-            return Placed(self._not_modelled(pod, framework))
+            return LikelyNode(self._not_modelled(pod, framework))
         controlled = self._controllers.of(pod, kind, entry, maker.written, framework.args)
         number = next(new_numbers(pod, kind.singular, first_ordinal(kind, entry), pods))
         made = replica(controlled.pod, kind.singular, number, uid="")
@@ -194,7 +194,7 @@ class Placer:
         before: Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]],
         *,
         coming: bool = False,
-    ) -> Placed:
+    ) -> LikelyNode:
         """A pod's placement, as what is said to be before its cycle has it and the cluster."""
         from podrules.placement.changes import Situation
         from podrules.placement.likely import likely_placement, named_placement
@@ -202,10 +202,10 @@ class Placer:
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
         if cluster.snapshot is None:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
-            return Placed(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
+            return LikelyNode(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
         pod, snapshot = before(cluster.snapshot)
         if missing := left_out(self._source, pod, snapshot):
-            return Placed(self._unknown(pod, missing))
+            return LikelyNode(self._unknown(pod, missing))
         situation = Situation(
             pod=pod,
             table=self._table_of(snapshot),
@@ -215,8 +215,8 @@ class Placer:
             now=self._source.now,
         )
         if coming and pod.spec.node_name:
-            return Placed(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
-        return Placed(self._reached(likely_placement(situation, every_node=self._every_node)))
+            return LikelyNode(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
+        return LikelyNode(self._reached(likely_placement(situation, every_node=self._every_node)))
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether nothing can be told of a pod's placement, for its group or its scheduler; raises as `place` does."""
@@ -234,11 +234,11 @@ class Placer:
         return replace(placement, nominated=replace(nominated, reach=reach))
 
     def _not_modelled(self, pod: Pod, reason: str) -> Placement:
-        return replace(self._unknown(pod, reason), outcome=Outcome.NOT_MODELLED)
+        return replace(self._unknown(pod, reason), outcome=PlacementOutcome.NOT_MODELLED)
 
     def _unknown(self, pod: Pod, reason: str) -> Placement:
         return Placement(
-            outcome=Outcome.UNKNOWN,
+            outcome=PlacementOutcome.UNKNOWN,
             scheduler_name=pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
             reason=reason,
             verified=self._gatherer.features.verified,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission, Manifest, refusals_of, template_pod
-from kubectl_plugin.commands.brought import NOTHING, Brought
-from kubectl_plugin.commands.placement import Maker, Placed, Placer, Schedulers
+from kubectl_plugin.commands.likely_node import LikelyNode, LikelyNodes, Maker, Schedulers
+from kubectl_plugin.commands.manifest_objects import NOTHING, Brought
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.node_use import NearLimit
@@ -23,32 +23,31 @@ from kubectl_plugin.reports.workload_pods import WorkloadPod, job_progress, pod_
 from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
+from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
-from podrules.cluster.memory import NothingSource
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import USAGE_NOT_ASKED, Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
-from podrules.placement.displaced import Preempted
-from podrules.placement.outcome import Outcome
-from podrules.placement.trouble import is_preempted, preempted, preemption_event
+from podrules.placement.outcome import PlacementOutcome
+from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
+from podrules.placement.preemption_victims import Preempted
 from podrules.reachability import NodeReach
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
-    from kubectl_plugin.commands.pressure import Placed as PlacedUnderPressure
-    from kubectl_plugin.commands.pressure import Pressures
+    from kubectl_plugin.commands.pressure import PodPosition, Pressures
     from kubectl_plugin.commands.timeline import Timelines
 
-__all__ = ["Report", "Reporter"]
+__all__ = ["Report", "ReportBuilder"]
 
 Report = PodReport | NodeReport | WorkloadReport
 
 
-class Reporter:
+class ReportBuilder:
     """Makes reports; what several of them need is read once."""
 
     def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
@@ -63,13 +62,13 @@ class Reporter:
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
         self._kept_pressures: Pressures | None = None
-        self._placed: dict[tuple[str, str], Placed] = {}
+        self._placed: dict[tuple[str, str], LikelyNode] = {}
         self._way = options.timeline
         self._on = options.on
         self._placement_typed = options.placement is True
         self._admission = Admission(source, self._gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
-        self._placer = Placer(source, self._gatherer, self._schedulers, every_node=options.output.whole)
+        self._placer = LikelyNodes(source, self._gatherer, self._schedulers, every_node=options.output.whole)
 
     def report(self, entry: Any, kind: Kind[Any], *, named: bool, in_line: bool = False) -> Report:
         """The report of an object of the cluster.
@@ -131,7 +130,7 @@ class Reporter:
         placement = self._place(pod).placement
         return placement is not None and placement.nominated is not None and placement.nominated.under_way
 
-    def outcome(self, pod: Pod) -> Outcome | None:
+    def outcome(self, pod: Pod) -> PlacementOutcome | None:
         """What the scheduler would do with a pod that waits for a node; None: that cannot be told.
 
         Raises:
@@ -140,7 +139,7 @@ class Reporter:
         placement = self._place(pod).placement
         return None if placement is None else placement.outcome
 
-    def _place(self, pod: Pod) -> Placed:
+    def _place(self, pod: Pod) -> LikelyNode:
         """Where a pod of the cluster would go, found once."""
         if pod.metadata.place not in self._placed:
             self._placed[pod.metadata.place] = self._placer.place(pod)
@@ -324,7 +323,7 @@ class Reporter:
         )
 
 
-def _with_pressure(facts: PodFacts, placed: PlacedUnderPressure) -> PodFacts:
+def _with_pressure(facts: PodFacts, placed: PodPosition) -> PodFacts:
     return replace(facts, pressure=placed.reports, pressure_unread=placed.unread)
 
 
@@ -335,7 +334,7 @@ def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
     return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
 
 
-def _with_placement(facts: PodFacts, placed: Placed) -> PodFacts:
+def _with_placement(facts: PodFacts, placed: LikelyNode) -> PodFacts:
     return replace(facts, placement=placed.placement, placement_unread=placed.unread)
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError
 from podrules.model.pod import Pod
-from webhook.pieces import Seen, see
+from webhook.partial_objects import Seen, see
 
 __all__ = [
     "EDGE_BYTES",

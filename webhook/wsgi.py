@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, abort
 
+from webhook.admission_review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
 from webhook.bodies import JSON, Body, Unavailable, read_body
 from webhook.cluster import Cluster
 from webhook.handlers import leave_unseen, mutate, refuse_unseen, validate
 from webhook.logs import log_review, logs_review
-from webhook.metrics import Metrics, Outcome
+from webhook.metrics import Metrics, ReviewResult
 from webhook.response import ALLOWED, Answer, Forced, encode_answer
-from webhook.review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -40,9 +40,9 @@ class _Handlers(NamedTuple):
 _HANDLERS: Final = {"/mutate": _Handlers(mutate, leave_unseen), "/validate": _Handlers(validate, refuse_unseen)}
 REVIEW_PATHS: Final = tuple(_HANDLERS)
 _LEVELS: Final = {
-    Outcome.DENIED: logging.INFO,
-    Outcome.UNREADABLE: logging.WARNING,
-    Outcome.FAILED: logging.WARNING,
+    ReviewResult.DENIED: logging.INFO,
+    ReviewResult.UNREADABLE: logging.WARNING,
+    ReviewResult.FAILED: logging.WARNING,
 }
 """Levels of the lines about outcomes that somebody may ask about; all others are debug, but for slow ones."""
 _SLOW_SECONDS: Final = 0.25
@@ -179,32 +179,32 @@ def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
         time.sleep(_HOLD_STEP)
 
 
-def _answered(review: Request, problem: str, handlers: _Handlers, cluster: Cluster) -> tuple[Answer, Outcome, str]:
+def _answered(review: Request, problem: str, handlers: _Handlers, cluster: Cluster) -> tuple[Answer, ReviewResult, str]:
     """The handlers' answer; what they cannot look at is refused only where a rule might have refused it."""
-    outcome = Outcome.UNREADABLE
+    outcome = ReviewResult.UNREADABLE
     try:
         answer = ALLOWED if problem else handlers.look(review, cluster)
     except BadReview as error:
         problem = f"it cannot be read: {error}"
     except Exception:  # noqa: BLE001 - whatever it is, it must not hinder anybody whom no rule might have hindered
         _LOG.exception("review %s of %s was not looked at", review.uid, review.resource.resource)
-        outcome, problem = Outcome.FAILED, "the webhook failed, its log tells why"
+        outcome, problem = ReviewResult.FAILED, "the webhook failed, its log tells why"
     if problem:
         return _unseen(review, problem, outcome, handlers, cluster)
     if answer.denial:
         # Not the refusal itself: it says what the object holds, and whoever sent that is told.
-        return answer, Outcome.DENIED, ""
+        return answer, ReviewResult.DENIED, ""
     if answer.patch:
-        return answer, Outcome.PATCHED, ""
-    return answer, Outcome.WARNED if answer.warnings else Outcome.ALLOWED, ""
+        return answer, ReviewResult.PATCHED, ""
+    return answer, ReviewResult.WARNED if answer.warnings else ReviewResult.ALLOWED, ""
 
 
 def _unseen(
-    review: Request, problem: str, outcome: Outcome, handlers: _Handlers, cluster: Cluster
-) -> tuple[Answer, Outcome, str]:
+    review: Request, problem: str, outcome: ReviewResult, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, ReviewResult, str]:
     try:
         answer = handlers.leave(review, cluster, problem)
     except Exception:  # noqa: BLE001 - likewise
         _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
-        return ALLOWED, Outcome.FAILED, problem
-    return answer, Outcome.DENIED if answer.denial else outcome, problem
+        return ALLOWED, ReviewResult.FAILED, problem
+    return answer, ReviewResult.DENIED if answer.denial else outcome, problem
