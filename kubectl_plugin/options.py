@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from kubectl_plugin.render.formats import FORMATS, Reads
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
 
 if TYPE_CHECKING:
-    from kubectl_plugin.render.columns import Columns
     from kubectl_plugin.render.command import Target
-    from kubectl_plugin.render.jsonpath import Template
     from podrules.cluster.source import Source
 
 __all__ = [
@@ -66,24 +65,39 @@ class Output(NamedTuple):
     """What ``-o`` asks for."""
 
     format: str = "table"
-    """``table wide markdown`` in words; ``json yaml name``, the templates' and those of a command's own are data."""
-    template: Template | Columns | None = None
-    """Of ``jsonpath``, ``custom-columns`` and their files."""
+    """A name in `kubectl_plugin.render.formats.FORMATS`."""
+    template: Any = None
+    """What the format's parser made of the template; None: it has none."""
+
+    @property
+    def reads(self) -> Reads:
+        """Which part of an answer is printed."""
+        return FORMATS[self.format].reads
 
     @property
     def wide(self) -> bool:
-        """Whether everything is told in words."""
-        return self.format == "wide"
+        """Whether people read it, with every detail."""
+        return FORMATS[self.format].wide
 
     @property
     def in_words(self) -> bool:
         """Whether people read it."""
-        return self.format in {"table", "wide", "markdown"}
+        return self.reads is Reads.PAGES
+
+    @property
+    def brief(self) -> bool:
+        """Whether people read it, and several objects may get a line each instead of a page."""
+        return self.in_words and not self.wide
 
     @property
     def whole(self) -> bool:
         """Whether nothing may be left out for shortness."""
-        return self.format not in {"table", "markdown", "name"}
+        return not self.brief and self.reads is not Reads.NAMES
+
+    @property
+    def is_data(self) -> bool:
+        """Whether an empty answer is printed as data, too, and needs no sentence."""
+        return self.reads not in {Reads.PAGES, Reads.NAMES}
 
 
 class Again(NamedTuple):

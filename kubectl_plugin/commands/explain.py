@@ -152,7 +152,7 @@ def _print_page(printer: Printer, answer: _Explained, now: datetime | None, *, w
 
 def _may_be_lines(options: ExplainOptions) -> bool:
     """Whether several targets get a line each: a timeline, and what would be on a node, need pages."""
-    return options.output.format in {"table", "markdown"} and options.timeline is None and options.on is None
+    return options.output.brief and options.timeline is None and options.on is None
 
 
 def _asks_for_many(asked: Sequence[Asked], options: ExplainOptions) -> bool:
@@ -175,7 +175,7 @@ def _answers(
             for entry in found:
                 report = reporter.report(entry, asked.kind, named=bool(asked.name), in_line=in_lines)
                 yield _Explained(report, printed_name(asked.kind, entry.metadata.name))
-            if not found and (options.output.in_words or options.output.format == "name"):
+            if not found and not options.output.is_data:
                 one_place = asked.kind.namespaced and not options.selection.everywhere
                 place = f" in {source.namespace} namespace" if one_place else ""
                 streams.err.write(f"No resources found{escape(place)}.\n")

@@ -14,6 +14,7 @@ from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE, warn
 from kubectl_plugin.options import LintOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
+from kubectl_plugin.render.formats import LintAnswer
 from kubectl_plugin.reports.lint import (
     IgnoredBy,
     LintFinding,
@@ -236,20 +237,6 @@ def _unknown(ignore: Ignore, file: str) -> Iterator[UnknownIgnore]:
 
 
 def _print(report: LintReport, severity: Level, options: LintOptions, streams: Streams) -> None:
-    match options.output.format:
-        case "sarif":
-            from kubectl_plugin.render.sarif import render_sarif
-
-            streams.out.write(render_sarif(report, rule_texts()))
-        case "junit":
-            from kubectl_plugin.render.junit import render_junit
-
-            streams.out.write(render_junit(report, severity))
-        case "github":
-            from kubectl_plugin.render.github import render_github
-
-            streams.out.write(render_github(report))
-        case _:
-            printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
-            printer.add(report, pages=lambda: (lint_page(report, severity),), verdict=lint_verdict(report, severity))
-            printer.finish()
+    printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
+    printer.add(report, pages=lambda: (lint_page(report, severity),), verdict=lint_verdict(report, severity))
+    printer.finish(lint=LintAnswer(report, severity, rule_texts()))

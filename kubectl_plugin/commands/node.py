@@ -43,7 +43,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     named = _named(options)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     # Of several a line each: what is wanted in pages and as data is told one by one.
-    lines = _lines(source) if len(named) != 1 and options.output.format in {"table", "markdown"} else None
+    lines = _lines(source) if len(named) != 1 and options.output.brief else None
     code, found = 0, 0
     for answer in _of_names(named, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
@@ -59,7 +59,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         _print_page(printer, lines.only, source.now, wide=False)
     elif lines is not None and found:
         printer.show(lines.page(by_trouble=not named))
-    if not found and not named and (options.output.in_words or options.output.format == "name"):
+    if not found and not named and not options.output.is_data:
         streams.err.write("No resources found.\n")
     printer.finish(as_list=len(options.nodes) != 1)
     return code

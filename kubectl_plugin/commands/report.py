@@ -16,7 +16,7 @@ from kubectl_plugin.commands.previous_report import read_previous_report
 from kubectl_plugin.exit_codes import REFUSED, tell
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
-from kubectl_plugin.printing import Printer, naming_what_is_there
+from kubectl_plugin.printing import Printer, without_missing_objects
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodKey
 from kubectl_plugin.reports.cluster_changes import cluster_changes
@@ -205,7 +205,7 @@ def _pod_pages(
         except ClusterError:
             continue  # Something that it needs cannot be read: the page has its numbers, and the command to ask.
         if isinstance(explained, PodReport):
-            yield key, naming_what_is_there(pod_page(explained, now=read.facts.at, wide=True), read.source)
+            yield key, without_missing_objects(pod_page(explained, now=read.facts.at, wide=True), read.source)
 
 
 def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Page]]:
@@ -231,4 +231,4 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
         known = usage or _NOT_READ
         pressure = node_pressure(node, pods, known.usage, known.config, features=features)
         told = node_pressure_report(node, pods, known.usage, pressure, promised, features=features, unread=known.unread)
-        yield name, naming_what_is_there(node_pressure_page(told, now=facts.at, wide=True), read.source)
+        yield name, without_missing_objects(node_pressure_page(told, now=facts.at, wide=True), read.source)

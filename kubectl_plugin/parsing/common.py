@@ -7,12 +7,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from kubectl_plugin.render.formats import FORMATS, Format, TemplateError, formats_of, load
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Output
-    from kubectl_plugin.render.columns import Columns
-    from kubectl_plugin.render.jsonpath import Template
 
 __all__ = [
     "OutputFormats",
@@ -32,24 +32,8 @@ __all__ = [
     "watch_interval",
 ]
 
-_TEMPLATES: Final = {
-    "jsonpath": "'{.name}'",
-    "jsonpath-as-json": "'{.name}'",
-    "jsonpath-file": "FILE",
-    "custom-columns": "NAME:.name,SOURCE:.source",
-    "custom-columns-file": "FILE",
-}
-"""Formats that need a template, each with an example."""
-_DATA_SUFFIXES: Final = {"json": "json", "yaml": "yaml", "yml": "yaml", "md": "markdown"}
-"""What a file is by its suffix, and how `report` prints it."""
-_FORMATS: Final = frozenset(
-    {
-        *_TEMPLATES,
-        *("table", "wide", "json", "yaml", "name", "markdown", "sarif", "junit", "github", "html"),
-        *("kyaml", "go-template", "go-template-file", "template", "templatefile"),
-    }
-)
-"""What other commands, and kubectl's own, take behind ``-o``."""
+_NOT_FORMATS_HERE: Final = frozenset({"html", "kyaml", "go-template", "go-template-file", "template", "templatefile"})
+"""Formats that kubectl has, or that people expect: no name of a file to write."""
 _MAX_TEMPLATE: Final = 100_000
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Of seconds, without a unit: no ``inf``, ``nan`` or exponent, which Python's float would read."""
@@ -86,50 +70,43 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 class OutputFormats:
     """Reads the value of ``-o``: a format's name, or a template's kind and the template."""
 
-    def __init__(self, plain: Sequence[str]) -> None:
-        """Know the names of those without a template."""
-        self._plain = plain
-        self.all = (*plain, *(f"{name}=" for name in _TEMPLATES))
+    def __init__(self, formats: Sequence[Format]) -> None:
+        """Accept these formats."""
+        self._formats = {entry.name: entry for entry in formats}
+        self.all = tuple(entry.typed for entry in formats)
         """As they are typed; a template stands behind the = of those that end with one."""
 
     def __call__(self, text: str) -> Output:
         """The format, with its template read.
 
         Raises:
-            argparse.ArgumentTypeError: it cannot be meant, or its template or file cannot be read.
+            argparse.ArgumentTypeError: there is no such format, or its template or file cannot be read.
         """
         from kubectl_plugin.options import Output
 
-        if text.lower() in self._plain:
-            # As kubectl: JSON is json.
-            return Output(text.lower())
+        # As kubectl: JSON is json.
+        plain = self._formats.get(text.lower())
+        if plain is not None and not plain.template:
+            return Output(plain.name)
         name, _, given = text.partition("=")
-        if name not in _TEMPLATES:
+        entry = self._formats.get(name)
+        if entry is None or not entry.template:
             from kubectl_plugin.parsing.mistakes import not_one_of
 
             raise argparse.ArgumentTypeError(not_one_of(text, self.all))
         if not given:
-            raise argparse.ArgumentTypeError(
-                f"{name}: its template is missing\nWrite e.g. -o {name}={_TEMPLATES[name]}"
-            )
-        return Output(name, _template(name, given))
+            raise argparse.ArgumentTypeError(f"{name}: its template is missing\nWrite e.g. -o {name}={entry.template}")
+        return Output(name, _template(entry, given))
 
 
-def _template(name: str, given: str) -> Template | Columns:
-    from kubectl_plugin.render import columns, jsonpath
-
+def _template(entry: Format, given: str) -> Any:
     try:
-        text = _read_template(name, given) if name.endswith("-file") else given
-        match name:
-            case "custom-columns":
-                return columns.columns_from_spec(text)
-            case "custom-columns-file":
-                return columns.columns_from_lines(text)
-        return jsonpath.parse(text)
-    except jsonpath.JSONPathError as error:
-        plain = name.removesuffix("-file")
-        example = f"Write e.g. -o {plain}={_TEMPLATES[plain]}"
-        raise argparse.ArgumentTypeError(f"{name}: {error}\n{example}") from error
+        text = _read_template(entry.name, given) if entry.template_is_file else given
+        return load(entry.template_parser)(text)
+    except TemplateError as error:
+        plain = FORMATS[entry.name.removesuffix("-file")]
+        example = f"Write e.g. -o {plain.name}={plain.template}"
+        raise argparse.ArgumentTypeError(f"{entry.name}: {error}\n{example}") from error
 
 
 def _read_template(name: str, path: str) -> str:
@@ -146,18 +123,17 @@ def _read_template(name: str, path: str) -> str:
 
 
 def add_output(
-    parser: argparse.ArgumentParser, *, wide: bool = False, name: bool = False, own: Sequence[str] = ()
+    parser: argparse.ArgumentParser, *, wide: bool = False, names: bool = False, findings: bool = False
 ) -> None:
     """``-o``.
 
     Args:
         parser: Of a command that prints reports.
-        wide: Whether there is more to tell in words than a table shows.
-        name: Whether a report is about objects.
-        own: Formats that this command alone has, and prints itself.
+        wide: Whether its pages have a form with every detail.
+        names: Whether its reports are about objects.
+        findings: Whether it finds faults in manifests.
     """
-    plain = ("table", *(["wide"] if wide else []), "json", "yaml", *(["name"] if name else []), "markdown", *own)
-    formats = OutputFormats(plain)
+    formats = OutputFormats(formats_of(wide=wide, names=names, findings=findings))
     parser.add_argument(
         "-o", "--output", default="table", type=formats, metavar="FORMAT", help=f"one of: {', '.join(formats.all)}"
     )
@@ -178,6 +154,11 @@ def wanted_output(args: argparse.Namespace) -> Output:
     return output._replace(template=columns._replace(shows_headings=False))
 
 
+def _is_format(text: str) -> bool:
+    name = text.partition("=")[0].lower()
+    return name in FORMATS or name in _NOT_FORMATS_HERE
+
+
 def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
     """``-o`` of a command that writes one file.
 
@@ -187,7 +168,7 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
     """
 
     def file_name(text: str) -> str:
-        if text.partition("=")[0].lower() in _FORMATS:
+        if _is_format(text):
             raise argparse.ArgumentTypeError(
                 f'"{text}": a format, and this command has one only\n'
                 f"Name the file to write (-o {example}), -o ./{text} for a file of that name, "
@@ -212,7 +193,7 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
         parser: Of that command.
         example: A good name for the page.
     """
-    plain = ("table", "json", "yaml", "markdown")
+    plain = tuple(entry.name for entry in formats_of() if not entry.template)
     listed_formats = ", ".join(plain)
 
     def page_or_output(text: str) -> str | Output:
@@ -220,7 +201,7 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
             from kubectl_plugin.options import Output
 
             return Output(text)
-        if text.partition("=")[0].lower() in _FORMATS:
+        if _is_format(text):
             raise argparse.ArgumentTypeError(
                 f'"{text}": a format, and this command has {listed_formats} only\n'
                 f"Name the HTML file to write (-o {example}), -o ./{text} for a file of that name, "
@@ -246,8 +227,8 @@ def _check_page(text: str, formats: Sequence[str], example: str) -> None:
         argparse.ArgumentTypeError: it is the name of data, or no name of a file but a word.
     """
     _, dot, suffix = text.rpartition("/")[2].rpartition(".")
-    form = _DATA_SUFFIXES.get(suffix.lower()) if dot else None
-    if form is not None:
+    form = next((entry.name for entry in FORMATS.values() if suffix.lower() in entry.suffixes), "") if dot else ""
+    if form:
         raise argparse.ArgumentTypeError(
             f'"{text}": -o FILE writes an HTML page, and this is a name of {form}\n'
             f"Ask for the data with -o {form} > {text}, or name an HTML file: -o {example}"

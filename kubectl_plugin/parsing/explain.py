@@ -78,7 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_selection(parser)
     add_files(parser)
-    add_output(parser, wide=True, name=True)
+    add_output(parser, wide=True, names=True)
     add_watch(parser)
     parser.add_argument(
         "--placement",

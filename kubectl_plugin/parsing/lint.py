@@ -40,7 +40,7 @@ exit codes: 0 nothing at or above --severity, 1 findings at or above it,
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     add_files(parser)
-    add_output(parser, own=("sarif", "junit", "github"))
+    add_output(parser, findings=True)
     parser.add_argument(
         "--severity",
         choices=("error", "warning", "notice"),

@@ -50,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name, or node/NAME; none: all")
     add_selection(parser, all_namespaces=False, field="spec.unschedulable=true")
-    add_output(parser, wide=True, name=True)
+    add_output(parser, wide=True, names=True)
     add_watch(parser)
     add_common(parser)
 

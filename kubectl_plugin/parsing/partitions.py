@@ -41,7 +41,7 @@ exit codes: 0 listed, also when there are none; 1 unexpected; 2 wrong command li
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
-    add_output(parser, wide=True, name=True)
+    add_output(parser, wide=True, names=True)
     add_watch(parser)
     add_common(parser)
 

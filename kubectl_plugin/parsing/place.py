@@ -99,7 +99,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NODE",
         help="node/NAME were drained: its pods are placed first; one node at a time",
     )
-    add_output(parser, wide=True, name=True)
+    add_output(parser, wide=True, names=True)
     add_scheduler_config(parser)
     add_common(parser)
 

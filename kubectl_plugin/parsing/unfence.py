@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME, or NAME")
     parser.add_argument("--confirm", action="store_true", help="remove the taint")
     add_dry_run(parser)
-    add_output(parser, name=True)
+    add_output(parser, names=True)
     add_common(parser)
 
 

@@ -7,13 +7,16 @@ is escaped.
 from __future__ import annotations
 
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.reports.lint import LintReport
+from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
 
 __all__ = ["render_github"]
 
 
-def render_github(report: LintReport) -> str:
+def render_github(answer: Answer, medium: Medium) -> str:
     """A line for each finding that counts, each file that cannot be read and each ignore of no rule."""
+    del medium
+    lint: LintAnswer = answer.lint
+    report = lint.report
     lines = [_command("error", entry.problem, entry.file, title="cannot be read") for entry in report.unreadable]
     lines += [
         _command(

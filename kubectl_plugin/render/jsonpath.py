@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from kubectl_plugin.render.formats import TemplateError
 from kubectl_plugin.render.go_text import go_json
 
 __all__ = ["JSONPathError", "Template", "parse"]
@@ -39,8 +40,8 @@ _ESCAPED: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 _OPERATORS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
-class JSONPathError(Exception):
-    """A template that cannot be read, or that does not go with the data; says where."""
+class JSONPathError(TemplateError):
+    """A path that cannot be read, or that does not fit the data."""
 
 
 class _Node(Protocol):

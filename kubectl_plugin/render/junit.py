@@ -12,7 +12,8 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.reports.lint import LintFinding, LintObject, LintReport
+from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
+from kubectl_plugin.reports.lint import LintFinding, LintObject
 from podrules.checks.rules import Level
 
 __all__ = ["render_junit"]
@@ -20,13 +21,11 @@ __all__ = ["render_junit"]
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
 
 
-def render_junit(report: LintReport, severity: Level) -> str:
-    """The whole document, ending in a new line.
-
-    Args:
-        report: What was found.
-        severity: The least grave level that fails.
-    """
+def render_junit(answer: Answer, medium: Medium) -> str:
+    """The whole document, ending in a new line."""
+    del medium
+    lint: LintAnswer = answer.lint
+    report, severity = lint.report, lint.severity
     found: dict[LintObject, list[LintFinding]] = defaultdict(list)
     for finding in report.findings:
         if finding.ignored is None:

@@ -12,9 +12,10 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.page import Page, Row, Section, Table
+from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.page import Line, Page, Row, Section, Table
 
-__all__ = ["markdown_item", "render_markdown"]
+__all__ = ["markdown_page", "render_markdown"]
 
 _SPECIAL: Final = str.maketrans(
     {
@@ -37,7 +38,15 @@ _OPENING: Final = re.compile(r"\d*[-+=#.)]")
 """What a line of a list or a heading begins with."""
 
 
-def render_markdown(page: Page, *, target: Target) -> str:
+def render_markdown(answer: Answer, medium: Medium) -> str:
+    """Pages, and lines as items of a list."""
+    return "".join(
+        f"- {_text(part.text)}\n" if isinstance(part, Line) else markdown_page(part, target=medium.target)
+        for part in answer.pages
+    )
+
+
+def markdown_page(page: Page, *, target: Target) -> str:
     """The whole page, ending in a new line. Every text in it is escaped here, and only here.
 
     Args:
@@ -61,11 +70,6 @@ def render_markdown(page: Page, *, target: Target) -> str:
     if commands:
         blocks.append(_commands(commands))
     return "\n\n".join(blocks) + "\n"
-
-
-def markdown_item(text: str) -> str:
-    """A line of a list."""
-    return f"- {_text(text)}"
 
 
 def _section(section: Section, target: Target) -> str:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from kubectl_plugin.render.command import Command, Prose
 from kubectl_plugin.reports.verdict import Severity
 
-__all__ = ["Page", "Row", "Section", "Severity", "Table"]
+__all__ = ["Line", "Page", "Row", "Section", "Severity", "Table"]
 
 
 class Row(Struct, frozen=True):
@@ -39,6 +39,12 @@ class Table(Struct, frozen=True):
     """Of such a table the headings of the columns that are left out for the last one, the first one first."""
     narrow: tuple[str, ...] = ()
     """Those that are left out too where the columns before the last one do not fit the page."""
+
+
+class Line(Struct, frozen=True):
+    """A sentence that is printed at once, as the steps of a deletion are."""
+
+    text: str
 
 
 class Page(Struct, frozen=True):

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
+from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from podrules import __version__
 from podrules.checks.rules import RULES, Level
@@ -22,17 +23,15 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 _LEVELS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTICE: "note"}
 
 
-def render_sarif(report: LintReport, texts: Mapping[str, tuple[str, str]]) -> str:
-    """One run, ending in a new line; pure ASCII.
-
-    Args:
-        report: What was found.
-        texts: By rule: what it is about, and what to do.
-    """
+def render_sarif(answer: Answer, medium: Medium) -> str:
+    """One run, ending in a new line; pure ASCII."""
+    del medium
+    lint: LintAnswer = answer.lint
+    report = lint.report
     index = {name: number for number, name in enumerate(RULES)}
     notifications = _notifications(report)
     run = {
-        "tool": {"driver": _driver(texts)},
+        "tool": {"driver": _driver(lint.texts)},
         "invocations": [
             {"executionSuccessful": not report.unreadable, "toolExecutionNotifications": notifications},
         ],

@@ -8,15 +8,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from kubectl_plugin.render.formats import Answer, Medium
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.verdict import Verdict
 
 __all__ = ["content", "render_json", "render_json_list", "render_yaml"]
 
 
-def render_json(data: Any) -> str:
-    """What `content` gives, as JSON."""
-    return _json(data, indent=2)
+def render_json(answer: Answer, medium: Medium) -> str:
+    """One report, or a List of them, as JSON."""
+    del medium
+    return _json(content(answer), indent=2)
 
 
 def render_json_list(values: Sequence[Any]) -> str:
@@ -37,19 +39,21 @@ def _json(data: Any, *, indent: int) -> str:
     return text.replace("\x7f", "\\u007f") + "\n"
 
 
-def render_yaml(data: Any) -> str:
+def render_yaml(answer: Answer, medium: Medium) -> str:
     """The same as YAML."""
     import yaml
 
+    del medium
+
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(data, Dumper=dumper, sort_keys=False, width=120)
+    text: str = yaml.dump(content(answer), Dumper=dumper, sort_keys=False, width=120)
     return text
 
 
-def content(reports: Sequence[tuple[Struct, Verdict | None]], *, as_list: bool) -> dict[str, Any]:
-    """One report, or a List of them, in the types of JSON; each with what it comes to, where that is known."""
-    plain = [_ordered(report, verdict) for report, verdict in reports]
-    if not as_list and len(plain) == 1:
+def content(answer: Answer) -> dict[str, Any]:
+    """One report, or a List of them, in the types of JSON; each with its headline, where it has one."""
+    plain = [_ordered(report, verdict) for report, verdict in answer.reports]
+    if not answer.as_list and len(plain) == 1:
         return plain[0]
     return {"apiVersion": API_VERSION, "kind": "List", "items": plain}
 

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.page import Line, Page, Row, Section, Severity, Table
 from kubectl_plugin.render.width import DEFAULT_COLUMNS
 
-__all__ = ["render_page"]
+__all__ = ["render_page", "render_text"]
 
 _PROSE: Final = 100
 """Columns of prose at most, also on wider terminals: longer lines are harder to read. Tables take all there are."""
@@ -29,6 +30,16 @@ _UNBROKEN: Final = "\xa0"
 _BOLD: Final = "\x1b[1m"
 _RESET: Final = "\x1b[0m"
 _COLOURS: Final = {Severity.FINE: "\x1b[32m", Severity.NOTICE: "\x1b[33m", Severity.TROUBLE: "\x1b[31m"}
+
+
+def render_text(answer: Answer, medium: Medium) -> str:
+    """Pages and lines, one after the other."""
+    return "".join(
+        f"{escape(part.text)}\n"
+        if isinstance(part, Line)
+        else render_page(part, colour=medium.colour, target=medium.target, width=medium.width)
+        for part in answer.pages
+    )
 
 
 def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAULT_COLUMNS) -> str:

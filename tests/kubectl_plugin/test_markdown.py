@@ -13,10 +13,12 @@ from markdown_it import MarkdownIt
 
 from kubectl_plugin.render.command import Target, qos
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.markdown import markdown_item, render_markdown
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.markdown import markdown_page, render_markdown
+from kubectl_plugin.render.page import Line, Page, Row, Section, Severity, Table
 from tests.kubectl_plugin.running import run
 
+TO_A_PIPE: Final = Medium(target=Target(), colour=False, width=80, terminal=False, template=None, note=print)
 PARSER: Final = MarkdownIt("gfm-like", {"linkify": False})
 HOSTILE: Final = (
     "a|b|c",
@@ -71,7 +73,7 @@ def _texts(rendered: str, tag: str) -> list[str]:
 
 
 def _hold(text: str) -> None:
-    rendered = PARSER.render(render_markdown(_page(text), target=Target()))
+    rendered = PARSER.render(markdown_page(_page(text), target=Target()))
     # Tags are ours alone; the comment is what keeps a mention from being one.
     tags = set(re.findall(r"</?([a-z0-9]+)", rendered))
     assert tags <= {"h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
@@ -97,9 +99,10 @@ def test_K_any_text_stays_text(text: str) -> None:
 
 
 def test_K_nobody_is_told_and_nothing_linked() -> None:
-    text = markdown_item("@team see #12 at https://x.example and www.y.example; image@sha256:1")
+    line = Line("@team see #12 at https://x.example and www.y.example; image@sha256:1")
+    text = render_markdown(Answer(pages=[line]), TO_A_PIPE)
     assert text == (
-        "- @<!-- -->team see #<!-- -->12 at https<!-- -->://x.example and www<!-- -->.y.example; image@sha256:1"
+        "- @<!-- -->team see #<!-- -->12 at https<!-- -->://x.example and www<!-- -->.y.example; image@sha256:1\n"
     )
 
 
@@ -116,7 +119,7 @@ def test_K_a_page_reads_well() -> None:
         next_commands=(qos("explain", "node/a"),),
     )
     assert (
-        render_markdown(page, target=Target())
+        markdown_page(page, target=Target())
         == """\
 ### pod/web in namespace shop
 

@@ -19,7 +19,7 @@ from kubectl_plugin.html.data import data_block
 from kubectl_plugin.options import DEMO_SCHEDULER, Again, ClusterOptions
 from kubectl_plugin.parsing import COMMANDS, parse
 from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed, kubectl, qos
-from kubectl_plugin.render.markdown import render_markdown
+from kubectl_plugin.render.markdown import markdown_page
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.cluster_report import cluster_report
@@ -263,7 +263,7 @@ def test_K_suggested_lines_are_never_wrapped() -> None:
     for text in (render_page(page, colour=False, target=target), target.said(refused)):
         assert f"({asked})" in text
     assert suggested(render_page(page, colour=False, target=target)) == [target.line(command)]
-    fenced = render_markdown(page, target=target).partition("```sh\n")[2]
+    fenced = markdown_page(page, target=target).partition("```sh\n")[2]
     assert fenced == f"{target.line(command)}\n```\n"
 
 

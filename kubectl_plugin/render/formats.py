@@ -1,0 +1,204 @@
+"""The formats of ``-o``: one table, and the protocol of the function that prints each. Loads no renderer.
+
+A format is one function in a module of this folder and one entry in `FORMATS`. What ``-o`` accepts, help, completion,
+manual pages, messages and the table in docs/formats.md follow from the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from kubectl_plugin.render.command import Target
+    from kubectl_plugin.render.page import Line, Page
+    from kubectl_plugin.reports.lint import LintReport
+    from kubectl_plugin.reports.verdict import Verdict
+    from podrules.checks.rules import Level
+
+__all__ = [
+    "FORMATS",
+    "Answer",
+    "Format",
+    "LintAnswer",
+    "Medium",
+    "Reads",
+    "Renderer",
+    "TemplateError",
+    "formats_of",
+    "load",
+]
+
+
+class TemplateError(Exception):
+    """A template that cannot be read, or that does not fit the data; the message says where."""
+
+
+class Reads(Enum):
+    """Which part of an answer a format prints."""
+
+    PAGES = "pages"
+    """For people; each page is printed as it comes."""
+    REPORTS = "reports"
+    """Data, printed in one piece at the end."""
+    NAMES = "names"
+    """Printed at the end; for commands whose reports are about objects."""
+    FINDINGS = "findings"
+    """Printed at the end; for ``lint``."""
+
+
+class Format(NamedTuple):
+    """One format of ``-o``."""
+
+    name: str
+    reads: Reads
+    renderer: str
+    """``module:function``, a `Renderer`; a leading dot is this package."""
+    wide: bool = False
+    """Whether it asks for pages with every detail; only some commands have them."""
+    template: str = ""
+    """An example of its template, which stands behind ``=``; empty: it takes none."""
+    template_parser: str = ""
+    """``module:function``, from the template's text to what the renderer gets as `Medium.template`."""
+    suffixes: tuple[str, ...] = ()
+    """Of files that hold this format, so that nobody writes an HTML page to one."""
+
+    @property
+    def typed(self) -> str:
+        """The name as it is typed; a template stands behind the ``=`` at the end."""
+        return f"{self.name}=" if self.template else self.name
+
+    @property
+    def template_is_file(self) -> bool:
+        """Whether the template is in a file."""
+        return self.name.endswith("-file")
+
+
+class LintAnswer(NamedTuple):
+    """What ``lint`` found."""
+
+    report: LintReport
+    severity: Level
+    """The least grave level that fails."""
+    texts: Mapping[str, tuple[str, str]]
+    """By rule: what it is about, and what to do."""
+
+
+class Answer(NamedTuple):
+    """What is printed; a renderer reads the part that its format names in `Format.reads`."""
+
+    pages: Sequence[Page | Line] = ()
+    reports: Sequence[tuple[Struct, Verdict | None]] = ()
+    """Each with its headline, where it has one."""
+    as_list: bool = False
+    """Whether the data are a List even when there is one report."""
+    names: Sequence[str] = ()
+    """``pod/web-0``."""
+    lint: Any = None
+    """A `LintAnswer`, from ``lint`` alone."""
+
+
+class Medium(NamedTuple):
+    """Where the text goes."""
+
+    target: Target
+    """Where the answer came from, for the commands in it."""
+    colour: bool
+    width: int
+    """Columns of text."""
+    terminal: bool
+    """Whether characters could move a cursor."""
+    template: Any
+    """What the format's parser made of the template; None: it has none."""
+    note: Callable[[str], None]
+    """Prints a line on standard error; it is escaped there."""
+
+
+class Renderer(Protocol):
+    """Prints an answer in one format."""
+
+    def __call__(self, answer: Answer, medium: Medium) -> str:
+        """The text, ending in a new line. Whatever comes from the cluster is escaped here.
+
+        Args:
+            answer: What is printed.
+            medium: Where the text goes.
+
+        Raises:
+            TemplateError: the template does not fit the data.
+        """
+        ...
+
+
+FORMATS: Final = {
+    entry.name: entry
+    for entry in (
+        Format("table", Reads.PAGES, ".text:render_text"),
+        Format("wide", Reads.PAGES, ".text:render_text", wide=True),
+        Format("json", Reads.REPORTS, ".structured:render_json", suffixes=("json",)),
+        Format("yaml", Reads.REPORTS, ".structured:render_yaml", suffixes=("yaml", "yml")),
+        Format("name", Reads.NAMES, ".names:render_names"),
+        Format("markdown", Reads.PAGES, ".markdown:render_markdown", suffixes=("md",)),
+        Format("sarif", Reads.FINDINGS, ".sarif:render_sarif"),
+        Format("junit", Reads.FINDINGS, ".junit:render_junit"),
+        Format("github", Reads.FINDINGS, ".github:render_github"),
+        Format(
+            "jsonpath",
+            Reads.REPORTS,
+            ".templates:render_jsonpath",
+            template="'{.name}'",
+            template_parser=".jsonpath:parse",
+        ),
+        Format(
+            "jsonpath-as-json",
+            Reads.REPORTS,
+            ".templates:render_jsonpath_values",
+            template="'{.name}'",
+            template_parser=".jsonpath:parse",
+        ),
+        Format(
+            "jsonpath-file",
+            Reads.REPORTS,
+            ".templates:render_jsonpath",
+            template="FILE",
+            template_parser=".jsonpath:parse",
+        ),
+        Format(
+            "custom-columns",
+            Reads.REPORTS,
+            ".templates:render_columns",
+            template="NAME:.name,SOURCE:.source",
+            template_parser=".columns:columns_from_spec",
+        ),
+        Format(
+            "custom-columns-file",
+            Reads.REPORTS,
+            ".templates:render_columns",
+            template="FILE",
+            template_parser=".columns:columns_from_lines",
+        ),
+    )
+}
+"""By name, in the order in which help lists them."""
+
+
+def formats_of(*, wide: bool = False, names: bool = False, findings: bool = False) -> tuple[Format, ...]:
+    """The formats that a command offers.
+
+    Args:
+        wide: Whether its pages have a form with every detail.
+        names: Whether its reports are about objects.
+        findings: Whether it finds faults in manifests.
+    """
+    offered = {Reads.PAGES: True, Reads.REPORTS: True, Reads.NAMES: names, Reads.FINDINGS: findings}
+    return tuple(entry for entry in FORMATS.values() if offered[entry.reads] and (wide or not entry.wide))
+
+
+def load(reference: str) -> Any:
+    """The function of a ``module:function``; its module is loaded now."""
+    module, _, function = reference.partition(":")
+    return getattr(import_module(module, __package__), function)

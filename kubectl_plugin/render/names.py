@@ -1,0 +1,14 @@
+"""``-o name``: what an answer is about, a line each, for the next command in a pipe."""
+
+from __future__ import annotations
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.formats import Answer, Medium
+
+__all__ = ["render_names"]
+
+
+def render_names(answer: Answer, medium: Medium) -> str:
+    """``pod/web-0``, a line each."""
+    del medium
+    return "".join(f"{escape(name)}\n" for name in answer.names)

@@ -1,0 +1,45 @@
+"""``-o jsonpath`` and ``-o custom-columns``: what templates make of the data that ``-o json`` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kubectl_plugin.render.columns import Columns
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.jsonpath import Template
+from kubectl_plugin.render.structured import content, render_json_list
+
+__all__ = ["render_columns", "render_jsonpath", "render_jsonpath_values"]
+
+
+def render_jsonpath(answer: Answer, medium: Medium) -> str:
+    """The values that the template names, as text."""
+    template: Template = medium.template
+    # A program gets texts as they are; a terminal must not be moved by them.
+    return template.render(_data(answer), escape if medium.terminal else str)
+
+
+def render_jsonpath_values(answer: Answer, medium: Medium) -> str:
+    """The values that the template names, as a JSON list for each action."""
+    template: Template = medium.template
+    return "".join(map(render_json_list, template.values(_data(answer))))
+
+
+def render_columns(answer: Answer, medium: Medium) -> str:
+    """A line for each report; a note says which paths nothing was found by."""
+    columns: Columns = medium.template
+    data = _data(answer)
+    items = data["items"] if data["kind"] == "List" else [data]
+    # A mistyped path looks like a fact that no object has.
+    where = "the object has no" if len(items) == 1 else f"none of the {len(items)} objects has"
+    for field in dict.fromkeys(columns.missing(items)):
+        medium.note(f"{where} {field}: -o json shows the fields")
+    return columns.render(items)
+
+
+def _data(answer: Answer) -> Any:
+    # Templates know the types of JSON: lists, no tuples.
+    return msgspec.json.decode(msgspec.json.encode(content(answer)))

@@ -1,0 +1,15 @@
+"""A format that only a test registers: its one function, as a contributor writes it."""
+
+from __future__ import annotations
+
+from kubectl_plugin.render.escape import escape
+from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.structured import content
+
+__all__ = ["render_toy"]
+
+
+def render_toy(answer: Answer, medium: Medium) -> str:
+    """``TOY PodReport``, ending in a new line."""
+    del medium
+    return f"TOY {escape(content(answer)['kind'])}\n"
