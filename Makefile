@@ -14,6 +14,9 @@ IMAGE ?= localhost/kubectl-qos/qos-webhook:$(VERSION)
 BASED_ON := docker.io/library/python:3.13-slim-bookworm
 # Of the plugin alone; and what kubernetes.aio alone imports, the official client's asynchronous half, which nothing here does.
 NOT_IN_IMAGE := numpy protobuf aiohttp aiohttp-retry aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl
+# The folder with the helm that `make ci-tools` built, for a machine that has none of its own.
+BUILT_HELM = $(shell $(BIN)/python -c 'from tests.controlplane.binaries import Binaries, find_binaries; \
+  found = find_binaries(["helm"]); print(found["helm"].parent if isinstance(found, Binaries) else "")')
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -139,7 +142,7 @@ sbom: ## what is in the image, as CycloneDX, to dist/; after make image
 	  && cp "$$(buildah mount $$container)/opt/qos-webhook/sbom.cdx.json" dist/qos-webhook-$(VERSION).cdx.json
 
 dist: $(VENV)/.dev ## a release in dist/: wheel, one executable file, Krew manifest, chart (helm); ALL=1, IMAGE=, SIGNING_KEY=
-	$(BIN)/python -m release.build $(if $(ALL),--all-platforms) $(if $(URL),--url $(URL)) \
+	PATH="$$PATH:$(BUILT_HELM)" $(BIN)/python -m release.build $(if $(ALL),--all-platforms) $(if $(URL),--url $(URL)) \
 	  $(if $(filter-out file,$(origin IMAGE)),--image "$(IMAGE)") $(if $(SIGNING_KEY),--signing-key "$(SIGNING_KEY)")
 
 site: $(VENV)/.dev ## the documentation as a site, to dist/site

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-ALL = (*CONTROL_PLANE, "helm", "cel")
+ALL = (*CONTROL_PLANE, "helm", "cel", "actionlint")
 """What the suite runs. The kubelet is built when it is named: only `make real-node` needs it."""
 
 _TOOLS = Path(__file__).parent / "tools"
@@ -175,6 +175,12 @@ _MODULES = (
         folder="cel",
         versioned_by="k8s.io/apiserver",
         packages={"cel": "kubectl-qos/tests/controlplane/tools/cel"},
+        stamp=lambda _: {},
+    ),
+    _Module(
+        folder="actionlint",
+        versioned_by="github.com/rhysd/actionlint",
+        packages={"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
         stamp=lambda _: {},
     ),
 )
