@@ -1,117 +1,73 @@
-"""Pods that do not exist yet, with all that the API server would know of them when they are made."""
+"""Pods of manifests as the API server would store them: reads what admission needs, and asks the rule."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
-from kubectl_plugin.reports.pod import PodFacts, RefusedField
-from podrules.cluster.errors import ManifestError
+from kubectl_plugin.reports.pod import RefusedField
+from podrules.admission import AdmissionObjects, AdmittedPod, admit_pod
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import (
-    CRON_JOBS,
-    DEPLOYMENTS,
-    JOBS,
-    PODS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    WORKLOADS,
-    Kind,
-    find_kind,
-)
-from podrules.cluster.source import Source
-from podrules.model.base import OwnerReference
-from podrules.model.decode import DecodeError, from_object
-from podrules.model.pod import Pod, PodTemplateSpec
+from podrules.cluster.kinds import Kind
+from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
-from podrules.model.storage import PersistentVolumeClaim
-from podrules.model.workload import CronJob, ReplicationController, Workload
 
-if TYPE_CHECKING:
-    from podrules.cluster.files import Document
-
-__all__ = [
-    "Admission",
-    "Manifest",
-    "claim_templates",
-    "decode",
-    "first_ordinal",
-    "own_replicas",
-    "printed_name",
-    "read_manifests",
-    "refusals_of",
-    "refused",
-    "template_pod",
-]
-
-_MAKES_THROUGH: Final[dict[Kind[Any], Kind[Any]]] = {DEPLOYMENTS: REPLICA_SETS, CRON_JOBS: JOBS}
-"""Workloads whose pods belong to something that they make."""
+__all__ = ["Admission", "ReviewedPod"]
 
 
-class Manifest(NamedTuple):
-    """A pod or a workload of a file."""
+class ReviewedPod(NamedTuple):
+    """A new pod after the API server's review: validation of its manifest, and admission."""
 
-    entry: Any
-    kind: Kind[Any]
-    pod: Pod
-    """The pod itself, or the one that the workload would make; in the namespace that it would come to."""
-    written: Mapping[str, Any] | None
-    """As it stands in the file; None: it is in the cluster."""
-    file: str = ""
-    """In which it stands; empty: that is not known."""
+    admitted: AdmittedPod
+    refusals: tuple[RefusedField, ...]
+    """Of its manifest."""
 
     @property
-    def name(self) -> str:
-        """``deployment.apps/web``."""
-        return printed_name(self.kind, self.entry.metadata.name)
+    def stored(self) -> Pod | str:
+        """The pod as the API server stores it, or why it refuses the pod."""
+        if self.refusals:
+            return f"the API server refuses {self.refusals[0]}"
+        return self.admitted.rejected or self.admitted.pod
 
 
 class Admission:
-    """Knows what admission reads: classes, LimitRanges, RuntimeClasses."""
+    """Reviews the pods of manifests. What several of them need is read once."""
 
-    def __init__(self, source: Source, gatherer: Gatherer) -> None:
+    def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
-        self._source = source
         self._gatherer = gatherer
 
-    def facts(
+    def review(
         self,
         pod: Pod,
         kind: Kind[Any],
-        classes: Mapping[str, PriorityClass] | None = None,
-        refusals: tuple[RefusedField, ...] = (),
-    ) -> PodFacts:
-        """What is known of a pod to come.
+        entry: Any,
+        written: Mapping[str, Any] | None,
+        classes: Mapping[str, PriorityClass],
+    ) -> ReviewedPod:
+        """A pod to come, after review.
 
         Args:
             pod: As its author wrote it.
-            kind: Of what makes it; Pod: itself.
+            kind: The kind of what makes it. Pod: the pod itself.
+            entry: What makes it.
+            written: Its manifest; None: it is in the cluster, and the API server has taken it.
             classes: PriorityClasses that come with it.
-            refusals: Of its manifest.
         """
         gatherer = self._gatherer
-        decisive = self._classes(pod, classes or {})
-        return PodFacts(
-            pod=pod,
-            from_manifest=True,
-            nodes=gatherer.nodes(),
+        objects = AdmissionObjects(
+            priority_classes=self._classes(pod, classes),
             limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
             runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
-            existing=gatherer.existing(pod) if kind is PODS else None,
-            classes=decisive,
-            refusals=refusals,
-            source=self._source.description,
-            git_version=self._source.git_version,
-            features=gatherer.features,
         )
+        refusals = () if written is None else _refusals(kind, entry, written)
+        return ReviewedPod(admit_pod(pod, objects, features=gatherer.features), refusals)
 
     def _classes(self, pod: Pod, brought: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
         """The classes that decide about a pod; None: they are not known.
 
-        A class that is in the cluster keeps its value (`validate_priority_class_update`). Without the cluster's classes
-        one of the file still tells of the pods that name it; which one is the default stays unknown.
+        A class that is in the cluster keeps its value (`validate_priority_class_update`). Without the cluster's
+        classes, a class of the file still decides about the pods that name it. The default class stays unknown.
         """
         known = self._gatherer.classes()
         if known is None:
@@ -119,59 +75,14 @@ class Admission:
         return {**brought, **known}
 
 
-def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Manifest | ManifestError]:
-    """The pods and workloads among a file's documents; what cannot be read does not keep the others.
-
-    Args:
-        documents: In order.
-        namespace: Of those that name none.
-    """
-    for document in documents:
-        kind = find_kind(str(document.content["kind"]))
-        if kind is None or kind not in (PODS, *WORKLOADS):
-            continue
-        try:
-            entry = decode(document, kind)
-            pod = entry if isinstance(entry, Pod) else template_pod(entry, kind)
-            if not (entry.metadata.name or entry.metadata.generate_name):
-                remedy = f"Name the {kind.kind}, e.g. metadata: {{name: web}}"
-                raise refused(document, "metadata.name", "metadata.name is missing", remedy)
-            if not pod.spec.containers:
-                field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
-                remedy = "Write one container or more, e.g. containers: [{name: web, image: nginx}]"
-                raise refused(document, field, f"{field} is empty", remedy)
-            _check_numbers(document, entry, pod)
-        except ManifestError as error:
-            yield error
-            continue
-        if not pod.metadata.namespace:
-            pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        yield Manifest(entry, kind, pod, document.content, document.file)
-
-
-def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
-    """Refuse what the API server refuses for its numbers.
-
-    Raises:
-        ManifestError: of the first of them.
-    """
-    # Loaded where there is a manifest.
-    from podrules.checks.refused import refused_numbers
-
-    for number in refused_numbers(entry, pod):
-        raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
-
-
-def refusals_of(kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None) -> tuple[RefusedField, ...]:
-    """For what the API server refuses a pod or workload, but for its numbers and its priority.
+def _refusals(kind: Kind[Any], entry: Any, written: Mapping[str, Any]) -> tuple[RefusedField, ...]:
+    """The fields for which the API server refuses a pod or workload, except numbers and the priority.
 
     Args:
         kind: Its kind.
         entry: The object.
-        written: As it stands in its file; None: it is in the cluster, so the API server has taken it.
+        written: As it stands in its file.
     """
-    if written is None:
-        return ()
     # Loaded where there is a manifest.
     from kubectl_plugin.views.lint import message_of, words_of_rule
     from podrules.checks import objects
@@ -191,74 +102,3 @@ def refusals_of(kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None) 
         )
         for finding in found
     )
-
-
-def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:
-    """The pod that a workload would make next."""
-    spec = entry.spec.job_template.spec if isinstance(entry, CronJob) else entry.spec
-    template = spec.template or PodTemplateSpec()
-    owner = OwnerReference(api_version=kind.api_version, kind=kind.kind, name=entry.metadata.name, controller=True)
-    between = _MAKES_THROUGH.get(kind)
-    if between is not None:
-        # The one in between has a name of its own, which nobody knows yet.
-        owner = replace(owner, api_version=between.api_version, kind=between.kind)
-    meta = replace(
-        template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)
-    )
-    return Pod(metadata=meta, spec=template.spec)
-
-
-def own_replicas(manifest: Manifest) -> int:
-    """How many pods a manifest asks for; of a Job, at once."""
-    if manifest.kind is PODS:
-        return 1
-    spec = manifest.entry.spec.job_template.spec if manifest.kind is CRON_JOBS else manifest.entry.spec
-    if manifest.kind not in (JOBS, CRON_JOBS):
-        return 1 if spec.replicas is None else int(spec.replicas)
-    parallel = 1 if spec.parallelism is None else int(spec.parallelism)
-    return parallel if spec.completions is None else min(parallel, int(spec.completions))
-
-
-def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim, ...]:
-    """Of a StatefulSet; other kinds have none."""
-    templates: tuple[PersistentVolumeClaim, ...] = entry.spec.volume_claim_templates if kind is STATEFUL_SETS else ()
-    return templates
-
-
-def first_ordinal(kind: Kind[Any], entry: Any) -> int:
-    """Of a StatefulSet's pods; others count from 0."""
-    return int(entry.spec.ordinals.start) if kind is STATEFUL_SETS else 0
-
-
-def printed_name(kind: Kind[Any], name: str) -> str:
-    """``pod/web`` or ``deployment.apps/web``, as kubectl prints it."""
-    return f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
-
-
-def decode(document: Document, kind: Kind[Any]) -> Any:
-    """A document as its kind.
-
-    Raises:
-        ManifestError: it does not have the kind's shape.
-    """
-    try:
-        return from_object(document.content, kind.model)
-    except DecodeError as error:
-        raise refused(document, str(error).partition(": ")[0], str(error)) from error
-
-
-def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
-    """An object that the API server would not take, with the line of the field.
-
-    Args:
-        document: The object.
-        field: Its path, which may be absent: what is nearest above it tells the line.
-        problem: What is wrong.
-        remedy: What to write instead.
-    """
-    from podrules.cluster.located import line_of
-    from podrules.cluster.yaml_words import TEMPLATE_ADVICE
-
-    line = line_of(document, field)
-    place = document.where if line is None else f"{document.where}, line {line}"
-    return ManifestError(f"{place}: {problem}", advice=TEMPLATE_ADVICE if "{{" in problem else remedy)

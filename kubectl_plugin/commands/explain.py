@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import printed_name
+from kubectl_plugin.commands.manifest_pods import printed_name
 from kubectl_plugin.commands.object_reports import Report, ReportBuilder
 from kubectl_plugin.commands.targets import Asked, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.exit_codes import REFUSED, tell, warn

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import claim_templates, first_ordinal
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.manifest_objects import Brought, with_brought
+from kubectl_plugin.commands.manifest_pods import claim_templates, first_ordinal
+from kubectl_plugin.reports.pod import LikelyNode
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, Kind
-from podrules.cluster.source import Source, Unread, tells_of
+from podrules.cluster.source import Source, tells_of
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.platform import NotModelled, not_modelled, scheduling_group
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
 
-__all__ = ["LikelyNode", "LikelyNodes", "Maker", "Schedulers", "left_out"]
+__all__ = ["LikelyNodes", "Maker", "Schedulers", "left_out"]
 
 
 class Maker(Struct, frozen=True):
@@ -35,13 +36,6 @@ class Maker(Struct, frozen=True):
     entry: Any
     written: Mapping[str, Any] | None = None
     """Its manifest; None: it is in the cluster."""
-
-
-class LikelyNode(Struct, frozen=True):
-    """A pod's placement, and what could not be read for it."""
-
-    placement: Placement | None
-    unread: tuple[Unread, ...] = ()
 
 
 class Schedulers:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import IO, Any, Final
 
-from kubectl_plugin.commands.admission import Manifest, own_replicas, read_manifests
 from kubectl_plugin.commands.manifest_objects import Brought, brought_with, is_brought
+from kubectl_plugin.commands.manifest_pods import Manifest, own_replicas, read_manifests
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.files import Document, read_what_can_be
 from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import decode
+from kubectl_plugin.commands.manifest_pods import decode
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import (
     PERSISTENT_VOLUME_CLAIMS,

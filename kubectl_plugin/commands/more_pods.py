@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kubectl_plugin.commands.admission import Manifest, template_pod
+from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
 from kubectl_plugin.commands.targets import Asked, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
 from podrules.cluster.errors import NotFound, UsageError

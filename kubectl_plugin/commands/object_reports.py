@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import Admission, Manifest, refusals_of, template_pod
-from kubectl_plugin.commands.likely_node import LikelyNode, LikelyNodes, Maker, Schedulers
+from kubectl_plugin.commands.admission import Admission
+from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NOTHING, Brought
+from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
 from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.ordinals import missing_pods
-from kubectl_plugin.reports.pod import PodFacts, PodReport, pod_report, stored_pod
+from kubectl_plugin.reports.pod import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.pod_pressure import near_limits
 from kubectl_plugin.reports.rollout import rollout, schedule
 from kubectl_plugin.reports.workload import WorkloadReport
@@ -31,7 +32,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
-from podrules.placement.outcome import PlacementOutcome
+from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.reachability import NodeReach
@@ -39,7 +40,7 @@ from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
-    from kubectl_plugin.commands.pressure import PodPosition, Pressures
+    from kubectl_plugin.commands.pressure import Pressures
     from kubectl_plugin.commands.timeline import Timelines
 
 __all__ = ["Report", "ReportBuilder"]
@@ -66,7 +67,7 @@ class ReportBuilder:
         self._way = options.timeline
         self._on = options.on
         self._placement_typed = options.placement is True
-        self._admission = Admission(source, self._gatherer)
+        self._admission = Admission(self._gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._placer = LikelyNodes(source, self._gatherer, self._schedulers, every_node=options.output.whole)
 
@@ -147,9 +148,10 @@ class ReportBuilder:
 
     def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
+        # What a volume of the cluster is costs requests; of others the pod itself tells.
+        asks_volumes = bound and not in_line and not pod.finished and (named or not claimed_volumes(pod))
         facts = PodFacts(
             pod=pod,
-            from_manifest=False,
             node=gatherer.get(NODES, bound) if bound else None,
             reach=gatherer.reach(bound, of_many=in_line or not named) if bound else None,
             nodes=None if bound else gatherer.nodes(),
@@ -159,23 +161,26 @@ class ReportBuilder:
             git_version=self._source.git_version,
             features=gatherer.features,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
+            guards=gatherer.guards(pod) if asks_volumes else None,
         )
-        if is_preempted(pod):
-            facts = replace(facts, preempted=self._preempted(pod))
-        # What a volume of the cluster is costs requests; of others the pod itself tells.
-        if bound and not in_line and not pod.finished and (named or not claimed_volumes(pod)):
-            facts = replace(facts, guards=gatherer.guards(pod))
-        if bound and _may_wait_for_volumes(pod, facts.reach):
-            facts = replace(facts, moving=self._moving(pod))
+        # Everything is read before what could not be read is asked for.
+        in_cluster = self._in_cluster(facts, named=named)
+        return pod_report(facts, in_cluster, gatherer.unread)
+
+    def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodInCluster:
+        """What the rest of the cluster means for one of its pods."""
+        pod, bound = facts.pod, facts.pod.spec.node_name
+        event = self._preempted(pod) if is_preempted(pod) else None
+        moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
         wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler passes over pods that are being deleted.
-        if wanted and not pod.finished and pod.metadata.deletion_timestamp is None:
-            facts = _with_placement(facts, self._place(pod))
+        placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
+        likely = self._place(pod) if placeable else LikelyNode()
         if self._way is not None:
-            facts = replace(facts, timeline=self._timelines(self._way).of_stored(pod))
-        elif not pod.finished:
-            facts = self._with_places(facts, pod, named=named)
-        return pod_report(replace(facts, unread=gatherer.unread))
+            timeline = self._timelines(self._way).of_stored(pod)
+            return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline)
+        position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
+        return PodInCluster(preempted=event, moving=moving, likely=likely, position=position)
 
     def _pressures(self) -> Pressures:
         # Loaded when it is asked for.
@@ -185,28 +190,26 @@ class ReportBuilder:
             self._kept_pressures = Pressures(self._gatherer)
         return self._kept_pressures
 
-    def _with_places(self, facts: PodFacts, pod: Pod, *, named: bool) -> PodFacts:
-        """The places of a pod of the cluster: on the node that was named, else on its own.
+    def _position(self, facts: PodFacts, placement: Placement | None, *, named: bool) -> PodPosition:
+        """The position of a pod of the cluster: on the node that was named, else on its own.
 
         Of many pods only a source that has everything at hand is asked: a live cluster takes requests for each node.
         """
+        pod, node = facts.pod, facts.node
         if self._on is None and not named and self._source.side_by_side:
-            return replace(facts, pressure_unread=(USAGE_NOT_ASKED,)) if facts.node is not None else facts
-        if self._on is None and facts.node is not None:
-            return _with_pressure(facts, self._pressures().of_bound(pod, facts.node))
-        coming_to = self._coming_to(facts)
-        if coming_to is None:
-            return facts
-        return _with_pressure(facts, self._pressures().of_coming(pod, coming_to))
+            return PodPosition() if node is None else PodPosition(unread=(USAGE_NOT_ASKED,))
+        if self._on is None and node is not None:
+            return self._pressures().of_bound(pod, node)
+        return self._coming_position(pod, placement)
 
-    def _coming_to(self, facts: PodFacts) -> Node | None:
-        """The node that a pod is thought of as coming to: the one that was named, else where it would be placed."""
+    def _coming_position(self, pod: Pod, placement: Placement | None) -> PodPosition:
+        """The position of a pod on the node that was named, else on the one where it would be placed."""
+        node = None
         if self._on is not None:
-            return self._source.get(NODES, self._on)
-        placement = facts.placement
-        if self._placement_typed and placement is not None and placement.best:
-            return self._gatherer.node(placement.best[0])
-        return None
+            node = self._source.get(NODES, self._on)
+        elif self._placement_typed and placement is not None and placement.best:
+            node = self._gatherer.node(placement.best[0])
+        return PodPosition() if node is None else self._pressures().of_coming(pod, node)
 
     def _timelines(self, way: str) -> Timelines:
         # Loaded when it is asked for.
@@ -227,25 +230,37 @@ class ReportBuilder:
 
     def _to_come(self, pod: Pod, maker: Maker, brought: Brought, *, place: bool, pods: Sequence[Pod]) -> PodReport:
         """A pod that does not exist yet: one of a manifest, or the next one of a workload that has pods."""
-        kind, entry = maker.kind, maker.entry
-        facts = self._admission.facts(pod, kind, brought.classes, refusals_of(kind, entry, maker.written))
-        facts = replace(facts, preemption_disabled=self._schedulers.preemption_disabled(pod))
+        gatherer, kind = self._gatherer, maker.kind
+        reviewed = self._admission.review(pod, kind, maker.entry, maker.written, brought.classes)
+        facts = PodFacts(
+            pod=reviewed.admitted.pod,
+            admitted=reviewed.admitted,
+            nodes=gatherer.nodes(),
+            existing=gatherer.existing(pod) if kind is PODS else None,
+            refusals=reviewed.refusals,
+            source=self._source.description,
+            git_version=self._source.git_version,
+            features=gatherer.features,
+            preemption_disabled=self._schedulers.preemption_disabled(pod),
+        )
+        stored, in_cluster = reviewed.stored, PodInCluster()
+        # A pod that is refused never comes.
+        if isinstance(stored, Pod):
+            in_cluster = self._coming_in_cluster(stored, maker, brought, pods, place=place)
+        return pod_report(facts, in_cluster, gatherer.unread)
+
+    def _coming_in_cluster(
+        self, stored: Pod, maker: Maker, brought: Brought, pods: Sequence[Pod], *, place: bool
+    ) -> PodInCluster:
+        """What the cluster means for a pod to come, as it will be stored."""
         # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
         # no place.
-        if place and kind is not DAEMON_SETS and not isinstance(self._source, NothingSource):
-            stored = stored_pod(facts)
-            if isinstance(stored, Pod):
-                facts = _with_placement(facts, self._placer.place_coming(stored, maker, brought, pods))
+        placeable = place and maker.kind is not DAEMON_SETS and not isinstance(self._source, NothingSource)
+        likely = self._placer.place_coming(stored, maker, brought, pods) if placeable else LikelyNode()
         if self._way is not None:
-            stored = stored_pod(facts)
-            # One that would be refused never ends.
-            if isinstance(stored, Pod):
-                facts = replace(facts, timeline=self._timelines(self._way).of_coming(stored, kind, entry))
-        elif (node := self._coming_to(facts)) is not None:
-            stored = stored_pod(facts)
-            if isinstance(stored, Pod):
-                facts = _with_pressure(facts, self._pressures().of_coming(stored, node))
-        return pod_report(replace(facts, unread=self._gatherer.unread))
+            timeline = self._timelines(self._way).of_coming(stored, maker.kind, maker.entry)
+            return PodInCluster(likely=likely, timeline=timeline)
+        return PodInCluster(likely=likely, position=self._coming_position(stored, likely.placement))
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """What a node has promised, and what its usage comes to, where that takes no request for each of many."""
@@ -323,19 +338,11 @@ class ReportBuilder:
         )
 
 
-def _with_pressure(facts: PodFacts, placed: PodPosition) -> PodFacts:
-    return replace(facts, pressure=placed.reports, pressure_unread=placed.unread)
-
-
 def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
     """Whether a pod that has a node may wait for volumes, or keep others waiting: it does not run as it should."""
     leaving = pod.metadata.deletion_timestamp is not None
     quiet = reach is not None and reach.reach.quiet
     return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
-
-
-def _with_placement(facts: PodFacts, placed: LikelyNode) -> PodFacts:
-    return replace(facts, placement=placed.placement, placement_unread=placed.unread)
 
 
 def _selector(entry: Workload | ReplicationController | CronJob) -> Selector | None:

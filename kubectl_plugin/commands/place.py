@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.commands.admission import (
-    Manifest,
-)
 from kubectl_plugin.commands.likely_node import left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.manifest_objects import Brought, joined, with_brought
+from kubectl_plugin.commands.manifest_pods import (
+    Manifest,
+)
 from kubectl_plugin.commands.more_pods import More, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.pods_to_place import Asking, Wanted, waiting_pods

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import (
-    Admission,
+from kubectl_plugin.commands.admission import Admission
+from kubectl_plugin.commands.controllers import Controllers
+from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.manifest_pods import (
     Manifest,
     claim_templates,
     first_ordinal,
     own_replicas,
-    refusals_of,
 )
-from kubectl_plugin.commands.controllers import Controllers
-from kubectl_plugin.commands.likely_node import Schedulers
 from kubectl_plugin.commands.more_pods import More
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
-from kubectl_plugin.reports.pod import stored_pod
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
@@ -75,7 +73,7 @@ class Asking:
     def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
         """Read nothing yet."""
         self._replicas = options.replicas
-        self._admission = Admission(source, gatherer)
+        self._admission = Admission(gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._controllers = Controllers(gatherer)
 
@@ -84,8 +82,7 @@ class Asking:
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
             return RefusedSpec(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
-        refusals = refusals_of(manifest.kind, manifest.entry, manifest.written)
-        stored = stored_pod(self._admission.facts(manifest.pod, manifest.kind, classes, refusals))
+        stored = self._admission.review(manifest.pod, manifest.kind, manifest.entry, manifest.written, classes).stored
         if isinstance(stored, str):
             return RefusedSpec(name, namespace, stored)
         framework = self._schedulers.framework(stored)

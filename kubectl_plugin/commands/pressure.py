@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_plugin.reports.node_pressure import Classes, classes_of
-from kubectl_plugin.reports.pod_pressure import Assumption, PodPressureReport, pod_pressure_report
+from kubectl_plugin.reports.pod import PodPosition
+from kubectl_plugin.reports.pod_pressure import Assumption, pod_pressure_report
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage
 from podrules.cluster.source import Unread
@@ -19,18 +20,11 @@ from podrules.pressure.node import node_pressure
 from podrules.pressure.position import PodStanding, limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["PodPosition", "Pressures"]
+__all__ = ["Pressures"]
 
 _TO_COME: Final = "to-come"
 """No UID of the API server."""
 _NOWHERE: Final = PodStanding()
-
-
-class PodPosition(NamedTuple):
-    """Places of a pod, and what is missing for them."""
-
-    reports: tuple[PodPressureReport, ...] = ()
-    unread: tuple[Unread, ...] = ()
 
 
 class _Known(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.admission import read_manifests
 from kubectl_plugin.commands.manifest_objects import brought_with
+from kubectl_plugin.commands.manifest_pods import read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report

@@ -9,7 +9,9 @@ from typing import Final
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod import ContainerCgroup, PodReport, PodStatusReport
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_cgroup import ContainerCgroup
+from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.views.claim_words import claim_command
 from kubectl_plugin.views.container_words import container_words
 from kubectl_plugin.views.ending import stop_lines

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.reports.pod import PodReport, PriorityReport
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_priority import PriorityReport
 from kubectl_plugin.views.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.preemption import disabled_words

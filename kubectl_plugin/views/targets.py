@@ -17,7 +17,8 @@ from msgspec import Struct
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.pod import PodReport, PodStatusReport
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts

@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.reports.node_condition import QUIET_CODES
-from kubectl_plugin.reports.pod import PodReport, PodStatusReport, PriorityReport
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_priority import PriorityReport
+from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.ending import ending_sentences, told_words
 from kubectl_plugin.views.health_words import state_verdict

@@ -18,7 +18,7 @@ from typing import Final
 
 from podrules.checks.finding import Finding
 from podrules.checks.objects import PodCase
-from podrules.defaults import default_pod
+from podrules.defaults import default_grace_period
 from podrules.model.node import Taint
 from podrules.tolerations import tolerates_taint
 
@@ -40,7 +40,7 @@ def check_ending(case: PodCase) -> Iterator[Finding]:
 
 
 def _grace(case: PodCase) -> Iterator[Finding]:
-    seconds = default_pod(case.pod).spec.termination_grace_period_seconds or 0
+    seconds = default_grace_period(case.pod).spec.termination_grace_period_seconds or 0
     if not seconds:
         yield case.finding("grace-zero", "spec.terminationGracePeriodSeconds")
     for ref in case.pod.containers():

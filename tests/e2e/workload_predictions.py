@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_plugin.commands.admission import Manifest, read_manifests
 from kubectl_plugin.commands.manifest_objects import NOTHING
+from kubectl_plugin.commands.manifest_pods import Manifest, read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
 from podrules.cluster.files import Document

@@ -1,0 +1,85 @@
+"""A pod's priority: what was resolved, and what its class gives now (P1, P2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from podrules.admission import AdmittedPod
+from podrules.model.pod import Pod
+from podrules.model.policy import PriorityClass
+from podrules.priority import PrioritySource
+
+__all__ = ["PriorityReport", "admitted_priority", "stored_priority"]
+
+
+class PriorityReport(Struct, frozen=True, rename="camel"):
+    """Priority (P1, P2)."""
+
+    priority: int | None
+    class_name: str
+    preemption_policy: str | None
+    source: PrioritySource | None
+    class_value_now: int | None
+    """The class's value today; None when it does not exist or is not known."""
+    class_exists: bool | None
+    rejected: str | None
+    """Why the API server would refuse the pod."""
+    preemption_disabled: str = ""
+    """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
+
+
+def stored_priority(
+    pod: Pod, classes: Mapping[str, PriorityClass] | None, *, preemption_disabled: str
+) -> PriorityReport:
+    """The priority of a pod of the cluster, resolved when the pod was made.
+
+    Args:
+        pod: The pod.
+        classes: By name, at least the one that it names; None: they could not be read.
+        preemption_disabled: See `PriorityReport`.
+    """
+    name = pod.spec.priority_class_name
+    value_now, exists = _class_now(name, classes)
+    return PriorityReport(
+        priority=pod.spec.priority,
+        class_name=name,
+        preemption_policy=pod.spec.preemption_policy,
+        source=PrioritySource.CLASS if name else PrioritySource.NONE,
+        class_value_now=value_now,
+        class_exists=exists,
+        rejected=None,
+        preemption_disabled=preemption_disabled,
+    )
+
+
+def admitted_priority(admitted: AdmittedPod, *, preemption_disabled: str) -> PriorityReport:
+    """The priority that admission gives a new pod, or why it refuses the pod.
+
+    Args:
+        admitted: The pod.
+        preemption_disabled: See `PriorityReport`.
+    """
+    # A refused pod has no priority; where the classes are not known, the pod has what its author wrote.
+    spec = admitted.pod.spec
+    refused = admitted.rejected is not None
+    value_now, exists = _class_now(admitted.written.spec.priority_class_name, admitted.priority_classes)
+    return PriorityReport(
+        priority=None if refused else spec.priority,
+        class_name=spec.priority_class_name,
+        preemption_policy=None if refused else spec.preemption_policy,
+        source=None if admitted.priority is None else admitted.priority.source,
+        class_value_now=value_now,
+        class_exists=exists,
+        rejected=admitted.rejected,
+        preemption_disabled=preemption_disabled,
+    )
+
+
+def _class_now(name: str, classes: Mapping[str, PriorityClass] | None) -> tuple[int | None, bool | None]:
+    """The value of a class today, and whether the class exists; None: not known, or no class is named."""
+    if classes is None or not name:
+        return None, None
+    named = classes.get(name)
+    return (None, False) if named is None else (named.value, True)

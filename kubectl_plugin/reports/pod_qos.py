@@ -1,0 +1,59 @@
+"""A pod's QoS class, where it comes from, and whether a manifest would change it (Q1)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from podrules.admission import AdmittedPod
+from podrules.defaults import DefaultedField
+from podrules.features import Features
+from podrules.model.pod import Pod, PodQOSClass
+from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
+
+__all__ = ["QOSReport", "ResizeReport", "pod_qos"]
+
+
+class ResizeReport(Struct, frozen=True, rename="camel"):
+    """Whether the pod that exists could become the one in the manifest by a resize in place."""
+
+    existing_class: PodQOSClass
+    rejected: str | None
+    """Upstream's words; None: the class would stay."""
+
+
+class QOSReport(Struct, frozen=True, rename="camel"):
+    """QoS class (Q1)."""
+
+    qos_class: PodQOSClass
+    computed_class: PodQOSClass
+    """What the resources give now: differs from the class only where something is wrong with the status."""
+    explanation: QOSExplanation
+    manifest_class: PodQOSClass | None
+    """For a manifest: the class of the resources as written, before the API server's defaults."""
+    defaulted: tuple[DefaultedField, ...]
+    resize: ResizeReport | None
+    """None without a pod of that name, or for one that is explained itself."""
+
+
+def pod_qos(pod: Pod, admitted: AdmittedPod | None, existing: Pod | None, features: Features) -> QOSReport:
+    """The class of a pod.
+
+    Args:
+        pod: As the API server stores it.
+        admitted: How it came to that; None for a pod of the cluster.
+        existing: For a manifest, the pod that already has its name.
+        features: Which feature gates hold.
+    """
+    explanation = explain_qos(pod, features=features)
+    return QOSReport(
+        qos_class=get_pod_qos(pod, features=features),
+        computed_class=explanation.qos_class,
+        explanation=explanation,
+        manifest_class=None if admitted is None else explain_qos(admitted.written, features=features).qos_class,
+        defaulted=() if admitted is None else admitted.changed,
+        resize=None if existing is None else _resize(pod, existing, features),
+    )
+
+
+def _resize(pod: Pod, existing: Pod, features: Features) -> ResizeReport:
+    return ResizeReport(get_pod_qos(existing, features=features), resize_rejection(existing, pod, features=features))

@@ -1,0 +1,54 @@
+"""What a pod asks for, in sums (Q4)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from podrules.features import Features
+from podrules.model.base import ResourceList
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.resources import (
+    CPU,
+    MEMORY,
+    PodResourcesOptions,
+    SchedulerRequest,
+    allocated_pod,
+    pod_limits,
+    pod_requests,
+    scheduler_options,
+    scheduler_request,
+)
+
+__all__ = ["ResourcesReport", "pod_resources"]
+
+
+class ResourcesReport(Struct, frozen=True, rename="camel"):
+    """What the pod asks for (Q4)."""
+
+    requests: dict[str, str]
+    limits: dict[str, str]
+    scheduler: SchedulerRequest
+    allocated: dict[str, str] | None
+    """Requests that the kubelet has granted, where they differ: a resize is not done."""
+    node_allocatable: dict[str, str] | None
+
+
+def pod_resources(pod: Pod, node: Node | None, features: Features) -> ResourcesReport:
+    """The sums of a pod, and what its node can give."""
+    options = scheduler_options(features)
+    plain = PodResourcesOptions(skip_pod_level_resources=options.skip_pod_level_resources)
+    wanted = pod_requests(pod, plain)
+    granted = pod_requests(allocated_pod(pod, features=features), plain)
+    return ResourcesReport(
+        requests=_texts(pod_requests(pod, options)),
+        limits=_texts(pod_limits(pod, options)),
+        scheduler=scheduler_request(pod, features),
+        allocated=None if granted == wanted else _texts(granted),
+        node_allocatable=None if node is None else _texts(node.status.allocatable),
+    )
+
+
+def _texts(amounts: ResourceList) -> dict[str, str]:
+    order = sorted(amounts, key=lambda name: (name != CPU, name != MEMORY, name))
+    return {name: str(amounts[name]) for name in order}

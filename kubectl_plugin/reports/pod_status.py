@@ -1,0 +1,93 @@
+"""What is the case with a pod of the cluster now."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kubectl_plugin.reports.node_facts import NodeFacts, node_facts
+from kubectl_plugin.reports.pending_resize import pending_resize, resize_message
+from podrules.health import Health, health
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.reachability import NodeReach
+
+__all__ = ["ContainerEnd", "PodStatusReport", "pod_gates", "pod_status"]
+
+
+class ContainerEnd(Struct, frozen=True, rename="camel"):
+    """How a container ended last."""
+
+    container: str
+    reason: str
+    exit_code: int
+    finished_at: str | None
+    restarts: int
+
+
+class PodStatusReport(Struct, frozen=True, rename="camel"):
+    """What is the case now."""
+
+    phase: str
+    reason: str
+    message: str
+    node: NodeFacts | None
+    created: str | None
+    not_ready_since: str | None
+    """When its Ready condition became False; None: it is not."""
+    unschedulable: str | None
+    """kube-scheduler's own words from the PodScheduled condition."""
+    gates: tuple[str, ...]
+    deletion_timestamp: str | None
+    """The instant by which the pod should be gone; it was deleted `deletion_grace_period_seconds` before."""
+    deletion_grace_period_seconds: int | None
+    finalizers: tuple[str, ...]
+    """What keeps the object after its processes ended."""
+    disruption: str | None
+    """Message of the DisruptionTarget condition."""
+    resize: str | None
+    """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not done."""
+    resize_message: str
+    """What the kubelet says of it, with ``Error`` where it tried and failed; empty: nothing."""
+    ends: tuple[ContainerEnd, ...]
+    health: Health
+    """What is wrong with which container."""
+
+
+def pod_gates(pod: Pod) -> tuple[str, ...]:
+    """The names of a pod's scheduling gates."""
+    return tuple(gate.name for gate in pod.spec.scheduling_gates)
+
+
+def pod_status(pod: Pod, node: Node | None, reach: NodeReach | None) -> PodStatusReport:
+    """The status of a pod of the cluster.
+
+    Args:
+        pod: The pod.
+        node: Its node.
+        reach: Whether that answers; None: the pod has none.
+    """
+    scheduled = pod.status.condition("PodScheduled")
+    disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")
+    ends = [
+        ContainerEnd(entry.name, end.reason, end.exit_code, end.finished_at, entry.restart_count)
+        for entry in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        if (end := entry.state.terminated or entry.last_state.terminated) is not None
+    ]
+    return PodStatusReport(
+        phase=pod.status.phase,
+        reason=pod.status.reason,
+        message=pod.status.message,
+        node=node_facts(pod, node, reach),
+        created=pod.metadata.creation_timestamp,
+        not_ready_since=ready.last_transition_time if ready is not None and ready.status == "False" else None,
+        unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else None,
+        gates=pod_gates(pod),
+        deletion_timestamp=pod.metadata.deletion_timestamp,
+        deletion_grace_period_seconds=pod.metadata.deletion_grace_period_seconds,
+        finalizers=pod.metadata.finalizers,
+        disruption=disruption.message if disruption is not None and disruption.status == "True" else None,
+        resize=pending_resize(pod),
+        resize_message=resize_message(pod),
+        ends=tuple(ends),
+        health=health(pod, node),
+    )

@@ -1,0 +1,87 @@
+"""Admission: what the API server changes in a new pod before it stores the pod, or why it refuses the pod.
+
+    API defaults    requests from limits, pod-level resources, rounded amounts, the grace period (`podrules.defaults`)
+    LimitRanger     container limits and requests that are still missing
+    RuntimeClass    the overhead of the class
+    Priority        priority, class and preemption policy; the only step here that can refuse
+
+Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.defaults import DefaultedField, apply_limit_ranges, apply_runtime_class, default_pod, defaulted_fields
+from podrules.features import REFERENCE, Features
+from podrules.model.pod import Pod
+from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
+from podrules.priority import SYSTEM_PRIORITY_CLASSES, ResolvedPriority, admit_pod_create, is_reserved_class_name
+
+__all__ = ["AdmissionObjects", "AdmittedPod", "admit_pod"]
+
+
+class AdmissionObjects(Struct, frozen=True, kw_only=True):
+    """The objects of the cluster that the admission plugins read for one pod."""
+
+    limit_ranges: Sequence[LimitRange] | None = None
+    """Those of the pod's namespace; None: they could not be read, and nothing is filled in."""
+    runtime_class: RuntimeClass | None = None
+    """The class that the pod names."""
+    priority_classes: Mapping[str, PriorityClass] | None = None
+    """By name; None: they could not be read. Kubernetes' own classes are known all the same."""
+
+
+class AdmittedPod(Struct, frozen=True, kw_only=True):
+    """A new pod after admission."""
+
+    written: Pod
+    """As its author wrote it."""
+    pod: Pod
+    """As the API server stores it. Without the priority when that is refused or the classes are not known."""
+    changed: tuple[DefaultedField, ...]
+    """Resources that differ from what was written, in the order of the steps."""
+    priority: ResolvedPriority | None
+    """None: refused, or the classes are not known."""
+    priority_classes: Mapping[str, PriorityClass] | None
+    """The classes that decided; None: they are not known."""
+    rejected: str | None
+    """Upstream's refusal; None: the pod is let in."""
+
+
+def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFERENCE) -> AdmittedPod:
+    """The pod after every step.
+
+    Args:
+        pod: As its author wrote it.
+        objects: What the admission plugins read.
+        features: Which feature gates hold.
+    """
+    defaulted = default_pod(pod, features=features)
+    filled = apply_runtime_class(apply_limit_ranges(defaulted, objects.limit_ranges or ()), objects.runtime_class)
+    classes = objects.priority_classes
+    if classes is None and is_reserved_class_name(pod.spec.priority_class_name):
+        classes = SYSTEM_PRIORITY_CLASSES
+    resolved = None if classes is None else admit_pod_create(filled, classes)
+    priority = resolved if isinstance(resolved, ResolvedPriority) else None
+    return AdmittedPod(
+        written=pod,
+        pod=filled if priority is None else _with_priority(filled, priority),
+        changed=(*defaulted_fields(pod, defaulted), *defaulted_fields(defaulted, filled, "LimitRange")),
+        priority=priority,
+        priority_classes=classes,
+        rejected=resolved if isinstance(resolved, str) else None,
+    )
+
+
+def _with_priority(pod: Pod, resolved: ResolvedPriority) -> Pod:
+    spec = replace(
+        pod.spec,
+        priority=resolved.priority,
+        priority_class_name=resolved.priority_class_name,
+        preemption_policy=resolved.preemption_policy,
+    )
+    return replace(pod, spec=spec)
