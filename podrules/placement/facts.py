@@ -36,7 +36,7 @@ from podrules.scheduler.plugins.taint_toleration import UntoleratedTaints
 from podrules.scheduler.plugins.volume_binding import VolumeBindingValues
 from podrules.scheduler.plugins.volume_restrictions import VolumeRestrictionsValues
 from podrules.scheduler.plugins.volume_zone import VolumeTopology
-from podrules.scheduler.registry import FILTER_PLUGINS
+from podrules.scheduler.registry import PLUGINS
 
 __all__ = ["facts", "on_its_node", "pods_using_claims", "reference", "requested_there"]
 
@@ -102,7 +102,7 @@ def pods_using_claims(context: CycleContext, claims: Sequence[str]) -> tuple[Pod
     )
 
 
-_EXPLAINING: Final = {plugin.name: plugin for plugin in FILTER_PLUGINS if isinstance(plugin, _Explaining)}
+_EXPLAINING: Final = {name: plugin for name, plugin in PLUGINS.items() if isinstance(plugin, _Explaining)}
 
 
 def _resources(context: CycleContext, row: int, found: Sequence[fit.InsufficientResource]) -> Iterator[Fact]:

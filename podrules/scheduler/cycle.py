@@ -36,10 +36,11 @@ from numpy.typing import NDArray
 from podrules.features import REFERENCE, Features
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, is_off
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduler.registry import PLUGINS
 from podrules.scheduler.runtime import Framework, ScoreError
 
 __all__ = [
@@ -291,14 +292,15 @@ def score_nodes(filtered: Filtered) -> Scored:
     """Score the nodes that fit; at least one must."""
     framework, context, feasible = filtered.framework, filtered.context, filtered.feasible
     states: dict[str, Any] = {}
-    skipped: set[str] = set()
-    for plugin in framework.pre_score:
-        found = plugin.pre_score(context, feasible)
+    # A gate that is off leaves nothing to prepare and nothing to score.
+    skipped = {name for name, plugin in PLUGINS.items() if is_off(plugin, context.features)}
+    for preparing in framework.pre_score:
+        found = preparing.pre_score(context, feasible)
         if found.status.code is Code.SKIP:
-            skipped.add(plugin.name)
+            skipped.add(preparing.name)
         elif not found.status.ok:
-            return _unscored(feasible, f'running PreScore plugin "{plugin.name}": {" ".join(found.status.reasons)}')
-        states[plugin.name] = found.state
+            return _unscored(feasible, f'running PreScore plugin "{preparing.name}": {" ".join(found.status.reasons)}')
+        states[preparing.name] = found.state
     by_plugin: dict[str, NDArray[np.int64]] = {}
     totals = np.full(len(feasible), 0 if framework.score else 1, np.int64)
     for plugin, weight in framework.score:

@@ -18,21 +18,19 @@ pkg/scheduler/apis/config/validation/validation.go; KEP-2891.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from itertools import accumulate
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from podrules.model.base import Model
+from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
 
 __all__ = [
     "ALL",
     "DEFAULT_MULTI_POINT",
-    "IN_TREE_PLUGINS",
     "REMOVED_PLUGINS",
     "EnabledPlugins",
-    "ExtensionPoint",
     "Plugin",
     "PluginSet",
     "Plugins",
@@ -46,25 +44,6 @@ ALL: Final = "*"
 """Among disabled plugins: every one."""
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Names that are refused: NodeVolumeLimits counts all volumes."""
-
-
-class ExtensionPoint(StrEnum):
-    """Where plugins run, under the names of ``profiles[].plugins``."""
-
-    PRE_ENQUEUE = "preEnqueue"
-    QUEUE_SORT = "queueSort"
-    PRE_FILTER = "preFilter"
-    FILTER = "filter"
-    POST_FILTER = "postFilter"
-    PRE_SCORE = "preScore"
-    SCORE = "score"
-    RESERVE = "reserve"
-    PERMIT = "permit"
-    PRE_BIND = "preBind"
-    BIND = "bind"
-    POST_BIND = "postBind"
-    PLACEMENT_GENERATE = "placementGenerate"
-    PLACEMENT_SCORE = "placementScore"
 
 
 class Plugin(Model, frozen=True, forbid_unknown_fields=True):
@@ -121,61 +100,10 @@ class EnabledPlugins(Struct, frozen=True):
     """Plugins that are not kube-scheduler's own, in the order of the configuration."""
 
 
-_P: Final = ExtensionPoint
-_FILTER: Final = frozenset({_P.PRE_FILTER, _P.FILTER})
-_SCORE: Final = frozenset({_P.PRE_SCORE, _P.SCORE})
-_BOUND: Final = frozenset({_P.RESERVE, _P.PRE_BIND})
-IN_TREE_PLUGINS: Final[Mapping[str, frozenset[ExtensionPoint]]] = {
-    "DefaultBinder": frozenset({_P.BIND}),
-    "DefaultPreemption": frozenset({_P.PRE_ENQUEUE, _P.POST_FILTER}),
-    "DynamicResources": _FILTER | _BOUND | {_P.PRE_ENQUEUE, _P.POST_FILTER, _P.SCORE},
-    "GangScheduling": frozenset({_P.PRE_ENQUEUE, _P.PERMIT}),
-    "ImageLocality": frozenset({_P.SCORE}),
-    "InterPodAffinity": _FILTER | _SCORE,
-    "NodeAffinity": _FILTER | _SCORE,
-    "NodeDeclaredFeatures": _FILTER,
-    "NodeName": frozenset({_P.FILTER}),
-    "NodePorts": _FILTER,
-    "NodeResourcesBalancedAllocation": _SCORE,
-    "NodeResourcesFit": _FILTER | _SCORE | {_P.PLACEMENT_SCORE},
-    "NodeUnschedulable": frozenset({_P.FILTER}),
-    "NodeVolumeLimits": _FILTER,
-    "PodGroupPodsCount": frozenset({_P.PLACEMENT_SCORE}),
-    "PodTopologySpread": _FILTER | _SCORE,
-    "PrioritySort": frozenset({_P.QUEUE_SORT}),
-    "SchedulingGates": frozenset({_P.PRE_ENQUEUE}),
-    "TaintToleration": _SCORE | {_P.FILTER},
-    "TopologyPlacementGenerator": frozenset({_P.PLACEMENT_GENERATE}),
-    "VolumeBinding": _FILTER | _BOUND | _SCORE,
-    "VolumeRestrictions": _FILTER,
-    "VolumeZone": _FILTER,
-}
-"""kube-scheduler's own plugins and the points that they have."""
 DEFAULT_MULTI_POINT: Final = PluginSet(
-    enabled=(
-        Plugin("SchedulingGates"),
-        Plugin("PrioritySort"),
-        Plugin("NodeUnschedulable"),
-        Plugin("NodeName"),
-        Plugin("TaintToleration", 3),
-        Plugin("NodeAffinity", 2),
-        Plugin("NodePorts"),
-        Plugin("NodeResourcesFit", 1),
-        Plugin("VolumeRestrictions"),
-        Plugin("NodeVolumeLimits"),
-        Plugin("VolumeBinding"),
-        Plugin("VolumeZone"),
-        Plugin("PodTopologySpread", 2),
-        Plugin("InterPodAffinity", 2),
-        Plugin("DynamicResources", 2),
-        Plugin("DefaultPreemption"),
-        Plugin("NodeResourcesBalancedAllocation", 1),
-        Plugin("ImageLocality", 1),
-        Plugin("DefaultBinder"),
-        Plugin("NodeDeclaredFeatures"),
-    )
+    enabled=tuple(Plugin(plugin.name, plugin.weight) for plugin in IN_TREE.values() if plugin.default)
 )
-"""The defaults with the gates that 1.36 has by default; they enable nothing at single points."""
+"""The default plugins; the defaults enable nothing at single points."""
 
 _MULTI_POINT: Final = "multiPoint"
 _NEEDED: Final = {ExtensionPoint.QUEUE_SORT: "PrioritySort", ExtensionPoint.BIND: "DefaultBinder"}
@@ -208,7 +136,7 @@ def enabled_plugins(plugins: Plugins) -> EnabledPlugins:
     return EnabledPlugins(
         at=at,
         score_weights={name: weights[name] for name in at[ExtensionPoint.SCORE]},
-        unknown=tuple(dict.fromkeys(name for name in everywhere if name not in IN_TREE_PLUGINS)),
+        unknown=tuple(dict.fromkeys(name for name in everywhere if name not in IN_TREE)),
     )
 
 
@@ -265,8 +193,8 @@ def _name_problems(own: PluginSet, point: ExtensionPoint | None, path: str) -> I
             yield f'{place}: Invalid value: "*": disables only; name each plugin that is to run'
         elif name in REMOVED_PLUGINS:
             yield f'{place}: Invalid value: "{name}": there is no such plugin any more; NodeVolumeLimits does its work'
-        elif point and not (_has(name, point) or name not in IN_TREE_PLUGINS):
-            yield f'{place}: Invalid value: "{name}": it has no {point}, only {_listed(IN_TREE_PLUGINS[name])}'
+        elif point and not (_has(name, point) or name not in IN_TREE):
+            yield f'{place}: Invalid value: "{name}": it has no {point}, only {_listed(IN_TREE[name].points)}'
         elif point and name in seen:
             yield f'{place}: Duplicate value: "{name}": enable it once'
         seen.add(name)
@@ -284,14 +212,14 @@ def _repeated_in_multi_point(plugins: Plugins, path: str) -> Iterator[str]:
 def _gets(own: PluginSet, name: str, point: ExtensionPoint) -> bool:
     """Whether a point gets a plugin from MultiPoint; an unknown one has any point."""
     closed = _names((*own.enabled, *own.disabled))
-    return name not in closed and ALL not in _names(own.disabled) and (_has(name, point) or name not in IN_TREE_PLUGINS)
+    return name not in closed and ALL not in _names(own.disabled) and (_has(name, point) or name not in IN_TREE)
 
 
 def _number_problems(plugins: Plugins, path: str) -> Iterator[str]:
     """Points that need a plugin, and points that take one at most."""
     found = enabled_plugins(plugins).at
     # Who knows which points an unknown plugin of MultiPoint has.
-    untold = any(plugin.name not in IN_TREE_PLUGINS for plugin in plugins.multi_point.enabled)
+    untold = any(plugin.name not in IN_TREE for plugin in plugins.multi_point.enabled)
     for point, usual in _NEEDED.items():
         if not found[point] and not untold:
             yield f"{path}.{point}: Required value: no plugin is left; enable {usual} or another one"
@@ -325,7 +253,7 @@ def _sets(plugins: Plugins) -> Iterator[PluginSet]:
 
 
 def _has(name: str, point: ExtensionPoint) -> bool:
-    return point in IN_TREE_PLUGINS.get(name, ())
+    return name in IN_TREE and point in IN_TREE[name].points
 
 
 def _names(plugins: Iterable[Plugin]) -> frozenset[str]:

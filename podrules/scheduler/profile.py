@@ -22,14 +22,8 @@ from msgspec.structs import replace
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, TopologySpreadConstraint
-from podrules.scheduler.plugin_set import (
-    REMOVED_PLUGINS,
-    ExtensionPoint,
-    Plugins,
-    disabled_by,
-    enabled_plugins,
-    plugin_problems,
-)
+from podrules.scheduler.in_tree import ExtensionPoint
+from podrules.scheduler.plugin_set import REMOVED_PLUGINS, Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
 from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (

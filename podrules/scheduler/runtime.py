@@ -15,28 +15,32 @@ getPreScoreState, getStateData of the plugins at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from podrules.features import Features
 from podrules.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
+    Plugin,
     PreEnqueuePlugin,
-    PreFilterResult,
-    PreScoreResult,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScoreByPreFilterPlugin,
     ScorePlugin,
     Verdicts,
+    WithoutState,
     all_fit,
+    is_off,
 )
 from podrules.scheduler.framework.status import Code
-from podrules.scheduler.plugin_set import IN_TREE_PLUGINS, ExtensionPoint, enabled_plugins
+from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
+from podrules.scheduler.plugin_set import enabled_plugins
 from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
-from podrules.scheduler.registry import FILTER_PLUGINS, PRE_ENQUEUE_PLUGINS, SCORE_PLUGINS
+from podrules.scheduler.registry import PLUGINS
 
 __all__ = ["DEFAULT_FRAMEWORK", "Framework", "ScoreError", "new_framework"]
 
@@ -46,10 +50,9 @@ class Framework(Struct, frozen=True):
 
     scheduler_name: str
     pre_enqueue: tuple[PreEnqueuePlugin, ...]
-    pre_filter: tuple[FilterPlugin, ...]
+    pre_filter: tuple[PreFilterPlugin, ...]
     filter: tuple[FilterPlugin, ...]
-    pre_score: tuple[ScorePlugin, ...]
-    """With those of Score that have no PreScore upstream."""
+    pre_score: tuple[PreScorePlugin, ...]
     score: tuple[tuple[ScorePlugin, int], ...]
     """With their weights."""
     post_filter: tuple[str, ...]
@@ -71,47 +74,32 @@ class ScoreError(Exception):
 
 _P: Final = ExtensionPoint
 _Points = Mapping[ExtensionPoint, tuple[str, ...]]
-_NOT_FOUND: Final = "not found"
-_FILTER_FAILS: Final = {
-    "NodePorts": 'reading "PreFilterNodePorts" from cycleState: not found',
-    "NodeResourcesFit": 'error reading "PreFilterNodeResourcesFit" from cycleState: not found',
-    "VolumeRestrictions": 'cannot read "PreFilterVolumeRestrictions" from cycleState',
-    "VolumeBinding": _NOT_FOUND,
-    "PodTopologySpread": 'reading "PreFilterPodTopologySpread" from cycleState: not found',
-    "InterPodAffinity": 'error reading "PreFilterInterPodAffinity" from cycleState: not found',
-    "DynamicResources": _NOT_FOUND,
-    "NodeDeclaredFeatures": 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
-}
-"""Without PreFilter."""
-_SCORE_FAILS: Final = {
-    "TaintToleration": 'failed to read "PreScoreTaintToleration" from cycleState: not found',
-    "PodTopologySpread": 'error reading "PreScorePodTopologySpread" from cycleState: not found',
-    "InterPodAffinity": 'failed to read "PreScoreInterPodAffinity" from cycleState: not found',
-}
-"""Without PreScore."""
-_FILTERS_ALONE: Final = "VolumeZone"
-_SCORE_ALONE: Final = frozenset({"NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation"})
-_SCORES_BY_PRE_FILTER: Final = "DynamicResources"
+
+
+class _WithPreFilter(PreFilterPlugin, FilterPlugin, Protocol):
+    pass
+
+
+class _WithPreScore(PreScorePlugin, ScorePlugin, Protocol):
+    pass
 
 
 def new_framework(profile: Profile) -> Framework:
     """What a profile runs of the plugins that are restated here."""
     enabled = enabled_plugins(profile.plugins)
     at = enabled.at
-    queueing = {plugin.name: plugin for plugin in PRE_ENQUEUE_PLUGINS}
-    filtering = {plugin.name: plugin for plugin in FILTER_PLUGINS}
-    scoring = {plugin.name: plugin for plugin in SCORE_PLUGINS}
-    preparing = [name for name in at[_P.SCORE] if name in scoring and _P.PRE_SCORE not in IN_TREE_PLUGINS[name]]
     return Framework(
         scheduler_name=profile.scheduler_name,
-        pre_enqueue=tuple(queueing[name] for name in at[_P.PRE_ENQUEUE] if name in queueing),
-        pre_filter=tuple(filtering[name] for name in at[_P.PRE_FILTER] if name in filtering),
-        filter=tuple(_filter(filtering[name], at) for name in at[_P.FILTER] if name in filtering),
-        pre_score=tuple(scoring[name] for name in (*at[_P.PRE_SCORE], *preparing) if name in scoring),
+        pre_enqueue=tuple(plugin for plugin in _restated(at[_P.PRE_ENQUEUE]) if isinstance(plugin, PreEnqueuePlugin)),
+        pre_filter=tuple(plugin for plugin in _restated(at[_P.PRE_FILTER]) if isinstance(plugin, PreFilterPlugin)),
+        filter=tuple(_filter(plugin, at) for plugin in _restated(at[_P.FILTER]) if isinstance(plugin, FilterPlugin)),
+        pre_score=tuple(plugin for plugin in _restated(at[_P.PRE_SCORE]) if isinstance(plugin, PreScorePlugin)),
         score=tuple(
-            (_scorer(scoring[name], at), enabled.score_weights[name]) for name in at[_P.SCORE] if name in scoring
+            (_scorer(plugin, at), enabled.score_weights[plugin.name])
+            for plugin in _restated(at[_P.SCORE])
+            if isinstance(plugin, ScorePlugin)
         ),
-        post_filter=tuple(name for name in at[_P.POST_FILTER] if name in IN_TREE_PLUGINS),
+        post_filter=tuple(name for name in at[_P.POST_FILTER] if name in IN_TREE),
         args=profile.args,
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
         unknown=enabled.unknown,
@@ -120,60 +108,49 @@ def new_framework(profile: Profile) -> Framework:
     )
 
 
+def _restated(names: Iterable[str]) -> Iterator[Plugin]:
+    return (PLUGINS[name] for name in names if name in PLUGINS)
+
+
 def _filter(plugin: FilterPlugin, at: _Points) -> FilterPlugin:
-    if plugin.name in at[_P.PRE_FILTER]:
+    if plugin.name in at[_P.PRE_FILTER] or not isinstance(plugin, PreFilterPlugin):
         return plugin
-    if plugin.name == _FILTERS_ALONE:
-        return _FilterAlone(plugin)
-    return _FilterFails(plugin, _FILTER_FAILS[plugin.name]) if plugin.name in _FILTER_FAILS else plugin
+    if isinstance(plugin.without_pre_filter, str):
+        return _FilterFails(plugin, plugin.without_pre_filter)
+    return _FilterAlone(plugin) if plugin.without_pre_filter is WithoutState.COMPUTED else plugin
 
 
 def _scorer(plugin: ScorePlugin, at: _Points) -> ScorePlugin:
-    if plugin.name == _SCORES_BY_PRE_FILTER:
-        return plugin if plugin.name in at[_P.PRE_FILTER] else _ScoreFails(plugin, _NOT_FOUND)
-    if plugin.name in at[_P.PRE_SCORE]:
+    if isinstance(plugin, ScoreByPreFilterPlugin):
+        return plugin if plugin.name in at[_P.PRE_FILTER] else _ScoreFails(plugin.name, plugin.score_without_pre_filter)
+    if plugin.name in at[_P.PRE_SCORE] or not isinstance(plugin, PreScorePlugin):
         return plugin
-    if plugin.name in _SCORE_ALONE:
-        return _ScoreAlone(plugin)
-    return _ScoreFails(plugin, _SCORE_FAILS[plugin.name]) if plugin.name in _SCORE_FAILS else plugin
+    if isinstance(plugin.without_pre_score, str):
+        return _ScoreFails(plugin.name, plugin.without_pre_score)
+    return _ScoreAlone(plugin) if plugin.without_pre_score is WithoutState.COMPUTED else plugin
 
 
 class _FilterFails:
-    """A plugin that Filter cannot do without PreFilter."""
+    """A plugin whose Filter needs PreFilter, in a profile without its PreFilter."""
 
     def __init__(self, plugin: FilterPlugin, problem: str) -> None:
         self.name = plugin.name
         self._plugin = plugin
         self._problem = problem
 
-    def pre_filter(self, context: CycleContext) -> PreFilterResult:
-        return self._plugin.pre_filter(context)
-
     def filter(self, context: CycleContext, state: Any) -> Verdicts:
         del state
-        if _is_off(self.name, context.features):
+        if is_off(self._plugin, context.features):
             return all_fit(context.table)
         return Verdicts(np.full(len(context.table), Code.ERROR, np.int8), lambda _: (self._problem,))
-
-
-def _is_off(name: str, features: Features) -> bool:
-    """Whether a gate keeps a plugin from doing anything."""
-    off = {
-        "DynamicResources": not features.dynamic_resource_allocation,
-        "NodeDeclaredFeatures": not features.node_declared_features,
-    }
-    return off.get(name, False)
 
 
 class _FilterAlone:
     """A plugin that does in Filter what its PreFilter did not: what that says of the pod goes for each node."""
 
-    def __init__(self, plugin: FilterPlugin) -> None:
+    def __init__(self, plugin: _WithPreFilter) -> None:
         self.name = plugin.name
         self._plugin = plugin
-
-    def pre_filter(self, context: CycleContext) -> PreFilterResult:
-        return self._plugin.pre_filter(context)
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:
         del state
@@ -190,13 +167,9 @@ class _FilterAlone:
 class _ScoreFails:
     """A plugin that cannot score without what comes before."""
 
-    def __init__(self, plugin: ScorePlugin, problem: str) -> None:
-        self.name = plugin.name
-        self._plugin = plugin
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
         self._problem = problem
-
-    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
-        return self._plugin.pre_score(context, feasible)
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         del context, state, feasible
@@ -206,12 +179,9 @@ class _ScoreFails:
 class _ScoreAlone:
     """A plugin that does in Score what its PreScore did not; where that would skip, nodes score 0."""
 
-    def __init__(self, plugin: ScorePlugin) -> None:
+    def __init__(self, plugin: _WithPreScore) -> None:
         self.name = plugin.name
         self._plugin = plugin
-
-    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
-        return self._plugin.pre_score(context, feasible)
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         del state

@@ -21,9 +21,9 @@ from podrules.model.pod import PodQOSClass
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.qos import compute_pod_qos
 from podrules.resources import allocated_pod, scheduler_request
-from podrules.scheduler.framework.interface import CycleContext
+from podrules.scheduler.framework.interface import CycleContext, is_off
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
-from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
+from podrules.scheduler.plugins.dynamic_resources import DynamicResources
 from podrules.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podrules.scheduler.plugins.node_resources import NodeResourcesFit
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
@@ -209,9 +209,7 @@ def test_gate_DynamicResourceAllocation() -> None:
     assert DEVICES.pre_enqueue(POD, ClusterSnapshot(), after) == missing
     assert devices(before, claims=[]) == SKIP
     assert devices(after, claims=[]) == missing
-    feasible = np.array([0], np.int32)
-    assert DEVICES.pre_score(make_context(POD, features=before), feasible).status == SKIP
-    assert DEVICES.pre_score(make_context(POD, features=after), feasible).status == SUCCESS
+    assert (is_off(DEVICES, before), is_off(DEVICES, after)) == (True, False)
 
 
 @pytest.mark.parametrize("wanted", [True, False])
@@ -242,9 +240,7 @@ def test_gate_DRAPrioritizedList_in_scores() -> None:
         context = make_context(pod, claims=claims, slices=[make_slice("device-1", "device-2")], features=features)
         assert filtered(context).ok
         feasible = np.array([0], np.int32)
-        state = DEVICES.pre_score(context, feasible).state
-        assert isinstance(state, DynamicResourcesState)
-        return [int(points) for points in DEVICES.score(context, state, feasible)]
+        return [int(points) for points in DEVICES.score(context, None, feasible)]
 
     assert score(with_devices(before)) == [0]
     assert score(after) == [100]

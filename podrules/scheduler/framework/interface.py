@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol
+from enum import Enum, auto
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.features import Features
+from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.node_table import NodeTable
@@ -30,14 +32,22 @@ from podrules.scheduler.framework.status import SUCCESS, Code, Status
 
 __all__ = [
     "MAX_NODE_SCORE",
+    "ConfiguredPlugin",
     "CycleContext",
     "FilterPlugin",
+    "GatedPlugin",
+    "Plugin",
     "PreEnqueuePlugin",
+    "PreFilterPlugin",
     "PreFilterResult",
+    "PreScorePlugin",
     "PreScoreResult",
+    "ScoreByPreFilterPlugin",
     "ScorePlugin",
     "Verdicts",
+    "WithoutState",
     "all_fit",
+    "is_off",
 ]
 
 MAX_NODE_SCORE: Final = 100
@@ -86,51 +96,112 @@ class PreScoreResult(Struct, frozen=True):
     """For Score of the same plugin."""
 
 
-class PreEnqueuePlugin(Protocol):
-    """Holds a pod back before it is queued."""
+class WithoutState(Enum):
+    """What Filter does where a profile disables its PreFilter alone, or Score where it disables its PreScore."""
+
+    NOT_NEEDED = auto()
+    """The same as with it."""
+    COMPUTED = auto()
+    """It computes the state on the spot."""
+
+
+class Plugin(Protocol):
+    """What all plugins have; each of the protocols below stands for one extension point."""
 
     @property
     def name(self) -> str:
         """Upstream's name."""
         ...
+
+
+@runtime_checkable
+class ConfiguredPlugin(Plugin, Protocol):
+    """Takes arguments."""
+
+    @property
+    def args_type(self) -> type[Model]:
+        """How its ``pluginConfig`` is read."""
+        ...
+
+
+@runtime_checkable
+class GatedPlugin(Plugin, Protocol):
+    """Does nothing while a feature gate is off."""
+
+    @property
+    def gate(self) -> str:
+        """The field of `Features`."""
+        ...
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    """Holds a pod back before it is queued."""
 
     def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:
         """Success, or why the pod waits."""
         ...
 
 
-class FilterPlugin(Protocol):
-    """Judges nodes."""
+@runtime_checkable
+class PreFilterPlugin(Plugin, Protocol):
+    """Reads the pod and the cluster once for all nodes."""
 
     @property
-    def name(self) -> str:
-        """Upstream's name."""
+    def without_pre_filter(self) -> WithoutState | str:
+        """For its Filter; a text: Filter fails with it."""
         ...
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
-        """Facts for `filter`; a plugin without PreFilter upstream returns `PreFilterResult()`."""
+        """The state for `FilterPlugin.filter`, the nodes that can be, or why none can."""
         ...
+
+
+@runtime_checkable
+class FilterPlugin(Plugin, Protocol):
+    """Judges nodes."""
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:
-        """A verdict for each row of the context's table."""
+        """A verdict for each row of the context's table; ``state`` is None without PreFilter."""
         ...
 
 
-class ScorePlugin(Protocol):
-    """Ranks feasible nodes."""
+@runtime_checkable
+class PreScorePlugin(Plugin, Protocol):
+    """Reads the feasible nodes once before they are scored."""
 
     @property
-    def name(self) -> str:
-        """Upstream's name."""
+    def without_pre_score(self) -> WithoutState | str:
+        """For its Score; a text: Score fails with it."""
         ...
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
-        """Facts for `score`; a plugin without PreScore upstream returns `PreScoreResult()`."""
+        """The state for `ScorePlugin.score`, or Skip."""
         ...
 
+
+@runtime_checkable
+class ScorePlugin(Plugin, Protocol):
+    """Ranks feasible nodes."""
+
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Normalised scores of the feasible rows, in their order."""
+        """Normalised scores of the feasible rows, in their order; ``state`` is None without PreScore."""
         ...
+
+
+@runtime_checkable
+class ScoreByPreFilterPlugin(ScorePlugin, Protocol):
+    """Scores by what its PreFilter found, and has no PreScore."""
+
+    @property
+    def score_without_pre_filter(self) -> str:
+        """Score fails with it in a profile without its PreFilter."""
+        ...
+
+
+def is_off(plugin: Plugin, features: Features) -> bool:
+    """Whether a gate keeps a plugin from doing anything."""
+    return isinstance(plugin, GatedPlugin) and not getattr(features, plugin.gate)
 
 
 def all_fit(table: NodeTable) -> Verdicts:

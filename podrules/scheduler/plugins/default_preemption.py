@@ -36,6 +36,7 @@ from podrules.model.selectors import Selector, SelectorError
 
 __all__ = [
     "NAME",
+    "DefaultPreemption",
     "DefaultPreemptionArgs",
     "Victim",
     "by_importance",
@@ -66,6 +67,13 @@ class DefaultPreemptionArgs(Model, frozen=True):
     min_candidate_nodes_percentage: _Int32 = 10
     """Of the nodes where removing pods may help."""
     min_candidate_nodes_absolute: _Int32 = 100
+
+
+class DefaultPreemption:
+    """The plugin; `podrules.scheduler.preemption` is its PostFilter."""
+
+    name = NAME
+    args_type = DefaultPreemptionArgs
 
 
 class Victim(NamedTuple):

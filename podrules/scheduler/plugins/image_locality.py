@@ -21,7 +21,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
-from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext, PreScoreResult
+from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
 from podrules.scheduler.framework.nodes import Nodes
 
 __all__ = ["ImageLocality", "ImagesFound", "PresentImage", "normalized_image_name"]
@@ -70,10 +70,6 @@ class ImageLocality:
     """Scores by ``status.images``."""
 
     name = "ImageLocality"
-
-    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - none
-        """Nothing, as upstream."""
-        return PreScoreResult()
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:  # noqa: ARG002
         """Larger images that are there already are better."""

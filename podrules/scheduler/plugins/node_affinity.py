@@ -24,7 +24,7 @@ from podrules.model import affinity as api
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podrules.model.base import Model
 from podrules.model.pod import Pod
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.node_selector import (
@@ -105,6 +105,9 @@ class NodeAffinity:
     """Filters and scores by labels and names of nodes."""
 
     name = "NodeAffinity"
+    args_type = NodeAffinityArgs
+    without_pre_filter = WithoutState.NOT_NEEDED
+    without_pre_score = WithoutState.COMPUTED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Skip, a conflict, or the nodes that the terms name."""

@@ -63,6 +63,8 @@ class NodeDeclaredFeatures:
     """Filters by ``status.declaredFeatures``."""
 
     name = "NodeDeclaredFeatures"
+    gate = "node_declared_features"
+    without_pre_filter = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """What the pod needs, or Skip."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
+from podrules.scheduler.framework.interface import CycleContext, Verdicts, all_fit
 from podrules.scheduler.framework.status import Code
 
 __all__ = ["ERR_REASON", "NodeName"]
@@ -21,10 +21,6 @@ class NodeName:
     """Filters by ``spec.nodeName``."""
 
     name = "NodeName"
-
-    def pre_filter(self, context: CycleContext) -> PreFilterResult:  # noqa: ARG002 - none upstream
-        """Nothing."""
-        return PreFilterResult()
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
         """UnschedulableAndUnresolvable for each node of another name."""

@@ -72,6 +72,7 @@ class NodePorts:
     """Filters by host ports in use."""
 
     name = "NodePorts"
+    without_pre_filter = 'reading "PreFilterNodePorts" from cycleState: not found'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """The ports that the pod asks for, or Skip."""

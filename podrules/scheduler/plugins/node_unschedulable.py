@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podrules.model.node import Taint
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
+from podrules.scheduler.framework.interface import CycleContext, Verdicts, all_fit
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.taints import NO_SCHEDULE, tolerations_tolerate_taint
@@ -28,10 +28,6 @@ class NodeUnschedulable:
     """Filters by ``spec.unschedulable``."""
 
     name = "NodeUnschedulable"
-
-    def pre_filter(self, context: CycleContext) -> PreFilterResult:  # noqa: ARG002 - none upstream
-        """Nothing."""
-        return PreFilterResult()
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
         """UnschedulableAndUnresolvable for each cordoned node, unless the pod tolerates that."""

@@ -29,7 +29,7 @@ from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim, Volume
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, all_fit
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState, all_fit
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.csi_translation import (
@@ -93,6 +93,7 @@ class NodeVolumeLimits:
     """The plugin."""
 
     name = "NodeVolumeLimits"
+    without_pre_filter = WithoutState.NOT_NEEDED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Skip pods whose volumes cannot be a CSI driver's."""

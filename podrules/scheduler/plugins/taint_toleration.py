@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
 from podrules.scheduler.framework.nodes import ABSENT
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
@@ -53,10 +53,7 @@ class TaintToleration:
     """Filters and scores by ``spec.taints`` of nodes and ``spec.tolerations`` of the pod."""
 
     name = "TaintToleration"
-
-    def pre_filter(self, context: CycleContext) -> PreFilterResult:  # noqa: ARG002 - none upstream
-        """Nothing."""
-        return PreFilterResult()
+    without_pre_score = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
         """UnschedulableAndUnresolvable for each node with an untolerated NoSchedule or NoExecute taint."""

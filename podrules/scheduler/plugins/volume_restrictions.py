@@ -99,6 +99,7 @@ class VolumeRestrictions:
     """The plugin."""
 
     name = "VolumeRestrictions"
+    without_pre_filter = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Find the pod's disks and its claims that are in use."""

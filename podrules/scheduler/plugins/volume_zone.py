@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from podrules.model.base import Model
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.volume_binding.csi_translation import (
@@ -68,6 +68,7 @@ class VolumeZone:
     """The plugin."""
 
     name = "VolumeZone"
+    without_pre_filter = WithoutState.COMPUTED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Read the labels of the pod's bound volumes."""

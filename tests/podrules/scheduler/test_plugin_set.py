@@ -12,11 +12,17 @@ from typing import Any
 import pytest
 
 from podrules.model.decode import from_object
+from podrules.scheduler.framework.interface import (
+    FilterPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
 from podrules.scheduler.plugin_set import (
     DEFAULT_MULTI_POINT,
-    IN_TREE_PLUGINS,
     EnabledPlugins,
-    ExtensionPoint,
     Plugin,
     Plugins,
     PluginSet,
@@ -25,7 +31,7 @@ from podrules.scheduler.plugin_set import (
     merge_plugin_set,
     plugin_problems,
 )
-from podrules.scheduler.registry import FILTER_PLUGINS, PRE_ENQUEUE_PLUGINS, SCORE_PLUGINS
+from podrules.scheduler.registry import PLUGINS
 
 FILTER = [
     "NodeUnschedulable",
@@ -97,12 +103,21 @@ def test_the_default_profile() -> None:
 
 def test_every_default_plugin_that_judges_or_scores_is_restated() -> None:
     at = run().at
-    judging = {plugin.name for plugin in FILTER_PLUGINS}
-    scoring = {plugin.name for plugin in SCORE_PLUGINS}
-    assert judging == {*at[ExtensionPoint.PRE_FILTER], *at[ExtensionPoint.FILTER]}
-    assert scoring == {*at[ExtensionPoint.PRE_SCORE], *at[ExtensionPoint.SCORE]}
-    # DefaultPreemption holds back no pod but those that it is preempting for.
-    assert {plugin.name for plugin in PRE_ENQUEUE_PLUGINS} == {*at[ExtensionPoint.PRE_ENQUEUE]} - {"DefaultPreemption"}
+    restated: dict[ExtensionPoint, Any] = {
+        ExtensionPoint.PRE_ENQUEUE: PreEnqueuePlugin,
+        ExtensionPoint.PRE_FILTER: PreFilterPlugin,
+        ExtensionPoint.FILTER: FilterPlugin,
+        ExtensionPoint.PRE_SCORE: PreScorePlugin,
+        ExtensionPoint.SCORE: ScorePlugin,
+    }
+    for point, protocol in restated.items():
+        # DefaultPreemption holds back no pod but those that it is preempting for.
+        expected = {*at[point]} - ({"DefaultPreemption"} if point is ExtensionPoint.PRE_ENQUEUE else set())
+        assert {name for name, plugin in PLUGINS.items() if isinstance(plugin, protocol)} == expected, point
+
+
+def test_each_descriptor_names_its_own_implementation() -> None:
+    assert {name: plugin.name for name, plugin in PLUGINS.items()} == {name: name for name in PLUGINS}
 
 
 @pytest.mark.parametrize(
@@ -438,7 +453,7 @@ def test_defaults_are_kube_schedulers_own() -> None:
         "GangScheduling",
         "PodGroupPodsCount",
         "TopologyPlacementGenerator",
-    } == set(IN_TREE_PLUGINS)
+    } == set(IN_TREE)
 
 
 @pytest.mark.parametrize(

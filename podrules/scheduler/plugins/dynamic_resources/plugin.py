@@ -40,7 +40,6 @@ from podrules.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     CycleContext,
     PreFilterResult,
-    PreScoreResult,
     Verdicts,
     all_fit,
 )
@@ -140,6 +139,10 @@ class DynamicResources:
     """The plugin."""
 
     name = "DynamicResources"
+    args_type = DynamicResourcesArgs
+    gate = "dynamic_resource_allocation"
+    without_pre_filter = "not found"
+    score_without_pre_filter = "not found"
 
     def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:
         """Success, or why the pod waits for its claims."""
@@ -194,12 +197,6 @@ class DynamicResources:
                 codes[row] = code
                 reasons[row] = (reason,)
         return Verdicts(codes, lambda row: reasons.get(row, ()))
-
-    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - the Protocol's
-        """Upstream has no PreScore: Score reads what Filter left."""
-        if not context.features.dynamic_resource_allocation:
-            return PreScoreResult(SKIP)
-        return PreScoreResult(state=context.states.get(self.name))
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """Points for early alternatives, against the best node."""

@@ -48,6 +48,9 @@ class InterPodAffinity:
     """The plugin."""
 
     name = "InterPodAffinity"
+    args_type = InterPodAffinityArgs
+    without_pre_filter = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
+    without_pre_score = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Count pods by topology domain."""

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from podrules.scheduler.framework.interface import CycleContext, PreScoreResult
+from podrules.scheduler.framework.interface import CycleContext, PreScoreResult, WithoutState
 from podrules.scheduler.framework.status import SKIP
 from podrules.scheduler.plugins.node_resources.args import NodeResourcesBalancedAllocationArgs, ResourceSpec, weighted
 from podrules.scheduler.plugins.node_resources.scorers import allocations, balanced, requested_amounts
@@ -27,6 +27,8 @@ class NodeResourcesBalancedAllocation:
     """Ranks by balance."""
 
     name: Final = "NodeResourcesBalancedAllocation"
+    args_type = NodeResourcesBalancedAllocationArgs
+    without_pre_score = WithoutState.COMPUTED
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - Protocol
         """What the pod adds to each scored resource; Skip when that is nothing."""

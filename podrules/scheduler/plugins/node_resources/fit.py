@@ -36,7 +36,7 @@ from podrules.resources import (
     is_scalar_resource_name,
     pod_requests,
 )
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.dynamic_resources.extended import classes_by_resource
 from podrules.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
@@ -74,6 +74,9 @@ class NodeResourcesFit:
     """Judges room; ranks by use."""
 
     name: Final = "NodeResourcesFit"
+    args_type = NodeResourcesFitArgs
+    without_pre_filter = 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'
+    without_pre_score = WithoutState.COMPUTED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """What the pod needs room for (computePodResourceRequest)."""

@@ -18,7 +18,12 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import SelectorError
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, Code, Status
-from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SYSTEM_DEFAULTING
+from podrules.scheduler.plugins.pod_topology_spread.args import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULTING,
+    PodTopologySpreadArgs,
+)
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME, constraints_in_force, spread_args
 from podrules.scheduler.plugins.pod_topology_spread.filtering import (
     ERR_REASON_CONSTRAINTS_NOT_MATCH,
@@ -48,6 +53,9 @@ class PodTopologySpread:
     """Judges and ranks by how matching pods are spread."""
 
     name = NAME
+    args_type = PodTopologySpreadArgs
+    without_pre_filter = 'reading "PreFilterPodTopologySpread" from cycleState: not found'
+    without_pre_score = 'error reading "PreScorePodTopologySpread" from cycleState: not found'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Count domains and matching pods; Skip without DoNotSchedule constraints."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolumeClaim
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.volume_binding.binder import (
     ClaimVerdict,
@@ -72,6 +72,8 @@ class VolumeBinding:
     """The plugin."""
 
     name = "VolumeBinding"
+    without_pre_filter = "not found"
+    without_pre_score = WithoutState.NOT_NEEDED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
         """Sort the pod's claims, or reject it."""

@@ -11,7 +11,7 @@ from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.framework.interface import CycleContext, FilterPlugin
+from podrules.scheduler.framework.interface import CycleContext, FilterPlugin, PreFilterPlugin, PreFilterResult
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
 from tests.objects import raw_node, raw_pod
@@ -75,7 +75,7 @@ def make_context(
 
 def statuses(plugin: FilterPlugin, context: CycleContext) -> Status | list[Status]:
     """PreFilter's status unless it is Success, else Filter's for each node."""
-    found = plugin.pre_filter(context)
+    found = plugin.pre_filter(context) if isinstance(plugin, PreFilterPlugin) else PreFilterResult()
     if not found.status.ok:
         return found.status
     verdicts = plugin.filter(context, found.state)

@@ -14,7 +14,15 @@ from podrules.model.decode import from_object
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.framework.interface import CycleContext, FilterPlugin, ScorePlugin
+from podrules.scheduler.framework.interface import (
+    CycleContext,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    PreScoreResult,
+    ScorePlugin,
+)
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from tests.objects import raw_node, raw_pod
@@ -108,7 +116,7 @@ def make_cycle(
 
 def filter_status(plugin: FilterPlugin, context: CycleContext, row: int = 0) -> Status:
     """PreFilter and then Filter of one row, as a status; PreFilter's own when that is not Success."""
-    found = plugin.pre_filter(context)
+    found = plugin.pre_filter(context) if isinstance(plugin, PreFilterPlugin) else PreFilterResult()
     if not found.status.ok:
         return found.status
     verdicts = plugin.filter(context, found.state)
@@ -119,7 +127,7 @@ def filter_status(plugin: FilterPlugin, context: CycleContext, row: int = 0) -> 
 def scores_of(plugin: ScorePlugin, context: CycleContext, feasible: Sequence[int] | None = None) -> list[int]:
     """PreScore and then Score of the feasible rows; of all without ``feasible``."""
     rows = np.array(range(len(context.table)) if feasible is None else feasible, np.int32)
-    found = plugin.pre_score(context, rows)
+    found = plugin.pre_score(context, rows) if isinstance(plugin, PreScorePlugin) else PreScoreResult()
     assert found.status.ok
     return [int(score) for score in plugin.score(context, found.state, rows)]
 

@@ -230,7 +230,7 @@ def test_single_claim_prioritized_list_scoring() -> None:
     )
     judge(context)
     rows = np.array([0, 1], np.int32)
-    assert PLUGIN.score(context, PLUGIN.pre_score(context, rows).state, rows).tolist() == [7 * 100 // 8, 100]
+    assert PLUGIN.score(context, None, rows).tolist() == [7 * 100 // 8, 100]
 
 
 def test_mix_of_allocated_and_unallocated_claims() -> None:
