@@ -34,15 +34,14 @@ from podrules.cluster.similar_names import near_names
 from podrules.cluster.source import Source, Unread
 from podrules.cluster.text import advice_for
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference, reference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.changes import Situation
 from podrules.placement.controllers import with_controllers
 from podrules.placement.drain import Drained, draining
-from podrules.placement.facts import reference
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import AwaitedPod, PlannedSpec
-from podrules.placement.preemption_victims import PodReference
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 

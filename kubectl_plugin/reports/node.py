@@ -15,8 +15,8 @@ from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.pod_reference import PodReference
 from podrules.model.quantity import Quantity
-from podrules.placement.preemption_victims import PodReference
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.resources import pod_requests, scheduler_options

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 import msgspec
@@ -41,7 +43,7 @@ _WITHOUT_VERDICT: Final = frozenset({"TermExplanation"})
 
 def schema_of(kind: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of one kind of report."""
-    schema = msgspec.json.schema(REPORTS[kind])
+    schema = _with_facts(msgspec.json.schema(REPORTS[kind]))
     if kind not in _WITHOUT_VERDICT:
         verdict = msgspec.json.schema(VerdictReport)
         report = schema["$defs"][REPORTS[kind].__name__]
@@ -49,3 +51,21 @@ def schema_of(kind: str) -> dict[str, Any]:
         report["required"] = [*report["required"], "verdict"]
         schema["$defs"] |= verdict["$defs"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **schema}
+
+
+def _with_facts(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same with every kind of fact that a plugin gives in the place of their base."""
+    rejected = schema["$defs"].get("RejectedNode")
+    if rejected is None:
+        return schema
+    # The plugins load arrays, which printing a report does without.
+    from podrules.scheduler.framework.interface import ExplainedPlugin
+    from podrules.scheduler.registry import PLUGINS
+
+    explained = [plugin for plugin in PLUGINS.values() if isinstance(plugin, ExplainedPlugin)]
+    kinds = dict.fromkeys(kind for plugin in explained for kind in plugin.fact_types)
+    facts = msgspec.json.schema(reduce(or_, kinds))
+    del schema["$defs"]["Fact"]
+    schema["$defs"] |= facts.pop("$defs")
+    rejected["properties"]["facts"]["items"] = facts
+    return schema

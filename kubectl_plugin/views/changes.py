@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
-from kubectl_plugin.views.node_facts import nominated_pods_words
+from kubectl_plugin.views.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.words import counted, listed, resource_amount
-from podrules.placement.outcome import (
-    CandidateChange,
-    ChangeKind,
-    ConstraintSpread,
-    InsufficientResource,
-    Placement,
-    PodOnNode,
-    RejectedGroup,
-    Remedy,
-)
+from podrules.model.pod_reference import PodOnNode
+from podrules.placement.outcome import CandidateChange, ChangeKind, ConstraintSpread, Placement, RejectedGroup, Remedy
+
+if TYPE_CHECKING:
+    from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
 
 __all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 
@@ -72,10 +67,12 @@ def _place(group: RejectedGroup, remedy: Remedy) -> int:
     (change,) = remedy.changes
     if change.kind is ChangeKind.UNCORDON:
         return 0
+    if change.kind is not ChangeKind.FREE:
+        return 2
     facts = [fact for node in group.nodes if node.node == change.node for fact in node.facts]
-    lacks = [fact for fact in facts if isinstance(fact, InsufficientResource)]
+    lacks = cast("list[InsufficientResource]", facts)
     little = all(fact.short * _LITTLE <= fact.allocatable for fact in lacks)
-    return 1 if change.kind is ChangeKind.FREE and lacks and little else 2
+    return 1 if lacks and little else 2
 
 
 def _effects(remedy: Remedy) -> set[str]:

@@ -9,10 +9,10 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.views.node_facts import nominated_pods_words
 from kubectl_plugin.views.node_findings import full_words, node_findings
 from kubectl_plugin.views.platform_words import node_platform_section
 from kubectl_plugin.views.reach_commands import reach_commands
+from kubectl_plugin.views.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
 from kubectl_plugin.views.workload_words import node_word

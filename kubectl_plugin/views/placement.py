@@ -10,7 +10,6 @@ from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.views.changes import remedy_words, ways_out
 from kubectl_plugin.views.claim_words import claim_lines, claim_sentences
-from kubectl_plugin.views.node_facts import fact_words
 from kubectl_plugin.views.preemption import (
     defeated_words,
     disabled_words,
@@ -18,6 +17,7 @@ from kubectl_plugin.views.preemption import (
     preemption_words,
     queue_words,
 )
+from kubectl_plugin.views.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import counted, listed
@@ -228,29 +228,11 @@ def _reason(group: RejectedGroup) -> str:
     return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
 
 
-_PHRASES = {
-    "NodeUnschedulable": ("is cordoned", "are cordoned"),
-    "NodeName": ("is not the one it names", "are not the one it names"),
-    "TaintToleration": ("has a taint that it does not tolerate", "have taints that it does not tolerate"),
-    "NodeAffinity": ("does not match its node selector or affinity", "do not match its node selector or affinity"),
-    "NodePorts": ("has its host port in use", "have its host port in use"),
-    "PodTopologySpread": ("would break its topology spread", "would break its topology spread"),
-    "InterPodAffinity": ("is ruled out by pod affinity", "are ruled out by pod affinity"),
-    "VolumeRestrictions": ("has its disk in use", "have its disk in use"),
-    "VolumeBinding": ("cannot use its volumes", "cannot use its volumes"),
-    "VolumeZone": ("is outside its volume's zone", "are outside its volume's zone"),
-    "NodeVolumeLimits": ("can attach no more volumes", "can attach no more volumes"),
-    "DynamicResources": ("has no devices for it", "have no devices for it"),
-    "NodeDeclaredFeatures": ("lacks a kubelet feature", "lack a kubelet feature"),
-}
-"""What a plugin says of one node, and of several."""
-
-
 def _phrases(group: RejectedGroup) -> Iterator[str]:
     """What keeps it from the nodes of a group; those that do not answer on their own."""
     others = group.count - len(group.silent)
     if others:
-        yield f"{others} {_phrase(group, one=others == 1)}"
+        yield f"{others} {rejection_words(group.plugin, group.reasons, one=others == 1)}"
     if group.silent:
         yield f"{_silent_words(group.silent)} (taint unreachable)"
 
@@ -258,13 +240,3 @@ def _phrases(group: RejectedGroup) -> Iterator[str]:
 def _silent_words(names: Sequence[str]) -> str:
     """``node-c3 is silent``, or ``2 are silent``."""
     return f"{names[0]} is silent" if len(names) == 1 else f"{len(names)} are silent"
-
-
-def _phrase(group: RejectedGroup, *, one: bool) -> str:
-    if group.plugin != "NodeResourcesFit":
-        usual = ("is rejected by " + group.plugin, "are rejected by " + group.plugin)
-        return _PHRASES.get(group.plugin, usual)[0 if one else 1]
-    lacking = [reason.removeprefix("Insufficient ") for reason in group.reasons if reason.startswith("Insufficient ")]
-    if not lacking:
-        return "has as many pods as it may" if one else "have as many pods as they may"
-    return f"{'lacks' if one else 'lack'} {listed(lacking)}"

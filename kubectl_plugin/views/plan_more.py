@@ -9,8 +9,8 @@ from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.safety_words import ordinal_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
+from podrules.model.pod_reference import PodReference
 from podrules.placement.planned import PlannedSpec, PlannedVictim
-from podrules.placement.preemption_victims import PodReference
 
 __all__ = [
     "fit_words",

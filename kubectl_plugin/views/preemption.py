@@ -9,11 +9,11 @@ from kubectl_plugin.views.changes import pods_on_nodes
 from kubectl_plugin.views.safety_words import reach_words
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.model.instant import instant
+from podrules.model.pod_reference import PodReference
 from podrules.placement.preemption_victims import (
     GoingVictim,
     NominatedNode,
     NoRoom,
-    PodReference,
     Preempted,
     PreemptedFor,
     PreemptionPreview,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadDomain, SpreadTerm
+from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadTerm
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
 __all__ = ["left_out_words", "soft_spread_tables", "spread_table"]
 

@@ -30,17 +30,11 @@ from podrules.model.affinity import Affinity, NodeAffinity, PodAffinity, Tolerat
 from podrules.model.base import ResourceList
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import on_its_node
 from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.facts import facts, on_its_node, pods_using_claims, requested_there
-from podrules.placement.outcome import (
-    CandidateChange,
-    ChangeKind,
-    InsufficientResource,
-    LabelMismatch,
-    PodAffinityConflict,
-    TaintEffect,
-)
+from podrules.placement.facts import facts
+from podrules.placement.outcome import CandidateChange, ChangeKind
 from podrules.placement.replicas import is_planned
 from podrules.platform import OS_LABELS
 from podrules.resources import CPU
@@ -48,10 +42,14 @@ from podrules.safety import OF_ONE_NODE, owner_guarantee
 from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
 from podrules.scheduler.plugins.inter_pod_affinity.terms import parse_terms
+from podrules.scheduler.plugins.node_affinity import LabelMismatch
 from podrules.scheduler.plugins.node_ports import NodePorts
+from podrules.scheduler.plugins.node_resources.fit import InsufficientResource, NodeResourcesFit
 from podrules.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
-from podrules.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from podrules.scheduler.plugins.taint_toleration import TaintEffect
+from podrules.scheduler.plugins.volume_restrictions import VolumeRestrictions, pods_using_claims
 from podrules.scheduler.runtime import Framework
 
 __all__ = ["Applied", "Situation", "candidates", "has_candidates"]
@@ -174,8 +172,10 @@ def _free(situation: Situation, filtered: Filtered, row: int) -> Iterator[Applie
     amounts = {fact.resource: fact.short for fact in short}
     roomier = situation.with_node(name, lambda node: _with_room(node, amounts))
     # Nobody frees more than what those request that can go from there.
-    context = filtered.judged(row).context
-    movable = requested_there(context, row, [pod for pod in situation.table.pods.on(row) if _can_go(pod)])
+    plugin, context = NodeResourcesFit(), filtered.judged(row).context
+    movable = plugin.requested_by(
+        context, context.states[plugin.name], row, [pod for pod in situation.table.pods.on(row) if _can_go(pod)]
+    )
     if any(fact.too_large or fact.short > movable[fact.resource] for fact in short):
         yield Applied(CandidateChange(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
         return

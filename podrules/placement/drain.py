@@ -27,10 +27,10 @@ from podrules.disruption import Evictions
 from podrules.ending import stop_plan
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
 from podrules.placement.planned import DrainFlag, Unmoved
-from podrules.placement.preemption_victims import PodReference
 from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee

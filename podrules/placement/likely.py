@@ -24,7 +24,6 @@ from podrules.placement.outcome import (
     PlacementOutcome,
     RejectedGroup,
     RejectedNode,
-    TaintEffect,
     ToldBefore,
 )
 from podrules.placement.preview import nominated_node, preview
@@ -36,6 +35,7 @@ from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
+from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.queue import queue_position
 from podrules.scheduler.sampling import num_feasible_nodes_to_find
 

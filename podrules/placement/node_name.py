@@ -80,5 +80,5 @@ def _short_of(filtered: Filtered, row: int) -> str:
     """The first resource of which the node has too little; empty: none."""
     context = filtered.context
     found = _RESOURCES.explain(context, context.states[_RESOURCES.name], row)
-    wanting = (entry for entry in found if entry.capacity or not is_extended_resource(entry.resource_name))
-    return next((entry.resource_name for entry in wanting), "")
+    wanting = (entry for entry in found if entry.allocatable or not is_extended_resource(entry.resource))
+    return next((entry.resource for entry in wanting), "")

@@ -7,43 +7,31 @@ from enum import Enum
 import msgspec
 from msgspec import Struct
 
-from podrules.placement.preemption_victims import NominatedNode, PodOnNode, PodReference, PreemptionPreview
+from podrules.model.pod_reference import PodOnNode, PodReference
+from podrules.placement.preemption_victims import NominatedNode, PreemptionPreview
+from podrules.scheduler.framework.facts import Fact
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
     "CandidateChange",
     "ChangeKind",
-    "ClaimMismatch",
     "ClaimProblem",
     "ClaimTrouble",
     "ConstraintSpread",
     "CurrentNode",
-    "DevicePool",
-    "DiskInUse",
-    "Fact",
-    "InsufficientResource",
-    "LabelMismatch",
-    "MissingFeature",
     "NamedFate",
     "NamedNode",
     "NodeScore",
     "Placement",
     "PlacementOutcome",
-    "PodAffinityConflict",
-    "PodOnNode",
-    "PodReference",
-    "PortInUse",
     "ReasonCount",
     "RejectedGroup",
     "RejectedNode",
     "Remedy",
     "SoftSpreadScore",
-    "SpreadDomain",
     "SpreadTerm",
-    "TaintEffect",
     "ToldBefore",
-    "TopologySkew",
-    "VolumeLimit",
 ]
 
 
@@ -60,146 +48,6 @@ class PlacementOutcome(Enum):
     """It names its node itself: no scheduler sees it."""
     NOT_MODELLED = "NotModelled"
     """It belongs to a group, or to a scheduler that is not kube-scheduler: judged alone it would be judged wrongly."""
-
-
-class InsufficientResource(Struct, frozen=True, rename="camel", tag_field="type"):
-    """NodeResourcesFit: a resource of which the node has too little; cpu in thousandths, the rest in whole units."""
-
-    resource: str
-    requested: int
-    """By the pod."""
-    used: int
-    """Requested by the pods on the node, and by those that were nominated to it and go first."""
-    allocatable: int
-    nominated: int = 0
-    """Of what is used, requested by pods that were nominated to the node: they are not there yet."""
-    nominated_pods: tuple[PodReference, ...] = ()
-
-    @property
-    def short(self) -> int:
-        """What is missing."""
-        return self.requested - (self.allocatable - self.used)
-
-    @property
-    def too_large(self) -> bool:
-        """Whether it would be missing even if nothing ran on the node."""
-        return self.requested > self.allocatable - self.nominated
-
-
-class TaintEffect(Struct, frozen=True, rename="camel", tag_field="type", tag="UntoleratedTaint"):
-    """TaintToleration: a taint that the pod does not tolerate."""
-
-    key: str
-    value: str
-    effect: str
-
-
-class LabelMismatch(Struct, frozen=True, rename="camel", tag_field="type"):
-    """NodeAffinity: a requirement that the node's labels do not meet."""
-
-    field: str
-    """``spec.nodeSelector`` or a term of the required affinity."""
-    key: str
-    operator: str
-    values: tuple[str, ...]
-    actual: str | None
-    """The node's value; None without the label."""
-
-
-class TopologySkew(Struct, frozen=True, rename="camel", tag_field="type"):
-    """PodTopologySpread: a constraint that the node would break, in numbers."""
-
-    field: str
-    topology_key: str
-    domain: str | None
-    """None: the node lacks the key, and the numbers do not apply."""
-    matching: int
-    """Matching pods in the node's domain."""
-    self_match: int
-    """1 when the pod itself counts."""
-    minimum: int
-    """The least of all domains; 0 when there are fewer than minDomains."""
-    skew: int
-    max_skew: int
-    domains: int
-    min_domains: int
-
-
-class PodAffinityConflict(Struct, frozen=True, rename="camel", tag_field="type"):
-    """InterPodAffinity: a topology domain that rules the node out."""
-
-    rule: str
-    """``affinity``, ``antiAffinity``, ``existingAntiAffinity``."""
-    topology_key: str
-    domain: str | None
-    """None: the node lacks the key."""
-    count: int
-    """Pods in the domain that matter (of existing pods: their terms)."""
-
-
-class PortInUse(Struct, frozen=True, rename="camel", tag_field="type"):
-    """NodePorts: a host port that another pod has."""
-
-    protocol: str
-    port: int
-    by: PodReference
-
-
-class DiskInUse(Struct, frozen=True, rename="camel", tag_field="type"):
-    """VolumeRestrictions: a disk, or a ReadWriteOncePod claim, that other pods hold."""
-
-    disk: str
-    by: tuple[PodReference, ...]
-
-
-class ClaimMismatch(Struct, frozen=True, rename="camel", tag_field="type"):
-    """VolumeBinding and VolumeZone: a claim or volume that the node cannot use."""
-
-    claim: str
-    volume: str
-    storage_class: str
-    labels: dict[str, tuple[str, ...]]
-    """Zone and region labels of the volume, with the values it allows."""
-    reason: str
-
-
-class VolumeLimit(Struct, frozen=True, rename="camel", tag_field="type"):
-    """NodeVolumeLimits: a driver that can attach no more volumes."""
-
-    driver: str
-    attached: int
-    added: int
-    limit: int
-
-
-class MissingFeature(Struct, frozen=True, rename="camel", tag_field="type"):
-    """NodeDeclaredFeatures: a kubelet's feature that the pod needs and the node does not declare."""
-
-    feature: str
-
-
-class DevicePool(Struct, frozen=True, rename="camel", tag_field="type"):
-    """DynamicResources: a pool of devices that the node can reach."""
-
-    pool: str
-    devices: int
-    in_use: int
-
-
-Fact = (
-    InsufficientResource
-    | TaintEffect
-    | LabelMismatch
-    | TopologySkew
-    | PodAffinityConflict
-    | PortInUse
-    | DiskInUse
-    | ClaimMismatch
-    | VolumeLimit
-    | MissingFeature
-    | DevicePool
-)
-"""A number or value behind a rejection."""
 
 
 class ClaimTrouble(Enum):
@@ -370,21 +218,6 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
     """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
     silent: tuple[str, ...] = ()
     """Of TaintToleration's, the nodes that do not answer and have the taint node.kubernetes.io/unreachable."""
-
-
-class SpreadDomain(Struct, frozen=True, rename="camel"):
-    """One domain of a topology spread constraint."""
-
-    value: str
-    matching: int
-    """Pods that count, now."""
-    skew: int
-    """With the pod in this domain: ``with_pod`` less the constraint's minimum."""
-    fits: bool
-    with_pod: int
-    """Pods that would count with this one there; as many as now where its labels do not match."""
-    rejected_by: tuple[str, ...] = ()
-    """Other plugins that together reject every node of it: the domain counts, and the pod cannot go there."""
 
 
 class ConstraintSpread(Struct, frozen=True, rename="camel"):

@@ -26,6 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import reference
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
@@ -35,17 +36,17 @@ from podrules.placement.changes import Situation
 from podrules.placement.claims import with_claims, with_claims_of
 from podrules.placement.device_claims import with_device_claims
 from podrules.placement.devices import devices_freed, devices_taken
-from podrules.placement.facts import reference
 from podrules.placement.likely import likely_placement, named_placement
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import AchievedSpread, AwaitedPod, Origin, PlannedSpec, PlannedVictim
 from podrules.placement.replicas import new_numbers, planned_uid, replica
-from podrules.placement.spreading import SHOWN_LEFT_OUT, spread_domains
+from podrules.placement.spreading import SHOWN_LEFT_OUT
 from podrules.reachability import NodeReach
 from podrules.safety import Guarantee, owner_guarantee
-from podrules.scheduler.cycle import Filtered, nominated_rows, pre_enqueue, score_nodes
+from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.nominated import nominated_rows
 from podrules.scheduler.plugins.default_preemption import (
     Victim,
     is_terminating_by_preemption,
@@ -54,7 +55,7 @@ from podrules.scheduler.plugins.default_preemption import (
 )
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
-from podrules.scheduler.plugins.pod_topology_spread.filtering import left_out, spread_state
+from podrules.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
 from podrules.scheduler.preemption import preempt
 
 __all__ = ["Demand", "plan"]
@@ -313,7 +314,7 @@ def _achieved(end: Situation) -> Iterator[AchievedSpread]:
         except SelectorError:
             return  # No replica was placed: the cycle's error says why.
         for constraint, spread in zip(constraints, spread_state(context, constraints).spreads, strict=True):
-            found = spread_domains(spread)
+            found = domains(spread)
             minimum = spread.min_match_num if found else 0
             yield AchievedSpread(
                 field=constraint.field,

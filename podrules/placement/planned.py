@@ -6,8 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from podrules.placement.outcome import Placement, SpreadDomain
-from podrules.placement.preemption_victims import PodReference
+from podrules.model.pod_reference import PodReference
+from podrules.placement.outcome import Placement
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
 __all__ = ["AchievedSpread", "AwaitedPod", "DrainFlag", "Origin", "PlannedSpec", "PlannedVictim", "Unmoved"]
 

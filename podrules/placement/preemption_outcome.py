@@ -15,7 +15,8 @@ from typing import Final
 
 from podrules.model.event import Event
 from podrules.model.pod import Pod
-from podrules.placement.preemption_victims import PodReference, Preempted, PreemptedFor
+from podrules.model.pod_reference import PodReference
+from podrules.placement.preemption_victims import Preempted, PreemptedFor
 
 __all__ = ["PREEMPTED", "became_of", "is_preempted", "preempted", "preemption_event"]
 

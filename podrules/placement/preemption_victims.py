@@ -6,6 +6,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.reachability import NodeReach
 
 __all__ = [
@@ -14,26 +15,11 @@ __all__ = [
     "LeftAlone",
     "NoRoom",
     "NominatedNode",
-    "PodOnNode",
-    "PodReference",
     "Preempted",
     "PreemptedFor",
     "PreemptionPreview",
     "VictimPod",
 ]
-
-
-class PodReference(Struct, frozen=True, rename="camel"):
-    """A pod by name."""
-
-    namespace: str
-    name: str
-
-
-class PodOnNode(PodReference, frozen=True, rename="camel"):
-    """A bound pod."""
-
-    node: str
 
 
 class VictimPod(Struct, frozen=True, rename="camel"):

@@ -14,17 +14,16 @@ from msgspec.structs import replace
 from podrules.ending import pod_ending
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference, on_its_node, reference
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.changes import Situation
 from podrules.placement.devices import devices_freed
-from podrules.placement.facts import on_its_node, reference
 from podrules.placement.preemption_victims import (
     CrossNode,
     GoingVictim,
     LeftAlone,
     NominatedNode,
     NoRoom,
-    PodReference,
     PreemptionPreview,
     VictimPod,
 )

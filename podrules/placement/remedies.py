@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podrules.placement.changes import Applied, Situation, candidates, has_candidates
 from podrules.placement.facts import facts
-from podrules.placement.outcome import CandidateChange, ChangeKind, Fact, InsufficientResource, Remedy, TopologySkew
+from podrules.placement.outcome import CandidateChange, ChangeKind, Remedy
 from podrules.scheduler.cycle import Filtered, score_nodes
 
 __all__ = ["by_nearness", "cheapest_remedy"]
@@ -22,9 +22,6 @@ _MOST_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
 _ROOM: Final = "NodeResourcesFit"
-_MEASURED: Final = frozenset({_ROOM, "PodTopologySpread"})
-_FAR: Final = 1000.0
-"""What no small change mends."""
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
 
 
@@ -44,7 +41,7 @@ def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[in
 
     def distance(row: int) -> tuple[float, ...]:
         others = filtered.rejecting(row)
-        lacks = sum(map(_distance, facts(filtered, plugin, row))) if plugin in _MEASURED else 0.0
+        lacks = sum(fact.distance for fact in facts(filtered, plugin, row))
         return (sum(not has_candidates(other) for other in others), len(others), lacks)
 
     return sorted(rows, key=distance)
@@ -85,16 +82,6 @@ def _to_try(filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence
         if len(tried) == _TRIED_NODES:
             break
     return tuple(tried.values())
-
-
-def _distance(fact: Fact) -> float:
-    """What a node lacks, in parts of what it has; by how much a skew is too large."""
-    match fact:
-        case InsufficientResource():
-            return fact.short / max(fact.allocatable, 1) + (_FAR if fact.too_large else 0.0)
-        case TopologySkew():
-            return _FAR if fact.domain is None else float(fact.skew - fact.max_skew)
-    return 0.0
 
 
 def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:

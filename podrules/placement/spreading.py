@@ -11,9 +11,10 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from podrules.placement.outcome import ConstraintSpread, SoftSpreadScore, SpreadDomain, SpreadTerm
+from podrules.placement.outcome import ConstraintSpread, SoftSpreadScore, SpreadTerm
 from podrules.scheduler.cycle import Filtered, Scored
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.scheduler.plugins.pod_topology_spread.filtering import (
     Mask,
     Spread,
@@ -29,7 +30,7 @@ from podrules.scheduler.plugins.pod_topology_spread.scoring import (
     raw_scores,
 )
 
-__all__ = ["SHOWN_LEFT_OUT", "SoftSpreads", "constraint_spreads", "spread_domains"]
+__all__ = ["SHOWN_LEFT_OUT", "SoftSpreads", "constraint_spreads"]
 
 SHOWN_LEFT_OUT: Final = 3
 """Names of what is no domain: of a key like kubernetes.io/hostname there may be thousands."""
@@ -39,13 +40,6 @@ def constraint_spreads(filtered: Filtered) -> tuple[ConstraintSpread, ...]:
     """The pod's DoNotSchedule constraints, with what each leaves."""
     state = filtered.context.states.get(NAME)
     return tuple(_spreads(filtered, state)) if isinstance(state, SpreadState) else ()
-
-
-def spread_domains(spread: Spread) -> tuple[SpreadDomain, ...]:
-    """The domains of a constraint."""
-    return tuple(
-        SpreadDomain(entry.value, entry.match_num, entry.skew, entry.fits, entry.with_pod) for entry in domains(spread)
-    )
 
 
 def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSpread]:
@@ -73,7 +67,7 @@ def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSprea
 
 def _with_rejections(filtered: Filtered, spread: Spread) -> Iterator[SpreadDomain]:
     """The domains, each with what rejects every node of it, besides the constraints."""
-    found = spread_domains(spread)
+    found = domains(spread)
     if not filtered.pre_filter.status.ok:
         yield from found  # No plugin has looked at any node.
         return

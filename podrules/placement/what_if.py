@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from podrules.model.base import ObjectMeta, ResourceList
 from podrules.model.node import Node, NodeSpec, NodeStatus, Taint
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
 from podrules.placement.drain import CORDON
-from podrules.placement.preemption_victims import PodReference
 
 __all__ = ["NodeSpecification", "adding_nodes", "excluding_nodes", "without_pods"]
 

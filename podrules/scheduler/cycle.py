@@ -38,7 +38,7 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, is_off
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.nodes import Nodes
+from podrules.scheduler.framework.nominated import nominated_rows
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.registry import PLUGINS
 from podrules.scheduler.runtime import Framework, ScoreError
@@ -49,7 +49,6 @@ __all__ = [
     "Scored",
     "filter_nodes",
     "fit_error",
-    "nominated_rows",
     "pre_enqueue",
     "score_nodes",
 ]
@@ -352,23 +351,6 @@ def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFilt
     plugins = [plugin for plugin in framework.filter if plugin.name not in pre_filter.skipped]
     verdicts = [plugin.filter(context, context.states.setdefault(plugin.name)) for plugin in plugins]
     return Filtered(framework, context, pre_filter, [plugin.name for plugin in plugins], verdicts)
-
-
-def nominated_rows(context: CycleContext) -> Mapping[int, Sequence[Pod]]:
-    """Rows with pods that were nominated to them and that this pod must yield to."""
-    own = context.pod
-    by_row: dict[int, list[Pod]] = {}
-    for row, pod in context.table.nodes.beside(context.snapshot, _nominated):
-        if pod.metadata.uid != own.metadata.uid and (pod.spec.priority or 0) >= (own.spec.priority or 0):
-            by_row.setdefault(row, []).append(pod)
-    return by_row
-
-
-def _nominated(nodes: Nodes, snapshot: ClusterSnapshot) -> Sequence[tuple[int, Pod]]:
-    """All pods that wait for a node and are nominated to one, with its row."""
-    waiting = (pod for pod in snapshot.pods if not pod.spec.node_name)
-    named = ((nodes.rows.get(pod.status.nominated_node_name), pod) for pod in waiting)
-    return [(row, pod) for row, pod in named if row is not None]
 
 
 def _with_nominated(filtered: Filtered, row: int, nominated: Sequence[Pod]) -> Filtered:

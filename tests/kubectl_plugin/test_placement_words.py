@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.views.changes import remedy_words, ways_out
-from kubectl_plugin.views.node_facts import fact_words
+from kubectl_plugin.views.scheduler_plugins import fact_words
 from kubectl_plugin.views.words import amounts_apart
+from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.outcome import (
     CandidateChange,
     ChangeKind,
-    ClaimMismatch,
     ConstraintSpread,
-    DevicePool,
-    DiskInUse,
-    Fact,
-    InsufficientResource,
-    LabelMismatch,
-    MissingFeature,
     Placement,
     PlacementOutcome,
-    PodAffinityConflict,
-    PodOnNode,
-    PodReference,
-    PortInUse,
     RejectedGroup,
     RejectedNode,
     Remedy,
-    TaintEffect,
-    TopologySkew,
-    VolumeLimit,
 )
+from podrules.scheduler.framework.facts import Fact
+from podrules.scheduler.framework.interface import ExplainedPlugin
+from podrules.scheduler.plugins.dynamic_resources.plugin import DevicePool
+from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
+from podrules.scheduler.plugins.node_affinity import LabelMismatch
+from podrules.scheduler.plugins.node_declared_features import MissingFeature
+from podrules.scheduler.plugins.node_ports import PortInUse
+from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
+from podrules.scheduler.plugins.node_volume_limits import VolumeLimit
+from podrules.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
+from podrules.scheduler.plugins.taint_toleration import TaintEffect
+from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
+from podrules.scheduler.plugins.volume_restrictions import DiskInUse
+from podrules.scheduler.registry import PLUGINS
 
 ZONE = "topology.kubernetes.io/zone"
 MI = 1024**2
@@ -95,7 +95,8 @@ def test_claim() -> None:
 
 
 def test_every_type_of_fact_has_words() -> None:
-    assert {type(fact) for fact in FACTS} | {ClaimMismatch} == set(get_args(Fact))
+    explained = [plugin for plugin in PLUGINS.values() if isinstance(plugin, ExplainedPlugin)]
+    assert {type(fact) for fact in FACTS} | {ClaimMismatch} == {kind for one in explained for kind in one.fact_types}
 
 
 def test_many_facts_are_cut_short() -> None:

@@ -15,14 +15,13 @@ from kubectl_plugin.views.preemption import (
     queue_words,
     room_words,
 )
+from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.preemption_victims import (
     CrossNode,
     GoingVictim,
     LeftAlone,
     NominatedNode,
     NoRoom,
-    PodOnNode,
-    PodReference,
     Preempted,
     PreemptedFor,
     PreemptionPreview,

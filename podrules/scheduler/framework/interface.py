@@ -14,7 +14,7 @@ Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, Final, Protocol, runtime_checkable
@@ -27,6 +27,7 @@ from podrules.features import Features
 from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 
@@ -34,6 +35,7 @@ __all__ = [
     "MAX_NODE_SCORE",
     "ConfiguredPlugin",
     "CycleContext",
+    "ExplainedPlugin",
     "FilterPlugin",
     "GatedPlugin",
     "Plugin",
@@ -163,6 +165,20 @@ class FilterPlugin(Plugin, Protocol):
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:
         """A verdict for each row of the context's table; ``state`` is None without PreFilter."""
+        ...
+
+
+@runtime_checkable
+class ExplainedPlugin(FilterPlugin, Protocol):
+    """Can give the numbers behind its rejections."""
+
+    @property
+    def fact_types(self) -> tuple[type[Fact], ...]:
+        """The kinds of facts that it gives."""
+        ...
+
+    def facts(self, context: CycleContext, state: Any, row: int) -> Iterable[Fact]:
+        """What stands behind its rejection of a row; ``state`` is PreFilter's."""
         ...
 
 

@@ -13,7 +13,7 @@ Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go at v1.36.3
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from podrules.model import affinity as api
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podrules.model.base import Model
 from podrules.model.pod import Pod
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
@@ -53,6 +54,9 @@ __all__ = [
 ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 ERR_REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 ERR_REASON_CONFLICT: Final = "pod affinity terms conflict"
+
+
+REQUIRED_FIELD: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class NodeAffinityArgs(Model, frozen=True):
@@ -101,10 +105,23 @@ class NodeAffinityMismatch(Struct, frozen=True):
     """The pod's required affinity has no terms at all, which matches nothing."""
 
 
+class LabelMismatch(Fact, frozen=True):
+    """NodeAffinity: a requirement that the node's labels do not meet."""
+
+    field: str
+    """``spec.nodeSelector`` or a term of the required affinity."""
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    actual: str | None
+    """The node's value; None without the label."""
+
+
 class NodeAffinity:
     """Filters and scores by labels and names of nodes."""
 
     name = "NodeAffinity"
+    fact_types = (LabelMismatch,)
     args_type = NodeAffinityArgs
     without_pre_filter = WithoutState.NOT_NEEDED
     without_pre_score = WithoutState.COMPUTED
@@ -142,6 +159,14 @@ class NodeAffinity:
             none_required=required is not None and not required.node_selector_terms,
         )
 
+    def facts(self, context: CycleContext, state: Any, row: int) -> Iterator[Fact]:
+        """The requirements that the node's labels do not meet."""
+        found = self.explain(context, state, row)
+        for unmet in found.node_selector:
+            yield _label_mismatch("spec.nodeSelector", unmet)
+        yield from _term_mismatches(f"{REQUIRED_FIELD}.nodeSelectorTerms", found.required)
+        yield from _term_mismatches("addedAffinity of the scheduler's configuration, term ", found.enforced)
+
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
         """Skip, an error, or the preferred terms: the pod's and the added ones."""
         own, added = _preferred(context.pod), self._added_preferred(context)
@@ -171,6 +196,16 @@ class NodeAffinity:
 
     def _added_preferred(self, context: CycleContext) -> tuple[PreferredSchedulingTerm, ...]:
         return self._added(context).preferred_during_scheduling_ignored_during_execution
+
+
+def _term_mismatches(field: str, terms: Sequence[FailedTerm]) -> Iterator[Fact]:
+    for term in terms:
+        for unmet in term.unmet:
+            yield _label_mismatch(f"{field}[{term.index}]", unmet)
+
+
+def _label_mismatch(field: str, unmet: Unmet) -> LabelMismatch:
+    return LabelMismatch(field, unmet.key, unmet.operator, unmet.values, unmet.actual)
 
 
 def _preferred(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:

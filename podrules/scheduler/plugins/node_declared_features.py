@@ -12,7 +12,7 @@ k8s.io/component-helpers/nodedeclaredfeatures at v0.36.3; KEP-5328.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.framework.status import SKIP, Code
@@ -59,10 +60,17 @@ class FeatureColumn(Struct, frozen=True):
     sets: tuple[frozenset[str], ...]
 
 
+class MissingFeature(Fact, frozen=True):
+    """NodeDeclaredFeatures: a kubelet's feature that the pod needs and the node does not declare."""
+
+    feature: str
+
+
 class NodeDeclaredFeatures:
     """Filters by ``status.declaredFeatures``."""
 
     name = "NodeDeclaredFeatures"
+    fact_types = (MissingFeature,)
     gate = "node_declared_features"
     without_pre_filter = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
 
@@ -85,6 +93,10 @@ class NodeDeclaredFeatures:
         column = context.table.nodes.derived(feature_column)
         declared = column.sets[column.codes[row]]
         return MissingFeatures(tuple(sorted(state.required)), tuple(sorted(state.required - declared)))
+
+    def facts(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> Iterator[Fact]:
+        """The features that the node does not declare."""
+        return map(MissingFeature, self.explain(context, state, row).missing)
 
 
 def required_features(pod: Pod) -> frozenset[str]:

@@ -20,7 +20,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.model.pod import ContainerPort, Pod
+from podrules.model.pod_reference import PodReference, reference
 from podrules.scheduler.framework.bound_pods import BoundPods
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 
@@ -57,6 +59,14 @@ class PortConflict(Struct, frozen=True):
     by: Pod
 
 
+class PortInUse(Fact, frozen=True):
+    """NodePorts: a host port that another pod has."""
+
+    protocol: str
+    port: int
+    by: PodReference
+
+
 class PortColumns(Struct, frozen=True):
     """All host ports of all bound pods, one entry a port."""
 
@@ -72,6 +82,7 @@ class NodePorts:
     """Filters by host ports in use."""
 
     name = "NodePorts"
+    fact_types = (PortInUse,)
     without_pre_filter = 'reading "PreFilterNodePorts" from cycleState: not found'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
@@ -97,6 +108,11 @@ class NodePorts:
             for wanted in state.wanted
             for entry in np.flatnonzero(_conflicting(columns, wanted) & (columns.rows == row))
         )
+
+    def facts(self, context: CycleContext, state: NodePortsState, row: int) -> Iterator[Fact]:
+        """The ports that other pods have."""
+        for conflict in self.explain(context, state, row):
+            yield PortInUse(conflict.wanted.protocol, conflict.wanted.port, reference(conflict.by))
 
     def on_node(
         self,

@@ -17,7 +17,7 @@ Source: pkg/scheduler/framework/plugins/nodevolumelimits/{csi,utils}.go at v1.36
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim, Volume
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState, all_fit
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
@@ -89,10 +90,20 @@ class Attached(Struct, frozen=True):
     """Rows with a pod whose volumes cannot be told."""
 
 
+class VolumeLimit(Fact, frozen=True):
+    """NodeVolumeLimits: a driver that can attach no more volumes."""
+
+    driver: str
+    attached: int
+    added: int
+    limit: int
+
+
 class NodeVolumeLimits:
     """The plugin."""
 
     name = "NodeVolumeLimits"
+    fact_types = (VolumeLimit,)
     without_pre_filter = WithoutState.NOT_NEEDED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
@@ -137,6 +148,12 @@ class NodeVolumeLimits:
             for driver in dict.fromkeys(new.values())
             if driver in limits and limits[driver][row] != _NO_LIMIT
         )
+
+    def facts(self, context: CycleContext, state: None, row: int) -> Iterator[Fact]:
+        """The drivers that can attach no more."""
+        for entry in self.explain(context, state, row):
+            if entry.added and entry.attached + entry.added > entry.limit:
+                yield VolumeLimit(entry.driver, entry.attached, entry.added, entry.limit)
 
     def on_node(self, context: CycleContext, state: None, row: int, pods: Sequence[Pod]) -> VolumesOnNode:
         """The volumes of a row's node."""

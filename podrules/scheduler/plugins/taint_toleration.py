@@ -9,6 +9,7 @@ Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
 from podrules.scheduler.framework.nodes import ABSENT
 from podrules.scheduler.framework.status import Code
@@ -49,10 +51,19 @@ class UntoleratedTaints(Struct, frozen=True):
     """PreferNoSchedule."""
 
 
+class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
+    """TaintToleration: a taint that the pod does not tolerate."""
+
+    key: str
+    value: str
+    effect: str
+
+
 class TaintToleration:
     """Filters and scores by ``spec.taints`` of nodes and ``spec.tolerations`` of the pod."""
 
     name = "TaintToleration"
+    fact_types = (TaintEffect,)
     without_pre_score = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
@@ -78,6 +89,11 @@ class TaintToleration:
                 if taint.effect == PREFER_NO_SCHEDULE and not tolerations_tolerate_taint(prefer, taint)
             ),
         )
+
+    def facts(self, context: CycleContext, state: Any, row: int) -> Iterator[Fact]:
+        """The taints that reject."""
+        for taint in self.explain(context, state, row).rejecting:
+            yield TaintEffect(taint.key, taint.value, taint.effect)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
         """The tolerations that count."""

@@ -23,8 +23,10 @@ from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference, reference
 from podrules.model.storage import READ_WRITE_ONCE_POD, Volume
 from podrules.scheduler.framework.bound_pods import BoundPods
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
@@ -95,10 +97,18 @@ class VolumeRestrictionsValues(Model, frozen=True):
     """ReadWriteOncePod claims in use."""
 
 
+class DiskInUse(Fact, frozen=True):
+    """VolumeRestrictions: a disk, or a ReadWriteOncePod claim, that other pods hold."""
+
+    disk: str
+    by: tuple[PodReference, ...]
+
+
 class VolumeRestrictions:
     """The plugin."""
 
     name = "VolumeRestrictions"
+    fact_types = (DiskInUse,)
     without_pre_filter = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
@@ -144,6 +154,14 @@ class VolumeRestrictions:
             if holders.rows[use.pod] == row
         ]
         return VolumeRestrictionsValues(tuple(found), state.claims)
+
+    def facts(self, context: CycleContext, state: RestrictionState, row: int) -> Iterator[Fact]:
+        """The disks and claims that other pods hold."""
+        found = self.explain(context, state, row)
+        for entry in found.disks:
+            yield DiskInUse(f"{entry.kind} {entry.disk}", (PodReference(entry.namespace, entry.pod),))
+        for claim in found.claims:
+            yield DiskInUse(f"claim {claim}", tuple(map(reference, pods_using_claims(context, (claim,)))))
 
     def on_node(
         self,
@@ -203,6 +221,20 @@ def _conflicts(holders: BoundPods, state: RestrictionState) -> Iterator[DiskUse]
     uses = holders.derived(_disk_uses)
     for disk in state.disks:
         yield from (use for use in uses.get(disk.identity, ()) if disk.conflicts(use.disk))
+
+
+def pods_using_claims(context: CycleContext, claims: Sequence[str]) -> tuple[Pod, ...]:
+    """Bound pods of the pod's namespace that use one of these claims."""
+    namespace, wanted = context.pod.metadata.namespace, frozenset(claims)
+    return tuple(
+        pod
+        for pod in context.table.pods
+        if pod.metadata.namespace == namespace
+        and any(
+            volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name in wanted
+            for volume in pod.spec.volumes
+        )
+    )
 
 
 def claim_names(pod: Pod) -> Iterator[str]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from podrules.model.base import Model
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
@@ -34,6 +35,7 @@ from podrules.scheduler.plugins.volume_binding.csi_translation import (
     ZONE,
     ZONE_DELIMITER,
 )
+from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     WAIT_FOR_FIRST_CONSUMER,
     StorageIndex,
@@ -68,6 +70,7 @@ class VolumeZone:
     """The plugin."""
 
     name = "VolumeZone"
+    fact_types = (ClaimMismatch,)
     without_pre_filter = WithoutState.COMPUTED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
@@ -98,6 +101,11 @@ class VolumeZone:
     def explain(self, context: CycleContext, state: ZoneState, row: int) -> tuple[VolumeTopology, ...]:
         """The labels of volumes that a node does not match."""
         return tuple(topology for topology in state.topologies if not _matches(context.table.nodes, topology)[row])
+
+    def facts(self, context: CycleContext, state: ZoneState, row: int) -> Iterator[Fact]:
+        """The labels of the volume that the node does not have."""
+        for entry in self.explain(context, state, row):
+            yield ClaimMismatch("", entry.volume, "", {entry.key: entry.values}, "")
 
 
 def _bound_volume(index: StorageIndex, namespace: str, name: str) -> PersistentVolume | str | None:

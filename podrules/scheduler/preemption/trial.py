@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.pod import Pod
-from podrules.scheduler.cycle import Filtered, nominated_rows
+from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.framework.nominated import nominated_rows
 from podrules.scheduler.framework.single_node import OnNode, PodFilterPlugin
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.drain import draining
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
-from podrules.placement.preemption_victims import PodReference
 from podrules.placement.what_if import excluding_nodes, without_pods
 from podrules.reachability import NodeReach, Reach
 from tests.podrules.placement.building import Json, make_node, make_pod, situation

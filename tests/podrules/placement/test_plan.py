@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podrules.placement.outcome import ChangeKind, Placement, PlacementOutcome, PodReference
+from podrules.model.pod_reference import PodReference
+from podrules.placement.outcome import ChangeKind, Placement, PlacementOutcome
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
 from podrules.scheduler.profile import read_profiles

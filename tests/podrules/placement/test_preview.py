@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.outcome import Placement
-from podrules.placement.preemption_victims import NoRoom, PodOnNode, PodReference
+from podrules.placement.preemption_victims import NoRoom
 from tests.objects import raw_condition
 from tests.podrules.placement.building import make_node, make_pod, place
 

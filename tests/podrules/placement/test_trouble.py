@@ -9,8 +9,9 @@ import pytest
 from podrules.model.decode import from_object
 from podrules.model.event import Event
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.placement.preemption_victims import PodReference, PreemptedFor
+from podrules.placement.preemption_victims import PreemptedFor
 from tests.objects import raw_condition, raw_pod
 
 CONDITION = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime="2026-01-01T10:00:00Z")

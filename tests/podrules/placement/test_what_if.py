@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from podrules.model.decode import from_object
+from podrules.model.pod_reference import PodReference
 from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.outcome import PodReference
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from tests.podrules.placement.building import make_node, make_pod, make_taint
 

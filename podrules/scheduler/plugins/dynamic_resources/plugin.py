@@ -23,7 +23,7 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.resource import DeviceClass, ResourceClaim
 from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     CycleContext,
@@ -55,6 +56,7 @@ from podrules.scheduler.plugins.dynamic_resources.claims import (
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, InvalidPoolsError, UnknownAnswer
 from podrules.scheduler.plugins.dynamic_resources.pools import Slices
 from podrules.scheduler.plugins.node_selector import match_node_selector
+from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
 
 __all__ = [
     "NOT_AVAILABLE",
@@ -135,10 +137,19 @@ class DynamicResourcesValues(Struct, frozen=True):
     pools: tuple[PoolValues, ...]
 
 
+class DevicePool(Fact, frozen=True):
+    """DynamicResources: a pool of devices that the node can reach."""
+
+    pool: str
+    devices: int
+    in_use: int
+
+
 class DynamicResources:
     """The plugin."""
 
     name = "DynamicResources"
+    fact_types = (ClaimMismatch, DevicePool)
     args_type = DynamicResourcesArgs
     gate = "dynamic_resource_allocation"
     without_pre_filter = "not found"
@@ -222,6 +233,14 @@ class DynamicResources:
             ClaimAllocation(claim.key, tuple(devices)) for claim, devices in zip(waiting, found, strict=False)
         )
         return DynamicResourcesValues(keys, allocations, _pools(state.allocator, row))
+
+    def facts(self, context: CycleContext, state: DynamicResourcesState, row: int) -> Iterator[Fact]:
+        """Claims that cannot be used there, and the pools that the node can reach."""
+        found = self.explain(context, state, row)
+        for claim in found.unavailable:
+            yield ClaimMismatch(claim, "", "", {}, "allocated devices cannot be used here")
+        for pool in found.pools:
+            yield DevicePool(pool.pool, pool.devices, pool.in_use)
 
     def post_filter(self, context: CycleContext, state: DynamicResourcesState | None, rows: Sequence[int]) -> Status:
         """What becomes of the pod's claims when it fits nowhere: a claim that is no use is given back for a later try.

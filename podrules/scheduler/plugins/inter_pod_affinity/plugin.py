@@ -18,17 +18,22 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scori
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podrules.model.base import Model
 from podrules.model.pod import Pod
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.inter_pod_affinity import filtering, scoring
-from podrules.scheduler.plugins.inter_pod_affinity.filtering import FilterState, InterPodAffinityValues
+from podrules.scheduler.plugins.inter_pod_affinity.filtering import (
+    FilterState,
+    InterPodAffinityValues,
+    TopologyConflict,
+)
 from podrules.scheduler.plugins.inter_pod_affinity.node_counts import AffinityOnNode, affinity_on_node
 from podrules.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
 from podrules.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
@@ -44,10 +49,23 @@ class InterPodAffinityArgs(Model, frozen=True):
     ignore_preferred_terms_of_existing_pods: bool = False
 
 
+class PodAffinityConflict(Fact, frozen=True):
+    """InterPodAffinity: a topology domain that rules the node out."""
+
+    rule: str
+    """``affinity``, ``antiAffinity``, ``existingAntiAffinity``."""
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key."""
+    count: int
+    """Pods in the domain that matter (of existing pods: their terms)."""
+
+
 class InterPodAffinity:
     """The plugin."""
 
     name = "InterPodAffinity"
+    fact_types = (PodAffinityConflict,)
     args_type = InterPodAffinityArgs
     without_pre_filter = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
     without_pre_score = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
@@ -71,6 +89,16 @@ class InterPodAffinity:
     def explain(self, context: CycleContext, state: FilterState, row: int) -> InterPodAffinityValues:
         """The domains behind a node's verdict."""
         return filtering.explain(context.table, state, row)
+
+    def facts(self, context: CycleContext, state: FilterState, row: int) -> Iterator[Fact]:
+        """The domains that rule the node out."""
+        found = self.explain(context, state, row)
+        for key in found.missing_keys:
+            yield PodAffinityConflict("affinity", key, None, 0)
+        if not found.first_of_series:
+            yield from _conflicts("affinity", found.unmatched)
+        yield from _conflicts("antiAffinity", found.anti_affinity)
+        yield from _conflicts("existingAntiAffinity", found.existing_anti_affinity)
 
     def on_node(
         self,
@@ -98,6 +126,11 @@ class InterPodAffinity:
     def score(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """Sums of the feasible nodes, spread over 0 to 100."""
         return scoring.normalised(scoring.sums(context.table, state, feasible))
+
+
+def _conflicts(rule: str, found: Sequence[TopologyConflict]) -> Iterator[Fact]:
+    for entry in found:
+        yield PodAffinityConflict(rule, entry.topology_key, entry.topology_value, entry.count)
 
 
 def _terms(context: CycleContext) -> PodTerms:

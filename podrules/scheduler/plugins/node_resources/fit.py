@@ -18,14 +18,16 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference, reference
 from podrules.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -36,7 +38,9 @@ from podrules.resources import (
     is_scalar_resource_name,
     pod_requests,
 )
+from podrules.scheduler.framework.facts import FAR, Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
+from podrules.scheduler.framework.nominated import nominated_rows
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.dynamic_resources.extended import classes_by_resource
 from podrules.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
@@ -58,22 +62,50 @@ class FitState(Struct, frozen=True):
     """Those of them that a DeviceClass stands for: where a node offers none, DynamicResources judges."""
 
 
-class InsufficientResource(Struct, frozen=True, rename="camel"):
-    """A resource of which a node has too little; cpu in thousandths, the rest in whole units."""
+class InsufficientResource(Fact, frozen=True):
+    """NodeResourcesFit: a resource of which the node has too little; cpu in thousandths, the rest in whole units."""
 
-    resource_name: str
-    reason: str
+    resource: str
     requested: int
+    """By the pod."""
     used: int
-    capacity: int
-    unresolvable: bool
-    """The whole node has less than the request."""
+    """Requested by the pods on the node, and by those that were nominated to it and go first."""
+    allocatable: int
+    nominated: int = 0
+    """Of what is used, requested by pods that were nominated to the node: they are not there yet."""
+    nominated_pods: tuple[PodReference, ...] = ()
+
+    @property
+    def short(self) -> int:
+        """What is missing."""
+        return self.requested - (self.allocatable - self.used)
+
+    @property
+    def too_large(self) -> bool:
+        """Whether it would be missing even if nothing ran on the node."""
+        return self.requested > self.allocatable - self.nominated
+
+    @property
+    def reason(self) -> str:
+        """Upstream's reason."""
+        return TOO_MANY_PODS if self.resource == PODS else f"Insufficient {self.resource}"
+
+    @property
+    def unresolvable(self) -> bool:
+        """Whether the whole node has less than the request, which no preemption changes."""
+        return self.resource != PODS and self.requested > self.allocatable
+
+    @property
+    def distance(self) -> float:
+        """What is missing, in parts of what the node has."""
+        return self.short / max(self.allocatable, 1) + (FAR if self.too_large else 0.0)
 
 
 class NodeResourcesFit:
     """Judges room; ranks by use."""
 
     name: Final = "NodeResourcesFit"
+    fact_types = (InsufficientResource,)
     args_type = NodeResourcesFitArgs
     without_pre_filter = 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'
     without_pre_score = WithoutState.COMPUTED
@@ -116,6 +148,20 @@ class NodeResourcesFit:
         accounts = context.table.pods.derived(Accounting(context.features))
         used = (accounts.pods, *(accounts.requested.of(name) for name, _ in state.requests))
         return tuple(_insufficient(state, [int(column[row]) for column in used], _capacity(context, state, row)))
+
+    def facts(self, context: CycleContext, state: FitState, row: int) -> Iterator[Fact]:
+        """What a node has too little of, and which part of it is kept for nominated pods."""
+        nominated = _nominated_there(context, row)
+        kept = self.requested_by(context, state, row, nominated) if nominated else {}
+        names = tuple(map(reference, nominated))
+        for entry in self.explain(context, state, row):
+            amount = kept.get(entry.resource, 0)
+            yield replace(entry, nominated=amount, nominated_pods=names) if amount else entry
+
+    def requested_by(self, context: CycleContext, state: FitState, row: int, pods: Sequence[Pod]) -> Mapping[str, int]:
+        """What some pods of a row's node are accounted for, by resource: pods, and what the cycle's pod asks for."""
+        names = (PODS, *(name for name, _ in state.requests))
+        return dict(zip(names, self.on_node(context, state, row, pods).used, strict=True))
 
     def on_node(self, context: CycleContext, state: FitState, row: int, pods: Sequence[Pod]) -> RoomOnNode:
         """The room of a row's node."""
@@ -174,15 +220,21 @@ class RoomOnNode(Struct, frozen=True):
 def _insufficient(state: FitState, used: Sequence[int], capacity: Sequence[int]) -> Iterator[InsufficientResource]:
     """What there is too little of; the numbers begin with those of ``pods``."""
     if used[0] + 1 > capacity[0]:
-        yield InsufficientResource(PODS, TOO_MANY_PODS, 1, used[0], capacity[0], unresolvable=False)
+        yield InsufficientResource(PODS, 1, used[0], capacity[0])
     for (name, amount), taken, most in zip(state.requests, used[1:], capacity[1:], strict=True):
         if amount > most - taken and (most > 0 or name not in state.devices):
-            yield InsufficientResource(name, f"Insufficient {name}", amount, taken, most, amount > most)
+            yield InsufficientResource(name, amount, taken, most)
 
 
 def _capacity(context: CycleContext, state: FitState, row: int) -> tuple[int, ...]:
     capacities = context.table.nodes.derived(allocatable)
     return tuple(int(capacities.of(name)[row]) for name in (PODS, *(name for name, _ in state.requests)))
+
+
+def _nominated_there(context: CycleContext, row: int) -> tuple[Pod, ...]:
+    """Pods that were nominated to a row's node and that the cycle has put there: they are on no node yet."""
+    uids = {pod.metadata.uid for pod in nominated_rows(context).get(row, ())}
+    return tuple(pod for pod in context.table.pods.on(row) if pod.metadata.uid in uids) if uids else ()
 
 
 class _PodAmounts:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
+from podrules.scheduler.framework.facts import FAR, Fact
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nodes import ABSENT, LabelColumn
@@ -33,16 +34,16 @@ from podrules.scheduler.plugins.pod_topology_spread.common import (
     matching_pods,
     nodes_with_all_keys,
 )
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
 __all__ = [
     "ERR_REASON_CONSTRAINTS_NOT_MATCH",
     "ERR_REASON_NODE_LABEL_NOT_MATCH",
-    "DomainSkew",
     "Relaxation",
-    "Skew",
     "Spread",
     "SpreadOnNode",
     "SpreadState",
+    "TopologySkew",
     "add_pod",
     "domains",
     "explain",
@@ -100,37 +101,34 @@ class SpreadState(Struct, frozen=True):
     spreads: tuple[Spread, ...]
 
 
-class Skew(Struct, frozen=True, rename="camel"):
-    """One constraint on one node, in numbers."""
+class TopologySkew(Fact, frozen=True):
+    """PodTopologySpread: a constraint that the node would break, in numbers."""
 
     field: str
     topology_key: str
     domain: str | None
     """None: the node lacks the key, and the numbers do not apply."""
-    match_num: int
+    matching: int
+    """Matching pods in the node's domain."""
     self_match: int
-    min_match_num: int
+    """1 when the pod itself counts."""
+    minimum: int
+    """The least of all domains; 0 when there are fewer than minDomains."""
+    skew: int
+    """What is compared with maxSkew."""
     max_skew: int
-    domains_num: int
+    domains: int
     min_domains: int
-    rejects: bool
 
     @property
-    def skew(self) -> int:
-        """What is compared with maxSkew."""
-        return self.match_num + self.self_match - self.min_match_num
+    def rejects(self) -> bool:
+        """Whether the constraint keeps the pod from the node."""
+        return self.domain is None or self.skew > self.max_skew
 
-
-class DomainSkew(Struct, frozen=True, rename="camel"):
-    """One domain of a constraint."""
-
-    value: str
-    match_num: int
-    skew: int
-    """With the pod in this domain."""
-    fits: bool
-    with_pod: int
-    """Matching pods then."""
+    @property
+    def distance(self) -> float:
+        """By how much the skew is too large."""
+        return FAR if self.domain is None else float(self.skew - self.max_skew)
 
 
 class Relaxation(Struct, frozen=True, rename="camel"):
@@ -179,17 +177,17 @@ def lets_through(spread: Spread) -> Mask:
     return fits[spread.labels.codes]
 
 
-def explain(state: SpreadState, row: int) -> tuple[Skew, ...]:
+def explain(state: SpreadState, row: int) -> tuple[TopologySkew, ...]:
     """Every constraint on one node, in the order in which they are asked; the first that rejects gave the reason."""
     return tuple(_skew(spread, row) for spread in state.spreads)
 
 
-def domains(spread: Spread) -> tuple[DomainSkew, ...]:
+def domains(spread: Spread) -> tuple[SpreadDomain, ...]:
     """The domains of a constraint, in the order in which nodes first have them."""
     entries = zip(spread.labels.values, spread.match_num, spread.skews(), spread.known, strict=True)
     limit = spread.constraint.max_skew
     return tuple(
-        DomainSkew(value, int(count), int(skew), bool(skew <= limit), int(count) + spread.self_match)
+        SpreadDomain(value, int(count), int(skew), bool(skew <= limit), int(count) + spread.self_match)
         for value, count, skew, known in entries
         if known
     )
@@ -304,19 +302,19 @@ def _changed(state: SpreadState, preemptor: Pod, pod: Pod, row: int, delta: int)
     return SpreadState(tuple(spreads)) if counted else state
 
 
-def _skew(spread: Spread, row: int) -> Skew:
+def _skew(spread: Spread, row: int) -> TopologySkew:
     code = int(spread.labels.codes[row])
     constraint = spread.constraint
-    numbers = Skew(
+    matching = 0 if code == ABSENT else int(spread.match_num[code])
+    return TopologySkew(
         field=constraint.field,
         topology_key=constraint.topology_key,
         domain=None if code == ABSENT else spread.labels.values[code],
-        match_num=0 if code == ABSENT else int(spread.match_num[code]),
+        matching=matching,
         self_match=spread.self_match,
-        min_match_num=spread.min_match_num,
+        minimum=spread.min_match_num,
+        skew=matching + spread.self_match - spread.min_match_num,
         max_skew=constraint.max_skew,
-        domains_num=spread.domains_num,
+        domains=spread.domains_num,
         min_domains=constraint.min_domains,
-        rejects=False,
     )
-    return replace(numbers, rejects=numbers.domain is None or numbers.skew > numbers.max_skew)

@@ -9,13 +9,14 @@ Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
 from podrules.model.selectors import SelectorError
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.pod_topology_spread.args import (
@@ -29,9 +30,9 @@ from podrules.scheduler.plugins.pod_topology_spread.filtering import (
     ERR_REASON_CONSTRAINTS_NOT_MATCH,
     ERR_REASON_NODE_LABEL_NOT_MATCH,
     Relaxation,
-    Skew,
     SpreadOnNode,
     SpreadState,
+    TopologySkew,
     explain,
     judge,
     relaxations,
@@ -53,6 +54,7 @@ class PodTopologySpread:
     """Judges and ranks by how matching pods are spread."""
 
     name = NAME
+    fact_types = (TopologySkew,)
     args_type = PodTopologySpreadArgs
     without_pre_filter = 'reading "PreFilterPodTopologySpread" from cycleState: not found'
     without_pre_score = 'error reading "PreScorePodTopologySpread" from cycleState: not found'
@@ -76,9 +78,13 @@ class PodTopologySpread:
 
         return Verdicts(codes, reasons)
 
-    def explain(self, context: CycleContext, state: SpreadState, row: int) -> tuple[Skew, ...]:  # noqa: ARG002 - as all
+    def explain(self, context: CycleContext, state: SpreadState, row: int) -> tuple[TopologySkew, ...]:  # noqa: ARG002 - as all
         """Every constraint's numbers on a node; the first that rejects gave the reason."""
         return explain(state, row)
+
+    def facts(self, context: CycleContext, state: SpreadState, row: int) -> Iterator[Fact]:
+        """The constraints that the node would break."""
+        return (skew for skew in self.explain(context, state, row) if skew.rejects)
 
     def on_node(
         self,

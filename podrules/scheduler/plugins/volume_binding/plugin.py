@@ -10,7 +10,7 @@ Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding,binder}.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolumeClaim
+from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.volume_binding.binder import (
@@ -28,6 +29,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
     find_pod_volumes,
 )
 from podrules.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
+from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     ClaimReference,
     StorageIndex,
@@ -72,6 +74,7 @@ class VolumeBinding:
     """The plugin."""
 
     name = "VolumeBinding"
+    fact_types = (ClaimMismatch,)
     without_pre_filter = "not found"
     without_pre_score = WithoutState.NOT_NEEDED
 
@@ -124,6 +127,11 @@ class VolumeBinding:
             if verdict.problems[row]
         }
         return VolumeBindingValues(tuple(problems.values()))
+
+    def facts(self, context: CycleContext, state: PodVolumeClaims, row: int) -> Iterator[Fact]:
+        """The claims that the node cannot use."""
+        for entry in self.explain(context, state, row).problems:
+            yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, {}, entry.reason)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
         """Nothing to say."""

@@ -38,7 +38,7 @@ def explained(context: CycleContext) -> tuple[InsufficientResource, ...]:
 
 def insufficient(wanted: Wanted) -> InsufficientResource:
     name = SHORT.get(wanted[0], wanted[0])
-    return InsufficientResource(name, f"Insufficient {name}", *wanted[1:], unresolvable=wanted[1] > wanted[3])
+    return InsufficientResource(name, *wanted[1:])
 
 
 @pytest.mark.parametrize(
@@ -288,9 +288,9 @@ def test_enough_requests(pod: Pod, used: str, expected: list[Wanted]) -> None:
     wanted = tuple(map(insufficient, expected))
     assert explained(context) == wanted
     code = Code.UNSCHEDULABLE
-    if any(entry.unresolvable for entry in wanted):
+    if any(amount > capacity for _, amount, _, capacity in expected):
         code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    status = Status(code, tuple(entry.reason for entry in wanted)) if wanted else SUCCESS
+    status = Status(code, tuple(f"Insufficient {entry.resource}" for entry in wanted)) if wanted else SUCCESS
     assert filter_status(PLUGIN, context) == status
 
 
@@ -345,7 +345,7 @@ def test_ignored_resources(asked: str, args: NodeResourcesFitArgs, expected: tup
 def test_not_enough_requests(pod: Pod, used: str) -> None:
     context = make_context(pod, [pod_asking(used, on="node")], "cpu=10m memory=20 pods=1")
     assert filter_status(PLUGIN, context) == Status(Code.UNSCHEDULABLE, ("Too many pods",))
-    assert explained(context) == (InsufficientResource("pods", "Too many pods", 1, 1, 1, unresolvable=False),)
+    assert explained(context) == (InsufficientResource("pods", 1, 1, 1),)
 
 
 def test_too_many_pods_beside_an_unresolvable_resource() -> None:

@@ -14,11 +14,11 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.status import Code
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.scheduler.plugins.pod_topology_spread.filtering import (
-    DomainSkew,
     Relaxation,
-    Skew,
     SpreadState,
+    TopologySkew,
     add_pod,
     domains,
     remove_pod,
@@ -352,7 +352,7 @@ def test_multiple_constraints(pod: Pod, nodes: Sequence[Node], pods: Sequence[Po
 def counts(state: SpreadState) -> list[tuple[dict[str, int], int]]:
     """For each constraint the matching pods of each domain, and the global minimum."""
     return [
-        ({domain.value: domain.match_num for domain in domains(spread)}, spread.min_match_num)
+        ({domain.value: domain.matching for domain in domains(spread)}, spread.min_match_num)
         for spread in state.spreads
     ]
 
@@ -568,22 +568,22 @@ def test_S2_numbers_of_a_node() -> None:
     context = make_spread_cycle(make_incoming(hard(1, "zone")), ABXY, spread_pods(a="foo foo", b="foo", y="foo"))
     state = state_of(context)
     skew = PLUGIN.explain(context, state, 0)[0]
-    assert skew == Skew(
+    assert skew == TopologySkew(
         field="spec.topologySpreadConstraints[0]",
         topology_key="zone",
         domain="zone1",
-        match_num=3,
+        matching=3,
         self_match=1,
-        min_match_num=1,
+        minimum=1,
+        skew=3,
         max_skew=1,
-        domains_num=2,
+        domains=2,
         min_domains=1,
-        rejects=True,
     )
-    assert skew.skew == 3
+    assert skew.rejects
     assert domains(state.spreads[0]) == (
-        DomainSkew("zone1", match_num=3, skew=3, fits=False, with_pod=4),
-        DomainSkew("zone2", match_num=1, skew=1, fits=True, with_pod=2),
+        SpreadDomain("zone1", matching=3, skew=3, fits=False, with_pod=4),
+        SpreadDomain("zone2", matching=1, skew=1, fits=True, with_pod=2),
     )
 
 

@@ -1,0 +1,197 @@
+"""What the scheduler's plugins reject a node for, in words: one entry a plugin.
+
+The facts' types are named for type checkers alone: they load arrays, which a page without a placement does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
+from podrules.model.pod_reference import PodReference
+from podrules.placement.outcome import RejectedNode
+
+if TYPE_CHECKING:
+    from podrules.scheduler.plugins.dynamic_resources.plugin import DevicePool
+    from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
+    from podrules.scheduler.plugins.node_affinity import LabelMismatch
+    from podrules.scheduler.plugins.node_declared_features import MissingFeature
+    from podrules.scheduler.plugins.node_ports import PortInUse
+    from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
+    from podrules.scheduler.plugins.node_volume_limits import VolumeLimit
+    from podrules.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
+    from podrules.scheduler.plugins.taint_toleration import TaintEffect
+    from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
+    from podrules.scheduler.plugins.volume_restrictions import DiskInUse
+
+__all__ = ["PLUGIN_WORDS", "PluginWords", "fact_words", "nominated_pods_words", "rejection_words"]
+
+_SHOWN_FACTS = 3
+
+
+class PluginWords(Struct, frozen=True):
+    """What is said of the nodes that one plugin rejects."""
+
+    one: str
+    """Of one node: it ``is cordoned``."""
+    several: str
+    facts: Mapping[str, Callable[[Any], str]] = {}
+    """The words of each kind of fact, by the name of its class."""
+
+
+def fact_words(node: RejectedNode) -> str:
+    """What a node has and what the pod asks for."""
+    words = "; ".join(_words(fact) for fact in node.facts[:_SHOWN_FACTS])
+    if len(node.facts) > _SHOWN_FACTS:
+        words += f"; and {len(node.facts) - _SHOWN_FACTS} more"
+    if node.also:
+        words += f"{'; ' if words else ''}also fails {listed(node.also)}"
+    return words
+
+
+def rejection_words(plugin: str, reasons: Sequence[str], *, one: bool) -> str:
+    """Why a plugin rejects one node, or several: ``lack memory``.
+
+    Args:
+        plugin: By name.
+        reasons: Upstream's.
+        one: Whether it is one node.
+    """
+    lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
+    if lacking:
+        return f"{'lacks' if one else 'lack'} {listed(lacking)}"
+    words = PLUGIN_WORDS.get(plugin)
+    if words is None:
+        return f"{'is' if one else 'are'} rejected by {plugin}"
+    return words.one if one else words.several
+
+
+_INSUFFICIENT: Final = "Insufficient "
+
+
+def _words(fact: object) -> str:
+    kind = type(fact).__name__
+    return next(words.facts[kind](fact) for words in PLUGIN_WORDS.values() if kind in words.facts)
+
+
+def _taint(fact: TaintEffect) -> str:
+    return f"has {fact.key}{'=' if fact.value else ''}{fact.value}:{fact.effect}"
+
+
+def _label(fact: LabelMismatch) -> str:
+    values = f" {', '.join(fact.values)}" if fact.values else ""
+    has = "lacks it" if fact.actual is None else f"has {fact.actual or 'an empty value'}"
+    return f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}"
+
+
+def _port(fact: PortInUse) -> str:
+    return f"port {fact.port}/{fact.protocol} is {_pod(fact.by)}'s"
+
+
+def _disk(fact: DiskInUse) -> str:
+    return f"{fact.disk} is held by {listed([_pod(pod) for pod in fact.by], most=3) or 'another pod'}"
+
+
+def _volume_limit(fact: VolumeLimit) -> str:
+    return f"{fact.driver}: {fact.attached} attached + {fact.added} > {fact.limit}"
+
+
+def _feature(fact: MissingFeature) -> str:
+    return f"does not declare {fact.feature}"
+
+
+def _device_pool(fact: DevicePool) -> str:
+    return f"pool {fact.pool}: {fact.in_use} of {counted(fact.devices, 'device')} in use"
+
+
+def _pod(pod: PodReference) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _resource(fact: InsufficientResource) -> str:
+    nominated = nominated_pods_words(fact.nominated_pods)
+    if fact.resource == "pods":
+        pods = f"has {fact.used} of {counted(fact.allocatable, 'pod')}"
+        return f"{pods}, {fact.nominated} of them {nominated}" if nominated else pods
+    whole = resource_amount(fact.resource, fact.allocatable, named=False)
+    lacks, free, asks = amounts_apart(fact.resource, fact.allocatable - fact.used, fact.requested)
+    part = resource_amount(fact.resource, fact.nominated, named=False)
+    here = f"{free} of {whole} free{f' besides {part} for {nominated}' if nominated else ''}"
+    if fact.used > fact.allocatable:
+        promised = resource_amount(fact.resource, fact.used, named=False)
+        here = f"{promised} of {whole} promised already{f', {part} of it for {nominated}' if nominated else ''}"
+    return f"lacks {lacks} {fact.resource}: {here}, asks {asks}"
+
+
+def nominated_pods_words(nominated: Sequence[PodReference]) -> str:
+    """Who was promised a part and is not there yet: the node's own pods request less; empty: nobody."""
+    pods = listed([_pod(pod) for pod in nominated], most=_SHOWN_FACTS)
+    return f"the nominated {'pod' if len(nominated) == 1 else 'pods'} {pods}" if pods else ""
+
+
+def _skew(fact: TopologySkew) -> str:
+    if fact.domain is None:
+        return f"lacks label {fact.topology_key}"
+    own = " with this one" if fact.self_match else ""
+    return (
+        f"is in {fact.domain}, which has {fact.matching + fact.self_match}{own}; least {fact.minimum}: "
+        f"skew {fact.skew} > maxSkew {fact.max_skew} ({fact.topology_key})"
+    )
+
+
+def _affinity(fact: PodAffinityConflict) -> str:
+    where = f"{fact.topology_key}={fact.domain}"
+    if fact.domain is None:
+        return f"lacks label {fact.topology_key}"
+    if fact.rule == "affinity":
+        return f"no pod in {where} matches its affinity"
+    pods = "1 pod" if fact.count == 1 else f"{fact.count} pods"
+    if fact.rule == "antiAffinity":
+        return f"{pods} in {where} that its anti-affinity avoids"
+    return f"{pods} in {where} whose anti-affinity keeps it away"
+
+
+def _claim(fact: ClaimMismatch) -> str:
+    what = f"claim {fact.claim}" if fact.claim else f"volume {fact.volume}"
+    bound = f" (volume {fact.volume})" if fact.claim and fact.volume else ""
+    labels = "; ".join(f"{key} in {', '.join(values)}" for key, values in fact.labels.items())
+    return f"{what}{bound}: {labels or fact.reason}"
+
+
+_DOES_NOT_MATCH: Final = "match its node selector or affinity"
+PLUGIN_WORDS: Final[dict[str, PluginWords]] = {
+    "NodeUnschedulable": PluginWords("is cordoned", "are cordoned"),
+    "NodeName": PluginWords("is not the one it names", "are not the one it names"),
+    "TaintToleration": PluginWords(
+        "has a taint that it does not tolerate", "have taints that it does not tolerate", {"TaintEffect": _taint}
+    ),
+    "NodeAffinity": PluginWords(f"does not {_DOES_NOT_MATCH}", f"do not {_DOES_NOT_MATCH}", {"LabelMismatch": _label}),
+    "NodePorts": PluginWords("has its host port in use", "have its host port in use", {"PortInUse": _port}),
+    "NodeResourcesFit": PluginWords(
+        "has as many pods as it may", "have as many pods as they may", {"InsufficientResource": _resource}
+    ),
+    "PodTopologySpread": PluginWords(
+        "would break its topology spread", "would break its topology spread", {"TopologySkew": _skew}
+    ),
+    "InterPodAffinity": PluginWords(
+        "is ruled out by pod affinity", "are ruled out by pod affinity", {"PodAffinityConflict": _affinity}
+    ),
+    "VolumeRestrictions": PluginWords("has its disk in use", "have its disk in use", {"DiskInUse": _disk}),
+    "VolumeBinding": PluginWords("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),
+    "VolumeZone": PluginWords(
+        "is outside its volume's zone", "are outside its volume's zone", {"ClaimMismatch": _claim}
+    ),
+    "NodeVolumeLimits": PluginWords(
+        "can attach no more volumes", "can attach no more volumes", {"VolumeLimit": _volume_limit}
+    ),
+    "DynamicResources": PluginWords(
+        "has no devices for it", "have no devices for it", {"ClaimMismatch": _claim, "DevicePool": _device_pool}
+    ),
+    "NodeDeclaredFeatures": PluginWords(
+        "lacks a kubelet feature", "lack a kubelet feature", {"MissingFeature": _feature}
+    ),
+}
+"""By plugin; a plugin without an entry is named."""

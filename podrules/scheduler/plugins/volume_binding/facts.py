@@ -1,0 +1,18 @@
+"""What VolumeBinding, VolumeZone and DynamicResources say of a claim that a node cannot use."""
+
+from __future__ import annotations
+
+from podrules.scheduler.framework.facts import Fact
+
+__all__ = ["ClaimMismatch"]
+
+
+class ClaimMismatch(Fact, frozen=True):
+    """VolumeBinding and VolumeZone: a claim or volume that the node cannot use."""
+
+    claim: str
+    volume: str
+    storage_class: str
+    labels: dict[str, tuple[str, ...]]
+    """Zone and region labels of the volume, with the values it allows."""
+    reason: str
