@@ -18,7 +18,7 @@ from kubectl_plugin.commands.targets import is_namespace_of_pod, namespace_in_fr
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
 from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepKind, StepOutcome
+from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepEvent, StepKind, StepOutcome
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, RequestRefused, Unreachable, UsageError
 from podrules.cluster.kinds import PODS, Kind, find_kind
@@ -38,8 +38,8 @@ __all__ = [
     "Teller",
     "changes_to",
     "look_up",
-    "must_be_live",
     "present",
+    "require_live",
 ]
 
 K = TypeVar("K", bound=KubeObject)
@@ -70,13 +70,20 @@ class Teller:
         """What was told so far."""
         return tuple(self._steps)
 
-    def __call__(self, kind: StepKind, subject: str = "", detail: str = "", number: int | None = None) -> None:
-        """Tell a step."""
+    def __call__(
+        self,
+        kind: StepKind,
+        subject: str = "",
+        detail: str = "",
+        number: int | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        """Print a step, and keep it; the fields are those of `StepEvent`."""
         from kubectl_plugin.views.steps import step_line
 
-        step = Step(datetime.now(UTC), kind, subject, detail, number)
-        self._steps.append(step)
-        self._printer.say(step_line(step))
+        event, now = StepEvent(kind, subject, detail, number, names), datetime.now(UTC)
+        self._steps.append(event.record(now))
+        self._printer.say(step_line(event, now))
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Tell what the API server warned of."""
@@ -100,6 +107,7 @@ class ClusterAction(ABC):
             source: The same, as what is read.
             streams: Where it is told.
         """
+        # Until it has ended.
         self.outcome = StepOutcome.FAILED
         self.refusal: Refusal | None = None
         self.named, self._streams, self._target = named, streams, options.cluster.target()
@@ -260,7 +268,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
         return None
 
 
-def must_be_live(cluster: ClusterOptions, instead: str) -> None:
+def require_live(cluster: ClusterOptions, instead: str) -> None:
     """Refuse to change what is no cluster.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kubectl_plugin.commands.changing import ClusterAction, Deadline, changes_to, look_up, must_be_live, present
+from kubectl_plugin.commands.changing import ClusterAction, Deadline, changes_to, look_up, present, require_live
 from kubectl_plugin.commands.follow_deletion import Followed, follow
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
@@ -63,14 +63,15 @@ class _Deletion(ClusterAction):
         options, pod = self._options, self._pod
         only_looks = not (options.confirm or options.dry_run)
         if only_looks and self._stakes is not None:
-            self._show_stakes(StepOutcome.NOT_CONFIRMED)
-            return StepOutcome.NOT_CONFIRMED
+            self.outcome = StepOutcome.NOT_CONFIRMED
+            self._show_stakes()
+            return self.outcome
         if only_looks and options.grace_period == 0:
             self._show_nothing_at_stake()
             return StepOutcome.NOTHING_AT_STAKE
-        must_be_live(options.cluster, _how_to_look(options))
+        require_live(options.cluster, _how_to_look(options))
         if self._stakes is not None:
-            self._show_stakes(StepOutcome.DRY_RUN if options.dry_run else StepOutcome.UNDER_WAY)
+            self._show_stakes()
         path = PODS.path(pod.metadata.namespace, pod.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH", "DELETE"), dry_run=options.dry_run) as writer:
             access = writer.may("delete", PODS, pod.metadata.name, pod.metadata.namespace)
@@ -160,10 +161,9 @@ class _Deletion(ClusterAction):
         self.tell_state(sure=True)
         return StepOutcome.UNDER_WAY
 
-    def _show_stakes(self, outcome: StepOutcome) -> None:
+    def _show_stakes(self) -> None:
         from kubectl_plugin.views.deletion import stakes_page
 
-        self.outcome = outcome
         self.show(stakes_page(self.report(), now=self._source.now))
 
     def _show_nothing_at_stake(self) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
-from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, must_be_live
+from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, require_live
 from kubectl_plugin.commands.node_changes import NodeChange
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
@@ -52,54 +52,58 @@ class _Fence(NodeChange):
     undo: ClassVar[bool] = False
 
     def act(self) -> StepOutcome:
-        """See `Change.act`."""
+        """See `ClusterAction.act`."""
         options = self._options
         if not options.cluster.live:
             if options.powered_off or options.confirm or options.dry_run:
-                must_be_live(options.cluster, "without a confirmation and --dry-run it shows what would go")
-            return self._plan()
+                require_live(options.cluster, "without a confirmation and --dry-run it shows what would go")
+            # Without a confirmation and a dry run there is always an outcome.
+            return self._plan() or StepOutcome.NOT_CONFIRMED
         path = NODES.path(None, self.looked.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
             self._check_access(writer)
             if self.looked.state is FenceState.FENCED:
                 self.tell(StepKind.GOING_ON, self.named)
             else:
-                ready = self._plan()
-                if ready is not StepOutcome.UNDER_WAY:
-                    return ready
-                done = self._declare(writer)
-                if done is not StepOutcome.UNDER_WAY:
-                    return done
+                ended = self._plan() or self._declare(writer)
+                if ended is not None:
+                    return ended
         return self._follow()
 
-    def _plan(self) -> StepOutcome:
-        """What would go, and whether that may be done; UnderWay when it may."""
-        possible = self.looked.state is FenceState.POSSIBLE
-        proven = self._options.powered_off or (self._options.confirm and self._options.fence_command.strip())
-        outcome = StepOutcome.UNDER_WAY
-        if self.looked.state is FenceState.FENCED:
-            outcome = StepOutcome.DONE if self.looked.left.nothing else StepOutcome.UNDER_WAY
-        elif not possible:
-            outcome = StepOutcome.NOT_POSSIBLE
-        elif self._denied:
-            outcome = StepOutcome.REFUSED
-        elif not proven and not self._options.dry_run:
-            outcome = StepOutcome.NOT_CONFIRMED
-        if outcome is StepOutcome.REFUSED:
+    def _plan(self) -> StepOutcome | None:
+        """Show what would go; the outcome where that is all, None when the node may be fenced.
+
+        Raises:
+            Forbidden: the user lacks a right.
+        """
+        if self.looked.state is FenceState.POSSIBLE and self._denied:
             denied = self._denied[0]
             kind = next(kind for _, kind in _NEEDS if kind.rbac_name == denied.resource)
             error = Forbidden(denied.verb, kind, None, denied.reason)
             self.broken_by(error)
             self._show()
             raise error
-        self.outcome = outcome
-        self._show()
-        return outcome
+        ended = self._ended_by_state()
+        if ended is not None:
+            self.outcome = ended
+        self._show(going_on=ended is None)
+        return ended
 
-    def _show(self) -> None:
+    def _ended_by_state(self) -> StepOutcome | None:
+        """The outcome of a node that is not fenced now; None: it may be."""
+        options = self._options
+        if self.looked.state is FenceState.FENCED:
+            return StepOutcome.DONE if self.looked.left.nothing else StepOutcome.UNDER_WAY
+        if self.looked.state is not FenceState.POSSIBLE:
+            return StepOutcome.NOT_POSSIBLE
+        proven = options.powered_off or (options.confirm and options.fence_command.strip())
+        return None if proven or options.dry_run else StepOutcome.NOT_CONFIRMED
+
+    def _show(self, *, going_on: bool = False) -> None:
         from kubectl_plugin.views.fencing import fence_page
 
-        self.show(fence_page(self.report(), self._options.fence_command, now=self._source.now))
+        page = fence_page(self.report(), self._options.fence_command, now=self._source.now, going_on=going_on)
+        self.show(page)
 
     def _check_access(self, writer: Writer) -> None:
         """What this needs and the user may not do, before anything else."""
@@ -107,23 +111,18 @@ class _Fence(NodeChange):
         asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
         self._denied = tuple(access for access in asked if not access.allowed)
 
-    def _declare(self, writer: Writer) -> StepOutcome:
-        """Get the proof, look again, set the taint; UnderWay when it is there."""
+    def _declare(self, writer: Writer) -> StepOutcome | None:
+        """Get the proof, read the node anew, set the taint; None: the taint is set."""
         if not self._prove():
             return StepOutcome.NOT_POSSIBLE
-        state = self.look_again()
+        state = self.refresh()
         if state is FenceState.POSSIBLE and self.patch(
             writer, StepKind.TAINTING, _adding_taint, while_in=_MAY_BE_TAINTED
         ):
-            if self._options.dry_run:
-                self.tell(StepKind.DRY_RUN, self.named)
-                return StepOutcome.DRY_RUN
-            self.tell(StepKind.TAINTED, self.named)
-            return StepOutcome.UNDER_WAY
-        if self.looked.state is FenceState.FENCED:
-            self.tell(StepKind.ALREADY_FENCED, self.named)
-        else:
-            self.tell(StepKind.NODE_BACK, self.named)
+            self.tell(StepKind.DRY_RUN if self._options.dry_run else StepKind.TAINTED, self.named)
+            return StepOutcome.DRY_RUN if self._options.dry_run else None
+        fenced = self.looked.state is FenceState.FENCED
+        self.tell(StepKind.ALREADY_FENCED if fenced else StepKind.NODE_BACK, self.named)
         return StepOutcome.NOT_POSSIBLE
 
     def _prove(self) -> bool:
@@ -164,9 +163,9 @@ class _Fence(NodeChange):
         """
         deadline, left = Deadline(self._options.timeout), self.looked.left
         if left.staying:
-            self.tell(StepKind.STAYING, self.named, ", ".join(left.staying))
+            self.tell(StepKind.STAYING, self.named, names=left.staying)
         if not left.nothing:
-            self.tell(StepKind.WAITING, self.named, ", ".join(left.pods), len(left.attachments))
+            self.tell(StepKind.WAITING, self.named, number=len(left.attachments), names=left.pods)
         silent = False
         while True:
             unanswered = None
@@ -175,7 +174,7 @@ class _Fence(NodeChange):
                 if left.nothing:
                     self.tell(StepKind.ALL_GONE, self.named)
                     return StepOutcome.DONE
-                if self.look_again() is FenceState.BACK:
+                if self.refresh() is FenceState.BACK:
                     self.tell(StepKind.NODE_BACK, self.named)
                     return StepOutcome.UNDER_WAY
             except Unreachable as error:

@@ -81,7 +81,7 @@ class _Seen:
         reach = found.reach if found is not None else Reach.UNKNOWN
         ending = pod_ending(pod, quiet=found is not None and found.ends_unknown)
         if ending.finalizers and not ending.processes:
-            self._once(StepKind.KEPT_BY_FINALIZERS, ", ".join(ending.finalizers))
+            self._once(StepKind.KEPT_BY_FINALIZERS, names=ending.finalizers)
             return
         if reach.quiet:
             self._once(StepKind.NODE_SILENT, node)
@@ -95,7 +95,7 @@ class _Seen:
         self._was_cut_off = True
         self._once(StepKind.NO_ANSWER, error.message)
 
-    def _once(self, kind: StepKind, detail: str) -> None:
+    def _once(self, kind: StepKind, detail: str = "", names: tuple[str, ...] = ()) -> None:
         if kind not in self._told:
             self._told.add(kind)
-            self._teller(kind, self.name, detail)
+            self._teller(kind, self.name, detail, names=names)

@@ -79,7 +79,7 @@ class NodeChange(ClusterAction):
 
         return state_words(self.report(), sure=sure)
 
-    def look_again(self) -> FenceState:
+    def refresh(self) -> FenceState:
         """Read the node and its Lease anew, not what depends on it."""
         node = self._source.get(NODES, self.looked.node.metadata.name)
         if node.metadata.uid != self.looked.node.metadata.uid:
@@ -114,7 +114,7 @@ class NodeChange(ClusterAction):
                 self.tell.warn(writer.patch(NODES, node, operations(node)))
                 return True
             except (Conflict, RequestRefused) as error:
-                state = self.look_again()
+                state = self.refresh()
                 # A place in a list that has become shorter is refused before versions are compared.
                 unchanged = self.looked.node.metadata.resource_version == node.metadata.resource_version
                 if isinstance(error, RequestRefused) and unchanged:

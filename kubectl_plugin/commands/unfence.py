@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from kubectl_plugin.commands.changing import changes_to, look_up, must_be_live
+from kubectl_plugin.commands.changing import changes_to, look_up, require_live
 from kubectl_plugin.commands.node_changes import NodeChange
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
@@ -38,13 +38,13 @@ class _Unfence(NodeChange):
     undo: ClassVar[bool] = True
 
     def act(self) -> StepOutcome:
-        """See `Change.act`."""
+        """See `ClusterAction.act`."""
         options = self._options
         if self.looked.state not in _FENCED:
             return self._shown(StepOutcome.DONE)
         if not options.confirm and not options.dry_run:
             return self._shown(StepOutcome.NOT_CONFIRMED)
-        must_be_live(options.cluster, "without --confirm and --dry-run it shows what would change")
+        require_live(options.cluster, "without --confirm and --dry-run it shows what would change")
         path = NODES.path(None, self.looked.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
             access = writer.may("patch", NODES, self.looked.node.metadata.name)

@@ -1,4 +1,4 @@
-"""What a command that changes something did, step by step: told as it happens, and kept for its report."""
+"""The steps of a command that changes something: printed as they happen, and kept for its report."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["Refusal", "RefusedBy", "Step", "StepKind", "StepOutcome"]
+__all__ = ["Refusal", "RefusedBy", "Step", "StepEvent", "StepKind", "StepOutcome"]
 
 
 class StepOutcome(Enum):
-    """What became of a change."""
+    """How a change ended."""
 
     NOT_CONFIRMED = "NotConfirmed"
     """Nothing was changed: a confirmation is missing."""
@@ -119,8 +119,26 @@ _CHANGES: Final = frozenset(
 )
 
 
+class StepEvent(Struct, frozen=True):
+    """A step as it happens. Views word it, and `Step` is its record in a report."""
+
+    kind: StepKind
+    subject: str = ""
+    """See `Step`."""
+    detail: str = ""
+    """See `Step`; empty where there are names."""
+    number: int | None = None
+    """See `Step`."""
+    names: tuple[str, ...] = ()
+    """Pods or finalizers, for the kinds that are about several."""
+
+    def record(self, at: datetime) -> Step:
+        """The step as reports keep it, with the names in one text."""
+        return Step(at, self.kind, self.subject, self.detail or ", ".join(self.names), self.number)
+
+
 class Step(Struct, frozen=True, rename="camel"):
-    """One step."""
+    """One step of a report."""
 
     at: datetime
     kind: StepKind

@@ -15,8 +15,24 @@ _MOST: Final = 200
 """Characters of a message: one may be the end of a log."""
 _ERROR: Final = "Error"
 """The kubelet's word for any end with an exit code other than 0."""
-_NAMES: Final = "HUP, INT, QUIT, ILL, TRAP, ABRT, BUS, FPE, KILL, USR1, SEGV, USR2, PIPE, ALRM, TERM"
-_SIGNALS: Final = dict(enumerate(_NAMES.split(", "), start=1)) | {24: "XCPU", 25: "XFSZ", 31: "SYS"}
+_NAMES: Final = (
+    "HUP",
+    "INT",
+    "QUIT",
+    "ILL",
+    "TRAP",
+    "ABRT",
+    "BUS",
+    "FPE",
+    "KILL",
+    "USR1",
+    "SEGV",
+    "USR2",
+    "PIPE",
+    "ALRM",
+    "TERM",
+)
+_SIGNALS: Final = dict(enumerate(_NAMES, start=1)) | {24: "XCPU", 25: "XFSZ", 31: "SYS"}
 """Of Linux, on most machines: signal(7)."""
 
 

@@ -131,11 +131,10 @@ def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> 
 
 
 def _verdict(report: DeletionReport) -> str:
-    match report.outcome:
-        case StepOutcome.NOT_CONFIRMED:
-            return f"{_ADD_CONFIRM}."
-        case StepOutcome.DRY_RUN:
-            return "Dry run of a deletion without grace: nothing is stored."
+    if report.outcome is StepOutcome.NOT_CONFIRMED:
+        return f"{_ADD_CONFIRM}."
+    if report.dry_run:
+        return "Dry run of a deletion without grace: nothing is stored."
     return "Deleting it without grace, as you confirmed."
 
 

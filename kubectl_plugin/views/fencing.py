@@ -32,8 +32,16 @@ _BROKEN: Final = {
 }
 
 
-def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None) -> Page:
-    """What would go, what it needs, and whether it may be done."""
+def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None, going_on: bool = False) -> Page:
+    """What would go, what it needs, and whether it may be done.
+
+    Args:
+        report: The node as it was looked at.
+        fence_command: As it was typed, for the commands that are suggested.
+        now: The instant of the objects.
+        going_on: Whether the node is fenced next.
+    """
+    fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
     parts: list[Section | Table] = []
     if report.denied:
         parts.append(Section("You may not", tuple(map(_denied, report.denied))))
@@ -43,10 +51,10 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None)
         forced = force_section(report.node)
         parts += [table] if table.rows else []
         # Somebody who vouches that the machine is off has the answer.
-        parts += [forced] if forced.lines and report.outcome is not StepOutcome.UNDER_WAY else []
+        parts += [forced] if forced.lines and not fenced else []
         parts += [Section("Changes", tuple(_changes(report))), *([budgets] if budgets.lines else [])]
         # Once it is done, what would happen without it is of no interest.
-        if report.outcome is not StepOutcome.UNDER_WAY:
+        if not fenced:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
     if report.unread:
         parts.append(unread_section(report.unread))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Hint, Prose
-from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepKind, StepOutcome
+from kubectl_plugin.reports.steps import Refusal, RefusedBy, StepEvent, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import counted, listed
@@ -66,22 +67,22 @@ def unanswered(lead: str) -> str:
     return f"{lead}: the cluster did not answer. Nothing was changed."
 
 
-def step_line(step: Step) -> str:
+def step_line(step: StepEvent, at: datetime) -> str:
     """``03:12:04 UTC  deleting pod/db-1 …``."""
-    return f"{step.at:%H:%M:%S} UTC  {step_words(step)}"
+    return f"{at:%H:%M:%S} UTC  {step_words(step)}"
 
 
-def step_words(step: Step) -> str:
+def step_words(step: StepEvent) -> str:
     """The step without its time."""
     return _WORDS[step.kind](step)
 
 
-def _deleting(step: Step) -> str:
+def _deleting(step: StepEvent) -> str:
     how = "without grace" if step.number == 0 else f"with {step.number} s"
     return f"deleting {step.subject} {how}, if its uid is still {step.detail}"
 
 
-def _deleted(step: Step) -> str:
+def _deleted(step: StepEvent) -> str:
     if not step.detail:
         return f"{step.subject} is deleted"
     return (
@@ -89,12 +90,12 @@ def _deleted(step: Step) -> str:
     )
 
 
-def _ended(step: Step) -> str:
+def _ended(step: StepEvent) -> str:
     reason = f" ({step.detail})" if step.detail else ""
     return f"container {step.subject} ended with exit code {step.number}{reason}"
 
 
-_WORDS: Final[dict[StepKind, Callable[[Step], str]]] = {
+_WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
     StepKind.DRY_RUN: lambda step: f"dry run: the API server would do it; {step.subject} is as it was",
     StepKind.DELETING: _deleting,
     StepKind.DELETED: _deleted,
@@ -104,7 +105,7 @@ _WORDS: Final[dict[StepKind, Callable[[Step], str]]] = {
     StepKind.WARNING: lambda step: f"Warning: {step.detail}",
     StepKind.CONTAINER_ENDED: _ended,
     StepKind.KEPT_BY_FINALIZERS: lambda step: (
-        f"nothing of {step.subject} runs any more; finalizer {step.detail} keeps the object"
+        f"nothing of {step.subject} runs any more; finalizer {', '.join(step.names)} keeps the object"
     ),
     StepKind.OVERDUE: lambda step: (
         f"its grace period is over, and the kubelet of {step.detail} has not confirmed that it stopped"
@@ -136,12 +137,12 @@ _WORDS: Final[dict[StepKind, Callable[[Step], str]]] = {
     ),
     StepKind.UNTAINTED: lambda step: f"{step.subject} is no longer declared out of service",
     StepKind.WAITING: lambda step: (
-        f"waiting for {listed(step.detail.split(', '), most=3) or 'no pod'} and "
+        f"waiting for {listed(step.names, most=3) or 'no pod'} and "
         f"{counted(step.number or 0, 'volume')} to go; garbage collection looks every 20 s"
     ),
     StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
     StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",
     StepKind.ALL_GONE: lambda step: f"nothing is left to go from {step.subject}",
-    StepKind.STAYING: lambda step: f"staying, because the taints of the node are tolerated: {step.detail}",
+    StepKind.STAYING: lambda step: f"staying, because the taints of the node are tolerated: {', '.join(step.names)}",
     StepKind.NODE_BACK: lambda step: f"{step.subject} answers again: its own kubelet ends what is being deleted there",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -155,7 +155,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
-    words = (_decisive(first, what, now) for what in _DECISIVE[first.way])
+    words = (_decisive(first, what, now, report.ending.holders) for what in _DECISIVE[first.way])
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)
     if refusal:
@@ -212,7 +212,7 @@ def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iter
         yield from held_by(report, now)
 
 
-def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
+def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: Sequence[str]) -> str:
     """``SIGKILL at 30 s``: the last of its kind, and of SIGTERM the first: that is when the end begins."""
     found = [event for event in told.events if event.what is what]
     if not found:
@@ -228,7 +228,7 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None) -> str:
     if event.rule is Rule.DELETED_BEFORE and told.began is None:
         return "being deleted already"
     if event.rule is Rule.FINALIZERS:
-        return f"{name} once {finalizer_words(event.subject.split(', '), 'is', 'are')} removed"
+        return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
     if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
     if event.latest is None and told.began is not None and what is What.OBJECT_GONE:

@@ -16,7 +16,7 @@ import pytest
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.schema import schema_of
-from kubectl_plugin.reports.steps import Step, StepKind
+from kubectl_plugin.reports.steps import Step, StepEvent, StepKind
 from kubectl_plugin.views.deletion import state_words
 from kubectl_plugin.views.steps import step_line, step_words
 from podrules.cluster.demo import demo_objects
@@ -424,9 +424,17 @@ def test_F2_where_a_deletion_stands(kinds: Sequence[StepKind], sure: bool, said:
 
 @pytest.mark.parametrize("kind", StepKind)
 def test_F6_every_step_has_words(kind: StepKind) -> None:
-    words = step_words(Step(NOW, kind, "node/node-c3", "detail", 1))
+    event = StepEvent(kind, "node/node-c3", "detail", 1, ("a", "b"))
+    words = step_words(event)
     assert words
-    assert step_line(Step(NOW, kind, "node/node-c3", "detail", 1)) == f"03:12:04 UTC  {words}"
+    assert step_line(event, NOW) == f"03:12:04 UTC  {words}"
+
+
+def test_F6_names_of_a_step_stay_apart_until_they_are_worded() -> None:
+    """A name with a comma in it is one name: no view takes a text apart."""
+    event = StepEvent(StepKind.WAITING, "node/node-c3", number=0, names=("a, b", "c", "d", "e"))
+    assert "waiting for a, b, c, d and 1 more " in step_words(event)
+    assert event.record(NOW).detail == "a, b, c, d, e"
 
 
 def test_F6_a_node_that_is_not_fenced_is_told_what_is_missing() -> None:
