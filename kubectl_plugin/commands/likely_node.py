@@ -190,8 +190,8 @@ class LikelyNodes:
         coming: bool = False,
     ) -> LikelyNode:
         """A pod's placement, as what is said to be before its cycle has it and the cluster."""
-        from podrules.placement.changes import Situation
         from podrules.placement.likely import likely_placement, named_placement
+        from podrules.placement.situation import Situation
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
         if cluster.snapshot is None:

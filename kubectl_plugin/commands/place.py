@@ -37,11 +37,11 @@ from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, reference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
-from podrules.placement.changes import Situation
 from podrules.placement.controllers import with_controllers
 from podrules.placement.drain import Drained, draining
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import AwaitedPod, PlannedSpec
+from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from kubectl_plugin.views.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.words import counted, listed, resource_amount
 from podrules.model.pod_reference import PodOnNode
-from podrules.placement.outcome import CandidateChange, ChangeKind, ConstraintSpread, Placement, RejectedGroup, Remedy
+from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 
 if TYPE_CHECKING:
-    from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
+    from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
 
 __all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 

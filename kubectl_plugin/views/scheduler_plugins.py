@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podrules.scheduler.plugins.node_affinity import LabelMismatch
     from podrules.scheduler.plugins.node_declared_features import MissingFeature
     from podrules.scheduler.plugins.node_ports import PortInUse
-    from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
+    from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
     from podrules.scheduler.plugins.node_volume_limits import VolumeLimit
     from podrules.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
     from podrules.scheduler.plugins.taint_toleration import TaintEffect

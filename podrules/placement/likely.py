@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
-from podrules.placement.changes import Situation
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
@@ -29,6 +28,7 @@ from podrules.placement.outcome import (
 from podrules.placement.preview import nominated_node, preview
 from podrules.placement.remedies import by_nearness, cheapest_remedy
 from podrules.placement.scheduler_condition import told_before
+from podrules.placement.situation import Situation
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
 from podrules.reachability import NodeReach, Reach, node_reach
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes

@@ -18,8 +18,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podrules.placement.changes import Situation
 from podrules.placement.outcome import NamedFate, NamedNode
+from podrules.placement.situation import Situation
 from podrules.priority import is_critical_pod, is_static_pod
 from podrules.reachability import NodeReach
 from podrules.scheduler.cycle import Filtered, filter_nodes

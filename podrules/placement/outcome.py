@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from enum import Enum
 
-import msgspec
 from msgspec import Struct
 
-from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.preemption_victims import NominatedNode, PreemptionPreview
+from podrules.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
-    "CandidateChange",
-    "ChangeKind",
     "ClaimProblem",
     "ClaimTrouble",
     "ConstraintSpread",
@@ -152,42 +149,6 @@ class RejectedNode(Struct, frozen=True, rename="camel"):
     Of a cordoned node TaintToleration is left out where the cordon's own taint is all that it minds: uncordoning takes
     that away.
     """
-
-
-class ChangeKind(Enum):
-    """What would have to change, the cheapest kind first."""
-
-    SPREAD = "ChangeSpreadConstraint"
-    TOLERATE = "Tolerate"
-    FREE = "FreeResources"
-    UNCORDON = "Uncordon"
-    LABEL_NODE = "LabelNode"
-    REMOVE_PODS = "RemovePods"
-    DROP = "DropRequirement"
-    REMOVE_TAINT = "RemoveTaint"
-    ENLARGE = "LargerNode"
-    """More than the node has without the pods that can go."""
-
-
-class CandidateChange(Struct, frozen=True, rename="camel"):
-    """One change to the pod, to a node, or to the pods on it."""
-
-    kind: ChangeKind
-    node: str = ""
-    """Of changes to a node, or to pods for its sake."""
-    field: str = ""
-    """Of the pod: what is changed or dropped."""
-    value: str = ""
-    """The new value, the taint or the label."""
-    amounts: dict[str, int] = msgspec.field(default_factory=dict)
-    """Of resources; cpu in thousandths, the rest in whole units."""
-    promised: dict[str, int] = msgspec.field(default_factory=dict)
-    """What is requested of those that are freed, where that is more than the node has."""
-    nominated: dict[str, int] = msgspec.field(default_factory=dict)
-    """What of that pods request that were nominated to the node: they are not there yet."""
-    nominated_pods: tuple[PodReference, ...] = ()
-    pods: tuple[PodOnNode, ...] = ()
-    """That are to go; they may run on other nodes than the one that takes the pod then."""
 
 
 class Remedy(Struct, frozen=True, rename="camel"):

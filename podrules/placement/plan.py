@@ -32,14 +32,14 @@ from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.binding import volumes_bound
-from podrules.placement.changes import Situation
 from podrules.placement.claims import with_claims, with_claims_of
 from podrules.placement.device_claims import with_device_claims
 from podrules.placement.devices import devices_freed, devices_taken
 from podrules.placement.likely import likely_placement, named_placement
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import AchievedSpread, AwaitedPod, Origin, PlannedSpec, PlannedVictim
-from podrules.placement.replicas import new_numbers, planned_uid, replica
+from podrules.placement.replicas import new_numbers, replica
+from podrules.placement.situation import Situation
 from podrules.placement.spreading import SHOWN_LEFT_OUT
 from podrules.reachability import NodeReach
 from podrules.safety import Guarantee, owner_guarantee
@@ -47,6 +47,7 @@ from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nominated import nominated_rows
+from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.plugins.default_preemption import (
     Victim,
     is_terminating_by_preemption,

@@ -16,7 +16,6 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, on_its_node, reference
 from podrules.model.policy import PodDisruptionBudget
-from podrules.placement.changes import Situation
 from podrules.placement.devices import devices_freed
 from podrules.placement.preemption_victims import (
     CrossNode,
@@ -27,6 +26,7 @@ from podrules.placement.preemption_victims import (
     PreemptionPreview,
     VictimPod,
 )
+from podrules.placement.situation import Situation
 from podrules.platform import Platform, node_platform
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach

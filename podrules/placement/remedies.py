@@ -11,10 +11,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.placement.changes import Applied, Situation, candidates, has_candidates
 from podrules.placement.facts import facts
-from podrules.placement.outcome import CandidateChange, ChangeKind, Remedy
+from podrules.placement.outcome import Remedy
+from podrules.placement.situation import Situation
 from podrules.scheduler.cycle import Filtered, score_nodes
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduler.framework.interface import ChangingPlugin
+from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.registry import PLUGINS
 
 __all__ = ["by_nearness", "cheapest_remedy"]
 
@@ -42,7 +46,7 @@ def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[in
     def distance(row: int) -> tuple[float, ...]:
         others = filtered.rejecting(row)
         lacks = sum(fact.distance for fact in facts(filtered, plugin, row))
-        return (sum(not has_candidates(other) for other in others), len(others), lacks)
+        return (sum(not isinstance(PLUGINS.get(other), ChangingPlugin) for other in others), len(others), lacks)
 
     return sorted(rows, key=distance)
 
@@ -101,11 +105,11 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
     return None
 
 
-def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied, Filtered] | None:
+def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[Situation], Filtered] | None:
     """The first candidate that brings a row further, with the verdicts after it."""
     plugin = filtered.status(row).plugin
     before = facts(filtered, plugin, row)
-    for applied in candidates(situation, filtered, plugin, row):
+    for applied in _candidates(situation, filtered, plugin, row):
         after = applied.then.filtered()
         if after.fits(row):
             return applied, after
@@ -113,6 +117,13 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied, 
         if status.plugin and (status.plugin != plugin or facts(after, plugin, row) != before):
             return applied, after
     return None
+
+
+def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -> list[Applied[Situation]]:
+    """A plugin's own changes against its rejection of a row, cheapest first."""
+    plugin, context = PLUGINS.get(name), filtered.judged(row).context
+    found = plugin.changes(situation, context, context.states[name], row) if isinstance(plugin, ChangingPlugin) else ()
+    return sorted(found, key=lambda applied: applied.cost)
 
 
 def _remedy(chain: _Chain) -> Remedy:

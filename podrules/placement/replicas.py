@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -29,10 +28,7 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelectorRequirement
 from podrules.placement.controllers import HASH_LABEL, INDEX_LABEL, planned_word
 
-__all__ = ["is_planned", "new_numbers", "planned_uid", "replica"]
-
-_PLANNED: Final = "planned/"
-"""No uid of the API server begins so."""
+__all__ = ["new_numbers", "replica"]
 
 
 def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterator[int]:
@@ -49,21 +45,6 @@ def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterato
     if kind == "statefulset":
         there = frozenset(entry.metadata.name for entry in pods if entry.metadata.namespace == namespace)
     return (number for number in count(first) if f"{name}-{number}" not in there)
-
-
-def planned_uid(place: int, number: int) -> str:
-    """The uid of a pod that a what-if places.
-
-    Args:
-        place: Of its spec among all that are placed.
-        number: As for `replica`.
-    """
-    return f"{_PLANNED}{place}/{number}"
-
-
-def is_planned(pod: Pod) -> bool:
-    """Whether a what-if has placed a pod: nobody can stop it, and room is made for it."""
-    return pod.metadata.uid.startswith(_PLANNED)
 
 
 def replica(pod: Pod, kind: str, number: int, *, uid: str) -> Pod:

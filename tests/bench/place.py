@@ -28,8 +28,8 @@ from podrules.features import REFERENCE
 from podrules.model.decode import from_json, from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.changes import Situation
 from podrules.placement.plan import Demand, plan
+from podrules.placement.situation import Situation
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.bench.placement import HOST, PODS_PER_NODE, ZONE, make_cluster

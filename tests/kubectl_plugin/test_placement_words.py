@@ -12,8 +12,6 @@ from kubectl_plugin.views.scheduler_plugins import fact_words
 from kubectl_plugin.views.words import amounts_apart
 from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.outcome import (
-    CandidateChange,
-    ChangeKind,
     ConstraintSpread,
     Placement,
     PlacementOutcome,
@@ -21,6 +19,7 @@ from podrules.placement.outcome import (
     RejectedNode,
     Remedy,
 )
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import ExplainedPlugin
 from podrules.scheduler.plugins.dynamic_resources.plugin import DevicePool
@@ -28,7 +27,7 @@ from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConf
 from podrules.scheduler.plugins.node_affinity import LabelMismatch
 from podrules.scheduler.plugins.node_declared_features import MissingFeature
 from podrules.scheduler.plugins.node_ports import PortInUse
-from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
+from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
 from podrules.scheduler.plugins.node_volume_limits import VolumeLimit
 from podrules.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
 from podrules.scheduler.plugins.taint_toleration import TaintEffect

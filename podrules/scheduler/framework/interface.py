@@ -29,10 +29,12 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 
 __all__ = [
     "MAX_NODE_SCORE",
+    "ChangingPlugin",
     "ConfiguredPlugin",
     "CycleContext",
     "ExplainedPlugin",
@@ -179,6 +181,22 @@ class ExplainedPlugin(FilterPlugin, Protocol):
 
     def facts(self, context: CycleContext, state: Any, row: int) -> Iterable[Fact]:
         """What stands behind its rejection of a row; ``state`` is PreFilter's."""
+        ...
+
+
+@runtime_checkable
+class ChangingPlugin(FilterPlugin, Protocol):
+    """Can propose changes that would take its rejections away."""
+
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterable[Applied[S]]:
+        """Changes against its rejection of a row, each applied; the cycle is run again with each before it is told.
+
+        Args:
+            situation: The pod and the cluster as they are.
+            context: The cycle.
+            state: What its PreFilter found.
+            row: Of the table.
+        """
         ...
 
 

@@ -13,20 +13,26 @@ Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go at v1.36.3
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model import affinity as api
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podrules.model.base import Model
+from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.platform import OS_LABELS
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nodes import Nodes
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.node_selector import (
     match_field,
@@ -117,6 +123,11 @@ class LabelMismatch(Fact, frozen=True):
     """The node's value; None without the label."""
 
 
+_GIVEN_BY_THE_MACHINE: Final = re.compile(r"([a-z0-9.-]*\.)?(kubernetes|k8s)\.io/.*")
+"""Labels that tell what a node is and where: nobody writes another value into them."""
+_NODE_SELECTOR: Final = "spec.nodeSelector"
+
+
 class NodeAffinity:
     """Filters and scores by labels and names of nodes."""
 
@@ -163,7 +174,7 @@ class NodeAffinity:
         """The requirements that the node's labels do not meet."""
         found = self.explain(context, state, row)
         for unmet in found.node_selector:
-            yield _label_mismatch("spec.nodeSelector", unmet)
+            yield _label_mismatch(_NODE_SELECTOR, unmet)
         yield from _term_mismatches(f"{REQUIRED_FIELD}.nodeSelectorTerms", found.required)
         yield from _term_mismatches("addedAffinity of the scheduler's configuration, term ", found.enforced)
 
@@ -196,6 +207,55 @@ class NodeAffinity:
 
     def _added_preferred(self, context: CycleContext) -> tuple[PreferredSchedulingTerm, ...]:
         return self._added(context).preferred_during_scheduling_ignored_during_execution
+
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+        """Labels for the node; the requirement dropped."""
+        found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
+        name, spec = situation.table.names[row], situation.pod.spec
+        labels = _wanted_labels(found)
+        if labels:
+            node = situation.with_node(name, lambda node: _labelled(node, labels))
+            text = ",".join(f"{key}={value}" for key, value in labels.items())
+            yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text), node)
+        # A pod of another operating system does not run there, whatever its selector says.
+        if any(fact.key in OS_LABELS for fact in found):
+            return
+        keys = {fact.key for fact in found if fact.field == _NODE_SELECTOR}
+        if keys:
+            kept = {key: value for key, value in spec.node_selector.items() if key not in keys}
+            dropped = ", ".join(f"{key}={spec.node_selector[key]}" for key in sorted(keys))
+            change = CandidateChange(ChangeKind.DROP, field=_NODE_SELECTOR, value=dropped)
+            yield Applied(change, situation.with_spec(node_selector=kept))
+        if spec.affinity is not None and any(".nodeAffinity." in fact.field for fact in found):
+            yield Applied(CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD), _without_required(situation))
+
+
+def _without_required(situation: S) -> S:
+    """Without the pod's required node affinity."""
+    affinity = situation.pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return situation
+    preferred = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+    own = api.NodeAffinity(preferred_during_scheduling_ignored_during_execution=preferred)
+    return situation.with_spec(affinity=replace(affinity, node_affinity=own))
+
+
+def _wanted_labels(found: Sequence[LabelMismatch]) -> dict[str, str]:
+    """Labels that would meet the nodeSelector and the first required term; empty when no label can."""
+    terms = [fact.field for fact in found if fact.field != _NODE_SELECTOR]
+    needed = [fact for fact in found if fact.field in {_NODE_SELECTOR, *terms[:1]}]
+    if any(
+        _GIVEN_BY_THE_MACHINE.fullmatch(fact.key)
+        or fact.operator not in {"In", "Exists"}
+        or fact.key == "metadata.name"
+        for fact in needed
+    ):
+        return {}
+    return {fact.key: fact.values[0] if fact.values else "" for fact in needed}
+
+
+def _labelled(node: Node, labels: Mapping[str, str]) -> Node:
+    return replace(node, metadata=replace(node.metadata, labels={**node.metadata.labels, **labels}))
 
 
 def _term_mismatches(field: str, terms: Sequence[FailedTerm]) -> Iterator[Fact]:

@@ -7,14 +7,18 @@ Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.model.node import Taint
+from podrules.model.node import Node, Taint
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.interface import CycleContext, Verdicts, all_fit
 from podrules.scheduler.framework.nodes import Nodes
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.taints import NO_SCHEDULE, tolerations_tolerate_taint
 
@@ -36,6 +40,22 @@ class NodeUnschedulable:
         cordoned = context.table.nodes.derived(_unschedulable)
         codes = np.where(cordoned, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (ERR_REASON_UNSCHEDULABLE,))
+
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+        """Uncordon the node."""
+        del context, state
+        yield uncordoned(situation, row)
+
+
+def uncordoned(situation: S, row: int) -> Applied[S]:
+    """The node of a row uncordoned, without the taint that a cordon sets."""
+    name = situation.table.names[row]
+
+    def schedulable(node: Node) -> Node:
+        taints = tuple(taint for taint in node.spec.taints if taint.key != TAINT_NODE_UNSCHEDULABLE.key)
+        return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+
+    return Applied(CandidateChange(ChangeKind.UNCORDON, node=name), situation.with_node(name, schedulable))
 
 
 def _unschedulable(nodes: Nodes) -> NDArray[np.bool_]:

@@ -9,19 +9,25 @@ Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model.affinity import Toleration
-from podrules.model.node import Taint
+from podrules.model.node import Node, Taint
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
 from podrules.scheduler.framework.nodes import ABSENT
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import Code
+from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduler.plugins.taints import (
     DO_NOT_SCHEDULE,
@@ -57,6 +63,13 @@ class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
     key: str
     value: str
     effect: str
+
+
+_TELLS_OF_TROUBLE: Final = re.compile(
+    r"node\.kubernetes\.io/(not-ready|unreachable|network-unavailable|out-of-service|(memory|disk|pid)-pressure)"
+    r"|node\.cloudprovider\.kubernetes\.io/(uninitialized|shutdown)"
+)
+"""Taints that Kubernetes itself sets and takes away; to tolerate them mends nothing."""
 
 
 class TaintToleration:
@@ -106,6 +119,29 @@ class TaintToleration:
         tolerations = state.tolerations_prefer_no_schedule
         counts = count_untolerated_taints(context.table.nodes, tolerations, (PREFER_NO_SCHEDULE,))
         return default_normalize_score(counts[feasible], reverse=True)
+
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+        """A toleration; a taint that tells of a node's trouble has to go by itself."""
+        name = situation.table.names[row]
+        for taint in self.explain(context, state, row).rejecting[:1]:
+            text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
+            if taint.key == TAINT_NODE_UNSCHEDULABLE.key:
+                yield uncordoned(situation, row)
+            elif _TELLS_OF_TROUBLE.fullmatch(taint.key):
+                gone = situation.with_node(name, partial(_without_taint, key=taint.key))
+                yield Applied(CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=text), gone)
+            else:
+                added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+                tolerated = situation.with_spec(tolerations=(*situation.pod.spec.tolerations, added))
+                # Nodes of the control plane are kept free on purpose.
+                extra_cost = 100 if taint.key.startswith("node-role.kubernetes.io/") else 0
+                change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=text)
+                yield Applied(change, tolerated, extra_cost)
+
+
+def _without_taint(node: Node, key: str) -> Node:
+    taints: tuple[Taint, ...] = tuple(taint for taint in node.spec.taints if taint.key != key)
+    return replace(node, spec=replace(node.spec, taints=taints))
 
 
 def _tolerations_prefer_no_schedule(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:

@@ -28,6 +28,7 @@ from podrules.model.storage import READ_WRITE_ONCE_POD, Volume
 from podrules.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
+from podrules.scheduler.framework.pod_on_cluster import Applied, S, pods_removed
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
 
@@ -173,6 +174,13 @@ class VolumeRestrictions:
         """The disks of a row's node, and the claims in use anywhere."""
         disks = tuple(disk for pod in pods for disk in _disks(pod))
         return RestrictionsOnNode(state, disks, len(state.claims))
+
+    def changes(self, situation: S, context: CycleContext, state: RestrictionState, row: int) -> Iterator[Applied[S]]:
+        """Remove the pods that hold the disk or the claim."""
+        found = self.explain(context, state, row)
+        names = {(disk.namespace, disk.pod) for disk in found.disks}
+        holders = [pod for pod in context.table.pods if (pod.metadata.namespace, pod.metadata.name) in names]
+        return pods_removed(situation, row, (*holders, *pods_using_claims(context, found.claims)))
 
 
 class RestrictionsOnNode(Struct, frozen=True):

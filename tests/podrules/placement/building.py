@@ -9,9 +9,10 @@ from podrules.features import REFERENCE
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.changes import Situation
 from podrules.placement.likely import likely_placement
-from podrules.placement.outcome import CandidateChange, Placement, RejectedGroup
+from podrules.placement.outcome import Placement, RejectedGroup
+from podrules.placement.situation import Situation
+from podrules.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.objects import raw_condition, raw_node, raw_pod

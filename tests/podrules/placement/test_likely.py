@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from podrules.placement.outcome import ChangeKind, PlacementOutcome, ReasonCount
+from podrules.placement.outcome import PlacementOutcome, ReasonCount
+from podrules.scheduler.framework.candidate_change import ChangeKind
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, place
 

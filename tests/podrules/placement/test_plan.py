@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.model.pod_reference import PodReference
-from podrules.placement.outcome import ChangeKind, Placement, PlacementOutcome
+from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
+from podrules.scheduler.framework.candidate_change import ChangeKind
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduler.runtime import new_framework

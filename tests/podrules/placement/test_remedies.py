@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podrules.model.pod_reference import PodOnNode, PodReference
-from podrules.placement.outcome import ChangeKind
-from podrules.scheduler.plugins.node_resources.fit import InsufficientResource
+from podrules.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
 from tests.objects import raw_condition
 from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, only_change, place
 

@@ -16,9 +16,10 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.quantity import Quantity
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.changes import Situation
 from podrules.placement.likely import likely_placement
-from podrules.placement.outcome import CandidateChange, ChangeKind, PlacementOutcome, Remedy
+from podrules.placement.outcome import PlacementOutcome, Remedy
+from podrules.placement.situation import Situation
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podrules.placement.outcome import ChangeKind, Placement
+from podrules.placement.outcome import Placement
+from podrules.scheduler.framework.candidate_change import ChangeKind
 from tests.podrules.placement.building import Json, make_node, make_pod, make_taint, only_change, place
 
 ZONE = "topology.kubernetes.io/zone"

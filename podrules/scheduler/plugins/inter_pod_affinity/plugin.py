@@ -27,8 +27,10 @@ from podrules.model.base import Model
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.inter_pod_affinity import filtering, scoring
+from podrules.scheduler.plugins.inter_pod_affinity.changes import parted
 from podrules.scheduler.plugins.inter_pod_affinity.filtering import (
     FilterState,
     InterPodAffinityValues,
@@ -126,6 +128,11 @@ class InterPodAffinity:
     def score(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """Sums of the feasible nodes, spread over 0 to 100."""
         return scoring.normalised(scoring.sums(context.table, state, feasible))
+
+    def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[Applied[S]]:
+        """Remove the pods in the way, while they are few; drop the rule."""
+        found = self.facts(context, state, row)
+        return parted(situation, context, {fact.rule for fact in found if isinstance(fact, PodAffinityConflict)}, row)
 
 
 def _conflicts(rule: str, found: Sequence[TopologyConflict]) -> Iterator[Fact]:

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.model.pod import Pod
-from podrules.model.pod_reference import PodReference, reference
+from podrules.model.pod_reference import reference
 from podrules.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -38,18 +38,19 @@ from podrules.resources import (
     is_scalar_resource_name,
     pod_requests,
 )
-from podrules.scheduler.framework.facts import FAR, Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nominated import nominated_rows
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduler.plugins.dynamic_resources.extended import classes_by_resource
 from podrules.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
+from podrules.scheduler.plugins.node_resources.changes import can_go, room_made
 from podrules.scheduler.plugins.node_resources.columns import PODS, Accounting, PodRequests, RequestsOf, allocatable
 from podrules.scheduler.plugins.node_resources.scorers import allocations, requested_amounts, strategy_score
+from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
 
 __all__ = ["FitState", "InsufficientResource", "NodeResourcesFit", "RoomOnNode"]
 
-TOO_MANY_PODS: Final = "Too many pods"
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
@@ -60,45 +61,6 @@ class FitState(Struct, frozen=True):
     """Resources that are asked for and not ignored, in the order of reasons; cpu in thousandths."""
     devices: frozenset[str] = frozenset()
     """Those of them that a DeviceClass stands for: where a node offers none, DynamicResources judges."""
-
-
-class InsufficientResource(Fact, frozen=True):
-    """NodeResourcesFit: a resource of which the node has too little; cpu in thousandths, the rest in whole units."""
-
-    resource: str
-    requested: int
-    """By the pod."""
-    used: int
-    """Requested by the pods on the node, and by those that were nominated to it and go first."""
-    allocatable: int
-    nominated: int = 0
-    """Of what is used, requested by pods that were nominated to the node: they are not there yet."""
-    nominated_pods: tuple[PodReference, ...] = ()
-
-    @property
-    def short(self) -> int:
-        """What is missing."""
-        return self.requested - (self.allocatable - self.used)
-
-    @property
-    def too_large(self) -> bool:
-        """Whether it would be missing even if nothing ran on the node."""
-        return self.requested > self.allocatable - self.nominated
-
-    @property
-    def reason(self) -> str:
-        """Upstream's reason."""
-        return TOO_MANY_PODS if self.resource == PODS else f"Insufficient {self.resource}"
-
-    @property
-    def unresolvable(self) -> bool:
-        """Whether the whole node has less than the request, which no preemption changes."""
-        return self.resource != PODS and self.requested > self.allocatable
-
-    @property
-    def distance(self) -> float:
-        """What is missing, in parts of what the node has."""
-        return self.short / max(self.allocatable, 1) + (FAR if self.too_large else 0.0)
 
 
 class NodeResourcesFit:
@@ -149,7 +111,7 @@ class NodeResourcesFit:
         used = (accounts.pods, *(accounts.requested.of(name) for name, _ in state.requests))
         return tuple(_insufficient(state, [int(column[row]) for column in used], _capacity(context, state, row)))
 
-    def facts(self, context: CycleContext, state: FitState, row: int) -> Iterator[Fact]:
+    def facts(self, context: CycleContext, state: FitState, row: int) -> Iterator[InsufficientResource]:
         """What a node has too little of, and which part of it is kept for nominated pods."""
         nominated = _nominated_there(context, row)
         kept = self.requested_by(context, state, row, nominated) if nominated else {}
@@ -184,6 +146,12 @@ class NodeResourcesFit:
     def _args(self, context: CycleContext) -> NodeResourcesFitArgs:
         found: NodeResourcesFitArgs = context.args.get(self.name) or NodeResourcesFitArgs()
         return found
+
+    def changes(self, situation: S, context: CycleContext, state: FitState, row: int) -> Iterator[Applied[S]]:
+        """Free what is missing, or take a larger node."""
+        movable = [pod for pod in situation.table.pods.on(row) if can_go(pod)]
+        requested = self.requested_by(context, state, row, movable)
+        yield room_made(situation, row, tuple(self.facts(context, state, row)), requested)
 
 
 class RoomOnNode(Struct, frozen=True):

@@ -18,6 +18,7 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import SelectorError
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     DO_NOT_SCHEDULE,
@@ -25,6 +26,7 @@ from podrules.scheduler.plugins.pod_topology_spread.args import (
     SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
 )
+from podrules.scheduler.plugins.pod_topology_spread.changes import relaxed
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME, constraints_in_force, spread_args
 from podrules.scheduler.plugins.pod_topology_spread.filtering import (
     ERR_REASON_CONSTRAINTS_NOT_MATCH,
@@ -124,6 +126,10 @@ class PodTopologySpread:
     def explain_score(self, context: CycleContext, state: SpreadScoreState, row: int) -> tuple[SpreadScore, ...]:
         """Each constraint's part of a node's raw score, of which fewer is better."""
         return explain_score(context, state, row)
+
+    def changes(self, situation: S, context: CycleContext, state: SpreadState, row: int) -> Iterator[Applied[S]]:
+        """One constraint relaxed."""
+        return relaxed(situation, self.relaxations(context, state), row)
 
 
 _REASONS = {

@@ -14,7 +14,8 @@ from podrules.features import REFERENCE, Features
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
-from podrules.scheduler.plugins.node_resources import InsufficientResource, NodeResourcesFit, NodeResourcesFitArgs
+from podrules.scheduler.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
+from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
 from tests.builders import make_container_status, make_pod
 from tests.podrules.scheduler.plugins.building_nodes import filter_status, make_cycle
 from tests.podrules.scheduler.plugins.building_resources import SHORT, asking, make_room, pod_asking

@@ -1,0 +1,26 @@
+"""A pod before a cluster with all that a scheduling cycle needs, as both are or would be."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from podrules.features import Features
+from podrules.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduler.framework.pod_on_cluster import PodOnCluster
+from podrules.scheduler.runtime import Framework
+
+__all__ = ["Situation"]
+
+
+class Situation(PodOnCluster, frozen=True):
+    """A pod, the cluster, and the profile that schedules the pod."""
+
+    features: Features
+    framework: Framework
+    now: datetime | None
+
+    def filtered(self) -> Filtered:
+        """Judge every node."""
+        return filter_nodes(
+            self.pod, self.table, self.snapshot, features=self.features, framework=self.framework, now=self.now
+        )

@@ -1,0 +1,48 @@
+"""What would have to change for a node to take a pod; it loads no arrays."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+from msgspec import Struct
+
+from podrules.model.pod_reference import PodOnNode, PodReference
+
+__all__ = ["CandidateChange", "ChangeKind"]
+
+
+class ChangeKind(Enum):
+    """What would have to change, the cheapest kind first."""
+
+    SPREAD = "ChangeSpreadConstraint"
+    TOLERATE = "Tolerate"
+    FREE = "FreeResources"
+    UNCORDON = "Uncordon"
+    LABEL_NODE = "LabelNode"
+    REMOVE_PODS = "RemovePods"
+    DROP = "DropRequirement"
+    REMOVE_TAINT = "RemoveTaint"
+    ENLARGE = "LargerNode"
+    """More than the node has without the pods that can go."""
+
+
+class CandidateChange(Struct, frozen=True, rename="camel"):
+    """One change to the pod, to a node, or to the pods on it."""
+
+    kind: ChangeKind
+    node: str = ""
+    """Of changes to a node, or to pods for its sake."""
+    field: str = ""
+    """Of the pod: what is changed or dropped."""
+    value: str = ""
+    """The new value, the taint or the label."""
+    amounts: dict[str, int] = msgspec.field(default_factory=dict)
+    """Of resources; cpu in thousandths, the rest in whole units."""
+    promised: dict[str, int] = msgspec.field(default_factory=dict)
+    """What is requested of those that are freed, where that is more than the node has."""
+    nominated: dict[str, int] = msgspec.field(default_factory=dict)
+    """What of that pods request that were nominated to the node: they are not there yet."""
+    nominated_pods: tuple[PodReference, ...] = ()
+    pods: tuple[PodOnNode, ...] = ()
+    """That are to go; they may run on other nodes than the one that takes the pod then."""

@@ -1,0 +1,70 @@
+"""A pod before a cluster in which something changes: what a plugin's candidate changes are applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Generic, Self, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.pod_reference import on_its_node
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.planned_pods import is_planned
+
+__all__ = ["Applied", "PodOnCluster", "S", "pods_removed"]
+
+_FEW: Final = 3
+"""Pods that may be named as being in the way."""
+_KIND_COSTS: Final = {kind: 10 * place for place, kind in enumerate(ChangeKind)}
+
+
+class PodOnCluster(Struct, frozen=True):
+    """A pod and the cluster that it is tried on, as both are or would be."""
+
+    pod: Pod
+    table: NodeTable
+    snapshot: ClusterSnapshot
+
+    def with_node(self, name: str, change: Callable[[Node], Node]) -> Self:
+        """The same with one node changed."""
+        node = self.table.nodes[self.table.index[name]]
+        return replace(self, table=self.table.with_nodes({name: change(node)}))
+
+    def without_pods(self, pods: Iterable[Pod]) -> Self:
+        """The same without some pods."""
+        return replace(self, table=self.table.without_pods(frozenset(pod.metadata.uid for pod in pods)))
+
+    def with_spec(self, **fields: Any) -> Self:
+        """The same with fields of the pod's spec replaced."""
+        return replace(self, pod=replace(self.pod, spec=replace(self.pod.spec, **fields)))
+
+
+S = TypeVar("S", bound=PodOnCluster)
+
+
+class Applied(Struct, Generic[S], frozen=True):
+    """A change, and the pod and cluster with it."""
+
+    change: CandidateChange
+    then: S
+    extra_cost: int = 0
+    """Above other changes of its kind; 10 are as much as from one kind to the next."""
+
+    @property
+    def cost(self) -> int:
+        """Cheaper changes are tried first."""
+        return _KIND_COSTS[self.change.kind] + self.extra_cost
+
+
+def pods_removed(situation: S, row: int, pods: Iterable[Pod]) -> Iterator[Applied[S]]:
+    """The change that removes some pods; none where they are many, or where one of them does not exist yet."""
+    chosen = list(pods)
+    if 0 < len(chosen) <= _FEW and all(pod.metadata.uid and not is_planned(pod) for pod in chosen):
+        node = situation.table.names[row]
+        change = CandidateChange(ChangeKind.REMOVE_PODS, node=node, pods=tuple(map(on_its_node, chosen)))
+        yield Applied(change, situation.without_pods(chosen), len(chosen))

@@ -1,0 +1,40 @@
+"""What would take a topology spread constraint's rejection away: one part of one constraint relaxed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduler.plugins.pod_topology_spread.filtering import Relaxation
+
+__all__ = ["relaxed"]
+
+_PARTS: Final = {
+    # The pods stay as even as they were to be, over the nodes that they can go to.
+    "nodeTaintsPolicy": ("node_taints_policy", 0),
+    "nodeAffinityPolicy": ("node_affinity_policy", 0),
+    "maxSkew": ("max_skew", 1),
+    "whenUnsatisfiable": ("when_unsatisfiable", 15),
+    "topologyKey": ("topology_key", 35),
+}
+"""Parts of a constraint that may change: the pod's own field, and its extra cost."""
+
+
+def relaxed(situation: S, relaxations: Sequence[Relaxation], row: int) -> Iterator[Applied[S]]:
+    """Each relaxation that frees a row's node, applied to the pod's own constraints."""
+    name = situation.table.names[row]
+    own = situation.pod.spec.topology_spread_constraints
+    for relaxation in relaxations:
+        index = re.fullmatch(r"spec\.topologySpreadConstraints\[(\d+)\]\.(\w+)", relaxation.field)
+        if index is None or name not in relaxation.nodes:
+            continue  # A default of the scheduler's: no field of the pod.
+        place, (part, extra_cost) = int(index[1]), _PARTS[index[2]]
+        changed = replace(own[place], **{part: relaxation.value})
+        then = situation.with_spec(topology_spread_constraints=(*own[:place], changed, *own[place + 1 :]))
+        change = CandidateChange(ChangeKind.SPREAD, field=relaxation.field, value=str(relaxation.value))
+        yield Applied(change, then, extra_cost)
