@@ -38,7 +38,7 @@ from podrules.model.pod_reference import PodReference, reference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.controllers import with_controllers
-from podrules.placement.drain import Drained, draining
+from podrules.placement.drain import DrainPlan, drain_plan, drained
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import AwaitedPod, PlannedSpec
 from podrules.placement.situation import Situation
@@ -135,21 +135,28 @@ class _Planner:
         asked = [self._asked.of_manifest(manifest, files.brought.classes) for manifest in files.manifests]
         asked += (self._asked.more(entry, files.brought.classes) for entry in more)
         wanted = [entry for entry in asked if isinstance(entry, Wanted)]
-        snapshot, drained = self._cluster(wanted, files)
-        waiting = waiting_pods(wanted, snapshot)
-        if drained is not None or waiting:
-            moved = drained.moved if drained is not None else ()
+        read = self._read(wanted)
+        excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
+        pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
+        drain = None
+        if self._drained_node:
+            reach = self._gatherer.reach(self._drained_node)
+            drain = drain_plan(pods, read.pod_disruption_budgets, self._drained_node, reach)
+        waiting = waiting_pods(wanted, pods)
+        moved = drain.moved if drain is not None else ()
+        if waiting or moved:
             asked = [
-                *(self._asked.again(pod, "pending") for pod in waiting),
+                *(self._asked.without_node(pod, "pending") for pod in waiting),
                 *asked,
-                *(self._asked.again(pod, "drain") for pod in moved),
+                *(self._asked.without_node(pod, "drain") for pod in moved),
             ]
             wanted = [entry for entry in asked if isinstance(entry, Wanted)]
             # What these pods need has to be read as well.
-            snapshot, drained = self._cluster(wanted, files)
+            read = self._read(wanted)
+        snapshot = self._changed_cluster(read, wanted, files, drain)
         there = snapshot.pods
         snapshot = without_pods(snapshot, map(reference, waiting))
-        if drained is not None:
+        if drain is not None:
             # For the note where budgets may have been left out: none would hold the drain.
             self._gatherer.list(PDBS)
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
@@ -171,10 +178,10 @@ class _Planner:
             preemption=self._options.preemption,
             specs=specs,
             refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
-            unmoved=drained.unmoved if drained is not None else (),
-            stuck=drained.stuck if drained is not None else 0,
+            unmoved=drain.unmoved if drain is not None else (),
+            stuck=drain.stuck if drain is not None else 0,
             silent=tuple(self._silent(specs)),
-            flags=drained.flags if drained is not None else (),
+            flags=drain.flags if drain is not None else (),
             unread=self._gatherer.unread,
         )
 
@@ -196,21 +203,31 @@ class _Planner:
         reason = left_out(self._source, entry.pod, snapshot)
         return RefusedSpec(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
-    def _cluster(self, wanted: Sequence[Wanted], files: _Files) -> tuple[ClusterSnapshot, Drained | None]:
-        """The cluster as it would be, without the pods of a drained node."""
+    def _read(self, wanted: Sequence[Wanted]) -> ClusterSnapshot:
+        """The cluster as it is, with all that the scheduling of these specs reads.
+
+        Raises:
+            ClusterError: something of it cannot be read.
+        """
         args = wanted[0].framework.args if wanted else {}
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
         if found.snapshot is None:
             raise found.error if isinstance(found.error, ManifestError) else _missing(found.unread[0])
-        snapshot = with_controllers(with_brought(found.snapshot, files.brought), (entry.controlled for entry in wanted))
+        return found.snapshot
+
+    def _changed_cluster(
+        self, read: ClusterSnapshot, wanted: Sequence[Wanted], files: _Files, drain: DrainPlan | None
+    ) -> ClusterSnapshot:
+        """The cluster as it would be: with what the files bring, other nodes, fewer pods, and a node drained.
+
+        Raises:
+            ClusterError: a node or pod of an option is not there.
+        """
+        snapshot = with_controllers(with_brought(read, files.brought), (entry.controlled for entry in wanted))
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
-        snapshot = self._changed(lambda: without_pods(snapshot, self._gone()), PODS)
-        if not self._drained_node:
-            return snapshot, None
-        reach = self._gatherer.reach(self._drained_node)
-        drained = self._changed(lambda: draining(snapshot, self._drained_node, reach), NODES)
-        return drained.snapshot, drained
+        snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
+        return snapshot if drain is None else self._changed(lambda: drained(snapshot, drain), NODES)
 
     def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:
         try:
@@ -232,7 +249,8 @@ class _Planner:
             problem = f"--add-node: node {error.args[0]} is there already"
             raise UsageError(problem, advice="Give the new one another name: name=NAME") from error
 
-    def _gone(self) -> Iterator[PodReference]:
+    def _excluded_pods(self) -> Iterator[PodReference]:
+        """The pods of --without."""
         for text in self._options.without:
             place, _, name = text.partition("/")
             yield PodReference(self._source.namespace if place == "pod" else place, name)

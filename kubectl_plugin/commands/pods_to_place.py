@@ -25,7 +25,6 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod, PodStatus
-from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import Workload
 from podrules.placement.claims import with_claims_of
@@ -114,7 +113,7 @@ class Asking:
         """More pods of what the cluster has; PriorityClasses that come in files count for them too."""
         if isinstance(more, Manifest):
             return self.of_manifest(more, classes)
-        made = self.again(more, "more")
+        made = self.without_node(more, "more")
         if isinstance(made, RefusedSpec):
             return made
         # It has a name, and claims of ephemeral volumes, of its own.
@@ -126,7 +125,7 @@ class Asking:
             there=partial(pods_there, PODS.singular, more.metadata, None),
         )
 
-    def again(self, pod: Pod, origin: Origin) -> Wanted | RefusedSpec:
+    def without_node(self, pod: Pod, origin: Origin) -> Wanted | RefusedSpec:
         """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod)
@@ -147,7 +146,7 @@ class Asking:
         return None if self._replicas == "max" else int(self._replicas)
 
 
-def waiting_pods(wanted: Sequence[Wanted], snapshot: ClusterSnapshot) -> Sequence[Pod]:
+def waiting_pods(wanted: Sequence[Wanted], pods: Sequence[Pod]) -> Sequence[Pod]:
     """Pods of what there are to be more of, named or in a file, that wait already: the scheduler takes them first."""
-    found = (pod for entry in wanted for pod in entry.there(snapshot.pods))
+    found = (pod for entry in wanted for pod in entry.there(pods))
     return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

@@ -17,7 +17,7 @@ Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from podrules.ending import stop_plan
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
+from podrules.model.policy import PodDisruptionBudget
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
 from podrules.placement.planned import DrainFlag, Unmoved
@@ -35,7 +36,7 @@ from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "Drained", "draining"]
+__all__ = ["CORDON", "DrainPlan", "drain_plan", "drained"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -43,53 +44,64 @@ _EPOCH: Final = "1970-01-01T00:00:00Z"
 _FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
 
 
-class Drained(Struct, frozen=True):
-    """A cluster without the pods that leave a node."""
+class DrainPlan(Struct, frozen=True):
+    """What a drain does with the pods of a node."""
 
-    snapshot: ClusterSnapshot
+    node: str
     moved: tuple[Pod, ...]
     """Pods of which a controller makes new ones."""
     unmoved: tuple[Unmoved, ...]
-    stuck: int
-    """Pods that stay Terminating, for their node does not answer: the drain does not end."""
+    left: dict[str, Pod | None]
+    """By UID, the pods that are told to end, as they stay Terminating; None: the pod goes."""
     flags: tuple[DrainFlag, ...]
     """Without which kubectl evicts nobody."""
 
+    @property
+    def stuck(self) -> int:
+        """How many pods stay Terminating, because their node does not answer: the drain does not end."""
+        return sum(pod is not None for pod in self.left.values())
 
-def draining(snapshot: ClusterSnapshot, name: str, reach: NodeReach) -> Drained:
-    """The cluster with a node cordoned and its pods evicted.
+
+def drain_plan(pods: Iterable[Pod], budgets: Iterable[PodDisruptionBudget], name: str, reach: NodeReach) -> DrainPlan:
+    """What a drain of a node does.
 
     Args:
-        snapshot: As it is.
+        pods: Of the cluster.
+        budgets: Of the cluster.
         name: The node's.
         reach: Whether it answers.
-
-    Raises:
-        KeyError: the node is not there.
     """
-    if name not in {node.metadata.name for node in snapshot.nodes}:
-        raise KeyError(name)
-    own = [pod for pod in snapshot.pods if pod.spec.node_name == name]
+    own = [pod for pod in pods if pod.spec.node_name == name]
     silent = reach.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
-    evictions = Evictions(snapshot.pod_disruption_budgets)
+    evictions = Evictions(budgets)
     moved: list[Pod] = []
     unmoved: list[Unmoved] = []
     left: dict[str, Pod | None] = {}
     for pod in own:
-        reason, detail = _kept(pod, evictions) or _gone(pod, name, silent=silent)
+        reason, detail = _kept(pod, evictions) or _not_made_anew(pod, name, silent=silent)
         if reason:
             unmoved.append(Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail))
         else:
             moved.append(pod)
         if reason not in _STAYING:
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
-    return Drained(
-        _without(snapshot, name, left),
-        tuple(moved),
-        tuple(unmoved),
-        stuck=sum(pod is not None for pod in left.values()),
-        flags=tuple(_flags(own)),
-    )
+    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
+
+
+def drained(snapshot: ClusterSnapshot, plan: DrainPlan) -> ClusterSnapshot:
+    """The cluster with the node cordoned, and its pods gone or Terminating.
+
+    Raises:
+        KeyError: the node is not there.
+    """
+    name, left = plan.node, plan.left
+    if name not in {node.metadata.name for node in snapshot.nodes}:
+        raise KeyError(name)
+    nodes = tuple(_cordoned(node) if node.metadata.name == name else node for node in snapshot.nodes)
+    changed = (left.get(pod.metadata.uid, pod) for pod in snapshot.pods)
+    gone = [pod for pod in snapshot.pods if pod.metadata.uid in left and left[pod.metadata.uid] is None]
+    pods = tuple(pod for pod in changed if pod is not None)
+    return devices_freed(replace(snapshot, nodes=nodes, pods=pods), gone)
 
 
 _STAYING: Final = frozenset({"DaemonSet", "StaticPod", "PodDisruptionBudget"})
@@ -106,7 +118,7 @@ def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
     return None if refused is None else ("PodDisruptionBudget", refused)
 
 
-def _gone(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
+def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
     """Why nobody makes a pod anew that is evicted; an empty reason: its controller does."""
     at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
     if at_most_one and silent and not _goes_at_once(pod):
@@ -145,15 +157,6 @@ def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
         asked["--delete-emptydir-data"] += any(volume.empty_dir is not None for volume in pod.spec.volumes)
         asked["--force"] += controller is None
     return (DrainFlag(flag, asked[flag]) for flag in _FLAGS if asked[flag])
-
-
-def _without(snapshot: ClusterSnapshot, name: str, left: dict[str, Pod | None]) -> ClusterSnapshot:
-    """The cluster with the node cordoned, and pods gone or, where one is given, in another state."""
-    nodes = tuple(_cordoned(node) if node.metadata.name == name else node for node in snapshot.nodes)
-    changed = ((pod, left.get(pod.metadata.uid, pod)) for pod in snapshot.pods)
-    gone = [pod for pod in snapshot.pods if pod.metadata.uid in left and left[pod.metadata.uid] is None]
-    pods = tuple(after for _, after in changed if after is not None)
-    return devices_freed(replace(snapshot, nodes=nodes, pods=pods), gone)
 
 
 def _cordoned(node: Node) -> Node:

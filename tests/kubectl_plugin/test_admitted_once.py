@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from podrules.defaults import apply_limit_ranges, default_pod
 from podrules.priority import admit_pod_create
+from tests.calls import counted_calls
 from tests.kubectl_plugin.running import run
 
 LIMITS_ONLY: Final = str(Path(__file__).parents[1] / "testdata" / "manifests" / "limits-only.yaml")
@@ -24,24 +21,6 @@ RUNS: Final = {
     "place": ("place", "--demo"),
     "place more than one": ("place", "--demo", "--replicas", "3"),
 }
-
-
-@contextmanager
-def counted_calls(*functions: Callable[..., Any]) -> Iterator[dict[str, int]]:
-    """Counts the calls of functions by name, whoever makes them."""
-    codes: dict[CodeType, str] = {function.__code__: function.__name__ for function in functions}
-    counts = dict.fromkeys(codes.values(), 0)
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code in codes:
-            counts[codes[frame.f_code]] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        yield counts
-    finally:
-        sys.setprofile(before)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from kubectl_plugin.commands.manifest_objects import with_brought
 from podrules.cluster.demo import demo_objects
+from podrules.placement.controllers import with_controllers
+from podrules.placement.drain import drain_plan, drained
+from tests.calls import counted_calls
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_node, raw_pod, raw_workload
 
@@ -177,6 +181,14 @@ def test_drained_pods_and_manifests_share_the_room() -> None:
 
 
 CASES = ROOT / "tests/testdata/cases"
+
+
+def test_a_drain_builds_its_cluster_once() -> None:
+    """Who leaves is decided on the cluster as it is read; the changed cluster is made when all is known."""
+    with counted_calls(drain_plan, with_brought, with_controllers, drained) as counts:
+        ran = run("place", "--demo", "--drain", "node/node-a1")
+    assert "drained" in ran.out
+    assert counts == {"drain_plan": 1, "with_brought": 1, "with_controllers": 1, "drained": 1}
 
 
 def test_what_fills_a_drained_node_is_no_way_out() -> None:

@@ -12,7 +12,7 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.drain import draining
+from podrules.placement.drain import drain_plan, drained
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
 from podrules.placement.what_if import excluding_nodes, without_pods
@@ -174,8 +174,9 @@ def test_a_shared_claim_is_held_until_the_last_of_its_pods_is_gone() -> None:
 def test_an_excluded_node_and_a_drained_one_take_their_pods_claims_along() -> None:
     assert held(excluding_nodes(cluster(), ["a"])) == {"named": False, "shared": True, "unused": True}
     # Of the drained node's pods all go: two that nobody makes anew are lost.
-    drained = draining(cluster(), "a", NodeReach("a", Reach.ANSWERS, ""))
-    assert held(drained.snapshot) == {
+    before = cluster()
+    plan = drain_plan(before.pods, (), "a", NodeReach("a", Reach.ANSWERS, ""))
+    assert held(drained(before, plan)) == {
         "named": False,
         "shared": True,
         "unused": True,

@@ -8,7 +8,7 @@ import pytest
 
 from podrules.model.decode import from_object
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.drain import Drained, draining
+from podrules.placement.drain import DrainPlan, drain_plan, drained
 from podrules.reachability import NodeReach, Reach
 from tests.podrules.placement.building import make_node, make_pod, make_taint
 
@@ -40,33 +40,38 @@ def names(snapshot: ClusterSnapshot) -> list[str]:
     return [pod.metadata.name for pod in snapshot.pods]
 
 
-def told(drained: Drained) -> dict[str, str]:
+def drain(snapshot: ClusterSnapshot, name: str, reach: NodeReach) -> tuple[DrainPlan, ClusterSnapshot]:
+    plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach)
+    return plan, drained(snapshot, plan)
+
+
+def told(plan: DrainPlan) -> dict[str, str]:
     """What becomes of each pod."""
-    moved = {pod.metadata.name: "moved" for pod in drained.moved}
-    return moved | {entry.pod.name: entry.reason for entry in drained.unmoved}
+    moved = {pod.metadata.name: "moved" for pod in plan.moved}
+    return moved | {entry.pod.name: entry.reason for entry in plan.unmoved}
 
 
 def test_a_node_that_is_not_there_is_told() -> None:
     with pytest.raises(KeyError, match="nobody"):
-        draining(cluster(), "nobody", ANSWERS)
+        drain(cluster(), "nobody", ANSWERS)
 
 
 def test_a_drain_moves_what_controllers_make_anew() -> None:
     static: Any = make_pod("static", on="a")
     static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-    drained = draining(
+    plan, after = drain(
         cluster(owned("web"), owned("agent", "DaemonSet"), static, make_pod("bare", on="a"), make_pod("other", on="b")),
         "a",
         ANSWERS,
     )
-    assert [pod.metadata.name for pod in drained.moved] == ["web"]
-    assert {entry.pod.name: entry.reason for entry in drained.unmoved} == {
+    assert [pod.metadata.name for pod in plan.moved] == ["web"]
+    assert {entry.pod.name: entry.reason for entry in plan.unmoved} == {
         "agent": "DaemonSet",
         "static": "StaticPod",
         "bare": "NoController",
     }
-    assert names(drained.snapshot) == ["agent", "static", "other"]
-    node = drained.snapshot.nodes[0]
+    assert names(after) == ["agent", "static", "other"]
+    node = after.nodes[0]
     assert node.spec.unschedulable
     assert [taint.key for taint in node.spec.taints] == ["dedicated", "node.kubernetes.io/unschedulable"]
 
@@ -78,35 +83,35 @@ def test_a_budget_keeps_pods_on_a_drained_node() -> None:
         "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 2},
     }
     pods = [owned("web-0", labels={"app": "web"}), owned("web-1", labels={"app": "web"})]
-    drained = draining(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
-    assert [pod.metadata.name for pod in drained.moved] == ["web-0"]
-    (kept,) = drained.unmoved
+    plan, _after = drain(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
+    assert [pod.metadata.name for pod in plan.moved] == ["web-0"]
+    (kept,) = plan.unmoved
     assert (kept.pod.name, kept.reason) == ("web-1", "PodDisruptionBudget")
     assert kept.detail == "The disruption budget web needs 2 healthy pods and has 2 currently"
 
 
 def test_pods_that_were_told_to_end_are_not_made_twice() -> None:
     pods = [owned("web", ending=True), owned("job", "Job", ending=True), owned("db-0", "StatefulSet", ending=True)]
-    drained = draining(cluster(*pods), "a", ANSWERS)
-    assert told(drained) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
-    assert (names(drained.snapshot), drained.stuck) == ([], 0)
+    plan, after = drain(cluster(*pods), "a", ANSWERS)
+    assert told(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
+    assert (names(after), plan.stuck) == ([], 0)
 
 
 def test_of_finished_pods_only_a_stateful_set_makes_others() -> None:
     pods = [owned("web", phase="Failed"), owned("job", "Job", phase="Succeeded")]
     pods += [owned("db-0", "StatefulSet", phase="Failed"), bare("bare", phase="Failed")]
-    drained = draining(cluster(*pods), "a", ANSWERS)
-    assert told(drained) == {"web": "Finished", "job": "Finished", "db-0": "moved", "bare": "Finished"}
-    assert drained.flags == ()
+    plan, _after = drain(cluster(*pods), "a", ANSWERS)
+    assert told(plan) == {"web": "Finished", "job": "Finished", "db-0": "moved", "bare": "Finished"}
+    assert plan.flags == ()
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS])
 def test_the_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
     pods = [owned("web"), owned("old", ending=True), owned("db-0", "StatefulSet"), owned("job", "Job", phase="Failed")]
-    drained = draining(cluster(*pods), "a", NodeReach("a", reach, ""))
-    assert told(drained) == {"web": "moved", "old": "Terminating", "db-0": "NodeSilent", "job": "Finished"}
-    assert drained.stuck == 3
-    assert {pod.metadata.name: bool(pod.metadata.deletion_timestamp) for pod in drained.snapshot.pods} == {
+    plan, after = drain(cluster(*pods), "a", NodeReach("a", reach, ""))
+    assert told(plan) == {"web": "moved", "old": "Terminating", "db-0": "NodeSilent", "job": "Finished"}
+    assert plan.stuck == 3
+    assert {pod.metadata.name: bool(pod.metadata.deletion_timestamp) for pod in after.pods} == {
         "web": True,
         "old": True,
         "db-0": True,
@@ -114,8 +119,8 @@ def test_the_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
 
 
 def test_of_an_out_of_service_node_pods_are_removed() -> None:
-    drained = draining(cluster(owned("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
-    assert (told(drained), drained.stuck, names(drained.snapshot)) == ({"db-0": "moved"}, 0, [])
+    plan, after = drain(cluster(owned("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
+    assert (told(plan), plan.stuck, names(after)) == ({"db-0": "moved"}, 0, [])
 
 
 def test_the_flags_that_kubectl_asks_for_are_counted() -> None:
@@ -123,8 +128,8 @@ def test_the_flags_that_kubectl_asks_for_are_counted() -> None:
     pods = [owned("agent", "DaemonSet"), owned("cached"), bare("lone"), bare("ended", phase="Succeeded")]
     for pod in pods:
         pod["spec"] |= local
-    drained = draining(cluster(*pods, owned("web")), "a", ANSWERS)
-    assert [(entry.flag, entry.pods) for entry in drained.flags] == [
+    plan, _after = drain(cluster(*pods, owned("web")), "a", ANSWERS)
+    assert [(entry.flag, entry.pods) for entry in plan.flags] == [
         ("--force", 1),
         ("--delete-emptydir-data", 2),
         ("--ignore-daemonsets", 1),
