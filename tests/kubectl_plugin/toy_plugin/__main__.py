@@ -1,0 +1,31 @@
+"""`kubectl qos` with one scheduler plugin more: one module, one registration, one entry of words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import podrules.scheduler.plugins
+from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint, InTreePlugin
+
+if TYPE_CHECKING:
+    from tests.kubectl_plugin.toy_plugin.licensed_nodes import NoLicence
+
+
+def _words(fact: NoLicence) -> str:
+    return f"has {fact.licences} licences"
+
+
+podrules.scheduler.plugins.__path__.append(str(Path(__file__).parent))
+IN_TREE["LicensedNodes"] = InTreePlugin(
+    "LicensedNodes", frozenset({ExtensionPoint.FILTER, ExtensionPoint.SCORE}), "licensed_nodes:LicensedNodes", 7
+)
+
+if __name__ == "__main__":
+    # The plugin set is read when these load, and so after the registration.
+    from kubectl_plugin.start import main
+    from kubectl_plugin.views.scheduler_plugins import PLUGIN_WORDS, PluginWords
+
+    PLUGIN_WORDS["LicensedNodes"] = PluginWords("has no licence", "have no licence", {"NoLicence": _words})
+    sys.exit(main())
