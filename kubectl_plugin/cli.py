@@ -1,4 +1,4 @@
-"""The command line of `kubectl qos`: what was typed, streams and exit codes. The only module that exits."""
+"""The command line of `kubectl qos`: runs a command and gives its exit code. The only module that ends the process."""
 
 from __future__ import annotations
 
@@ -23,18 +23,22 @@ __all__ = ["main", "source_of"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. Without arguments given, those of the process are meant."""
+    """Run the command line; returns the exit code.
+
+    Args:
+        argv: The arguments; None: those of the process.
+    """
     parsed = None
     try:
         if argv is None:
-            _leave_in_order()
+            _exit_on_signals()
         parsed = parse(sys.argv[1:] if argv is None else argv)
         code = _run(parsed)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does: nothing is left to say.
+        # The reader closed the pipe, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except ClusterError as error:
@@ -42,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _leave_in_order() -> None:
-    """End on signals as on an exit, so that kubectl and its socket go with us."""
+def _exit_on_signals() -> None:
+    """Turn signals into an orderly exit, which ends kubectl and removes its socket."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: sys.exit(128 + number))
@@ -60,15 +64,15 @@ def _run(parsed: Parsed) -> int:
 
 @contextlib.contextmanager
 def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
-    """The source of objects. A connection starts first, so that kubectl starts while rules are loaded.
+    """The source of objects. It connects first, so that kubectl starts while rules are loaded.
 
     Args:
         cluster: Where they come from.
-        err: Where warnings and progress go.
+        err: Standard error, for warnings and progress.
 
     Raises:
         ManifestError: the snapshot cannot be read.
-        Unreachable: nothing is there to ask a cluster with.
+        Unreachable: there is neither kubectl nor a configuration.
     """
     from kubectl_plugin.options import connect
 
@@ -78,7 +82,7 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
     connection = connect(cluster)
     try:
         live = _live_source(connection, err)
-        problem = live.problem() if cluster.can_do_without else None
+        problem = live.problem() if cluster.is_optional else None
         if problem is None:
             yield live
             return
@@ -106,7 +110,7 @@ def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
 
 
 def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
-    """Objects without a cluster: of the demo, of a snapshot, or none."""
+    """Objects of the demo cluster, of a snapshot, or none."""
     from podrules.cluster.in_memory import MemorySource, NothingSource
 
     if cluster.demo:

@@ -74,11 +74,11 @@ _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
 
 
 def words_of(error: ClusterError, target: Target) -> str:
-    """What went wrong, with the remedy as it is pasted.
+    """The error's message, with the command that helps.
 
     Args:
         error: What went wrong.
-        target: Where it did.
+        target: The flags for that command.
     """
     from kubectl_plugin.render.command import Command, Hint, Prose
 
@@ -88,12 +88,12 @@ def words_of(error: ClusterError, target: Target) -> str:
 
 
 def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
-    """Print an error for the user, below it what helps; returns its exit code.
+    """Print an error, and below it what helps; returns the exit code.
 
     Args:
         error: What went wrong.
-        err: Where to.
-        target: Where it did; None: that is not known yet.
+        err: Standard error.
+        target: The flags for suggested commands; None: they are not known yet.
     """
     from kubectl_plugin.render.escape import escape
 
@@ -104,21 +104,21 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
 
 
 def _helps(error: ClusterError, target: Target | None) -> str:
-    """What was meant, and the command that helps, with the flags of the target."""
+    """The advice, and the command that helps, with the flags of the target."""
     from kubectl_plugin.render.command import Command, Hint, Prose, Target
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "Which there are: ")
     elif error.remedy:
-        hint = Hint(target.again(error.remedy) if error.corrects else Command(error.remedy), "Try ")
+        hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:
         return error.advice
     return " ".join(filter(None, (error.advice, target.said(Prose((hint,))))))
 
 
 def _listing(error: NotFound) -> Command:
-    """What lists the names that there are."""
+    """The command that lists the names that exist."""
     from kubectl_plugin.render.command import kubectl, qos
     from podrules.cluster.kinds import NODES, PODS, WORKLOADS
 
@@ -129,11 +129,11 @@ def _listing(error: NotFound) -> Command:
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:
-    """Print what the user should look at; it changes no exit code.
+    """Print warnings, which change no exit code.
 
     Args:
         warnings: One line each.
-        err: Where to.
+        err: Standard error.
     """
     from kubectl_plugin.render.escape import escape
 

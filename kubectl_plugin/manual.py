@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_plugin import exit_codes
-from kubectl_plugin.parsing import COMMANDS, words_of
+from kubectl_plugin.parsing import COMMANDS, command_parser
 from kubectl_plugin.parsing.flags import Flag, groups_of
 from podrules import __version__
 
@@ -58,15 +58,15 @@ def _of_all() -> Iterator[str]:
 
 
 def _of_command(command: str) -> Iterator[str]:
-    words = words_of(command)
+    module = command_parser(command)
     yield from (".SH NAME", rf"kubectl\-qos\-{command} \- {_text(COMMANDS[command])}")
     yield from (".SH SYNOPSIS", rf".B kubectl qos {command}", " ".join(_synopsis(command)))
-    yield from (".SH DESCRIPTION", *_paragraphs(words.DESCRIPTION))
+    yield from (".SH DESCRIPTION", *_paragraphs(module.DESCRIPTION))
     for group in groups_of(command):
         yield f".SH {_text(group.title.upper())}"
         for flag in group.flags:
             yield from (".TP", _flag(flag), _line(_sentence(flag)))
-    for paragraph in words.EXAMPLES.strip("\n").split("\n\n"):
+    for paragraph in module.EXAMPLES.strip("\n").split("\n\n"):
         title, colon, text = paragraph.partition(":")
         if colon and title in {"examples", "exit codes"}:
             yield from (f".SH {title.upper()}", *_as_it_is(text))

@@ -1,4 +1,4 @@
-"""What was typed, as values, and the connection that it asks for. Loads no rule: kubectl can start meanwhile."""
+"""The options of each command, and the connection that they ask for. Loads no rule, so that kubectl can start first."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ __all__ = [
 
 
 STANDARD_OUTPUT: Final = "-"
-"""In place of a file that is written."""
+"""The name of a file that stands for standard output."""
 DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
-"""Where the demo cluster has its scheduler's configuration: nobody has to name it."""
+"""The scheduler's configuration in the demo cluster, which is used without a flag."""
 
 
 class Streams(NamedTuple):
@@ -52,7 +52,7 @@ class Streams(NamedTuple):
     out: IO[str]
     err: IO[str]
     columns: int | None = None
-    """Of text, where ``out`` only keeps what is shown elsewhere; None: as many as ``out`` has."""
+    """Width of the text, where ``out`` is a buffer; None: the width of ``out``."""
 
     def width(self) -> int:
         """Columns of text on ``out``."""
@@ -100,16 +100,16 @@ class Output(NamedTuple):
         return self.reads not in {Reads.PAGES, Reads.NAMES}
 
 
-class Again(NamedTuple):
-    """What else was typed, for a command that is what was typed with another target."""
+class TypedCommand(NamedTuple):
+    """The command that was typed, for suggestions that repeat it with another target."""
 
     command: str = ""
     flags: tuple[tuple[str, str], ...] = ()
-    """Each with its value; without those that choose a cluster or a namespace."""
+    """Names and values, without the flags that choose a cluster or a namespace."""
 
 
 class ClusterOptions(NamedTuple):
-    """Which cluster, as whom, in which namespace: kubectl's own flags, and the sources that need no cluster."""
+    """Cluster, user and namespace: kubectl's own flags, and the sources that need no cluster."""
 
     namespace: str | None = None
     context: str | None = None
@@ -123,26 +123,26 @@ class ClusterOptions(NamedTuple):
     demo: bool = False
     snapshot: str | None = None
     offline: bool = False
-    can_do_without: bool = False
-    """Whether less can be answered where none answers: manifests alone are asked about."""
-    again: Again = Again()
+    is_optional: bool = False
+    """Whether the command still answers, with less, if no cluster does: it has manifests to explain."""
+    typed: TypedCommand = TypedCommand()
     names_context: bool = False
-    """Whether the answer names the context, so that kubectl is asked for it also where the namespace was typed."""
+    """Whether the answer names the context, so that kubectl is asked for it even if the namespace was typed."""
 
     @property
     def live(self) -> bool:
-        """Whether a cluster has to be asked."""
+        """Whether the objects come from a cluster."""
         return not (self.demo or self.snapshot or self.offline)
 
     def kubectl_flags(self) -> list[str]:
-        """The same for kubectl."""
+        """The flags for kubectl."""
         return [f"{name}={value}" for name, value in self._connection()]
 
     def target(self, scheduler_config: str | None = None) -> Target:
-        """The flags that commands need which an answer suggests.
+        """The flags that lead suggested commands to the same objects.
 
         Args:
-            scheduler_config: What ``--scheduler-config`` said, or stands for it.
+            scheduler_config: The value of ``--scheduler-config``, or its default.
         """
         # Loaded with the answer, not before kubectl starts.
         from kubectl_plugin.render.command import Target
@@ -156,8 +156,8 @@ class ClusterOptions(NamedTuple):
             namespace=self.namespace or "",
             scheduler_config="" if known else scheduler_config or "",
             live=self.live,
-            command=self.again.command,
-            typed=self.again.flags,
+            command=self.typed.command,
+            typed=self.typed.flags,
         )
 
     def _connection(self) -> tuple[tuple[str, str], ...]:
@@ -173,36 +173,36 @@ class ClusterOptions(NamedTuple):
 
 
 class Options(Protocol):
-    """What the options of every command hold."""
+    """What the options of every command have in common."""
 
     @property
     def cluster(self) -> ClusterOptions:
-        """Which cluster."""
+        """Where objects come from."""
         ...
 
 
 class Run(Protocol):
-    """What runs a command: ``run`` of its module in `kubectl_plugin.commands`."""
+    """The function ``run`` of a module in `kubectl_plugin.commands`."""
 
     def __call__(self, options: Any, source: Source, streams: Streams) -> int:
-        """Answer, and return the exit code.
+        """Print the answer and return the exit code.
 
         Args:
-            options: Those of this command.
+            options: The options of this command.
             source: Where objects come from.
             streams: Where to read and write.
 
         Raises:
-            ClusterError: nothing can be answered.
+            ClusterError: there is no answer.
         """
         ...
 
 
 class Selection(NamedTuple):
-    """Which objects of a type, as kubectl's flags say it."""
+    """The objects of a type that are meant, by kubectl's flags."""
 
     everywhere: bool = False
-    """Of all namespaces."""
+    """All namespaces."""
     labels: str = ""
     """``app=web,tier in (a,b)``; empty: any."""
     fields: str = ""
@@ -210,7 +210,7 @@ class Selection(NamedTuple):
 
     @property
     def flags(self) -> str:
-        """The flag that was typed, to be named; empty: none."""
+        """The flag that was typed; empty: none."""
         return "-A" if self.everywhere else "-l" if self.labels else "--field-selector" if self.fields else ""
 
 
@@ -226,27 +226,27 @@ class ExplainOptions(NamedTuple):
     colour: bool
     cluster: ClusterOptions
     placement: bool | None = None
-    """Whether to tell where the scheduler would put a pod; None: of pods that have no node."""
+    """Whether to predict the node; None: for pods that have none."""
     scheduler_config: str | None = None
     """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
     timeline: str | None = None
-    """Which way to tell when what happens, a value of `podrules.timeline.Way`, or ``all``; None: none."""
+    """The way of ending to draw: a value of `podrules.timeline.Way`, or ``all``; None: none."""
     on: str | None = None
-    """The node to which pods are thought of as coming, for their place when it runs short."""
+    """The node on which to predict a pod's position when memory runs out; None: none."""
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
     selection: Selection = NO_SELECTION
-    """Of types without names."""
+    """For types without names."""
 
 
 class PlaceOptions(NamedTuple):
-    """``kubectl qos place``; what-if changes as they were typed."""
+    """``kubectl qos place``; the changes are as they were typed."""
 
     targets: tuple[str, ...]
-    """Of which there are to be more pods; as they were typed."""
+    """Workloads and pods to add pods of, as they were typed."""
     files: tuple[str, ...]
     replicas: int | str | None
-    """``max``: as many as fit; None: each spec's own number, one more of each target."""
+    """``max``: as many as fit; None: each file's own number, and one for each target."""
     exclude_nodes: tuple[str, ...]
     add_nodes: tuple[str, ...]
     without: tuple[str, ...]
@@ -256,7 +256,7 @@ class PlaceOptions(NamedTuple):
     colour: bool
     cluster: ClusterOptions
     scheduler_config: str | None = None
-    """As for explain."""
+    """As in `ExplainOptions`."""
 
 
 class SnapshotOptions(NamedTuple):
@@ -266,7 +266,7 @@ class SnapshotOptions(NamedTuple):
     """``-``: standard output."""
     anonymise: bool
     scheduler_config: tuple[str, str] | None
-    """Namespace and name of the ConfigMap that is captured too."""
+    """Namespace and name of a ConfigMap to capture; None: none."""
     colour: bool
     cluster: ClusterOptions
 
@@ -285,21 +285,21 @@ class ReportOptions(NamedTuple):
     """``kubectl qos report``."""
 
     targets: tuple[str, ...]
-    """``pod/NAME`` and ``node/NAME``; none: a namespace's pods, or all."""
+    """``pod/NAME`` and ``node/NAME``; none: the pods of a namespace, or all."""
     everything: bool
-    """Pods of all namespaces."""
+    """Whether pods of all namespaces are meant."""
     files: tuple[str, ...]
     path: str | None
-    """Of the HTML page, ``-`` for standard output; None: the answer is printed as ``output`` says."""
+    """The file of the HTML page, ``-`` for standard output; None: print as ``output`` says."""
     output: Output
     compare: str | None
-    """File of an earlier report; None: none."""
+    """The file of an earlier report to compare with; None: none."""
     scheduler_config: str | None
-    """As for explain."""
+    """As in `ExplainOptions`."""
     colour: bool
     cluster: ClusterOptions
     selection: Selection = NO_SELECTION
-    """Which of those pods."""
+    """Chooses among those pods."""
 
 
 class NodeOptions(NamedTuple):
@@ -313,7 +313,7 @@ class NodeOptions(NamedTuple):
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
     selection: Selection = NO_SELECTION
-    """Of all nodes, where none is named."""
+    """Chooses among all nodes, where none is named."""
 
 
 class DeletionOptions(NamedTuple):
@@ -321,11 +321,11 @@ class DeletionOptions(NamedTuple):
 
     targets: tuple[str, ...]
     grace_period: int | None
-    """Seconds; None: the pod's own."""
+    """Seconds; None: the pod's own period."""
     confirm: bool
     dry_run: bool
     timeout: float | None
-    """Seconds to follow it; None: its grace period and a minute."""
+    """Seconds to wait for the end; None: the grace period and a minute."""
     output: Output
     colour: bool
     cluster: ClusterOptions
@@ -336,14 +336,14 @@ class FenceOptions(NamedTuple):
 
     targets: tuple[str, ...]
     confirm: bool
-    """The fence command may run; of unfence: the taint may go."""
+    """Whether the fence command may run; for unfence: whether the taint may be removed."""
     powered_off: bool
-    """Somebody vouches that the machine is off."""
+    """Whether the user vouches that the machine is off."""
     fence_command: str
-    """Program and arguments; the node's name is added. Empty: none."""
+    """Program and arguments, to which the node's name is added; empty: none."""
     dry_run: bool
     timeout: float
-    """Seconds for the fence command, and for pods and volumes to go."""
+    """Seconds for the fence command, and again for pods and volumes to go."""
     output: Output
     colour: bool
     cluster: ClusterOptions
@@ -353,7 +353,7 @@ class WhyOptions(NamedTuple):
     """``kubectl qos why``."""
 
     words: tuple[str, ...]
-    """A term or a message; ``-`` alone: it stands in standard input."""
+    """A term or a message; ``-`` alone: standard input."""
     output: Output
     colour: bool
     cluster: ClusterOptions = ClusterOptions(offline=True)
@@ -364,25 +364,25 @@ class LintOptions(NamedTuple):
 
     files: tuple[str, ...]
     severity: str
-    """The least grave level that fails: a value of `podrules.checks.rules.Level`."""
+    """The lowest level that fails: a value of `podrules.checks.rules.Level`."""
     disabled: tuple[str, ...]
-    """Rules that are left out, as they were typed."""
+    """Rules to leave out, as they were typed."""
     namespace: str
-    """Of objects that name none."""
+    """The namespace of objects that name none."""
     output: Output
     colour: bool
     cluster: ClusterOptions = ClusterOptions(offline=True)
 
 
 class Connection(NamedTuple):
-    """A transport that has been started, and what else its source needs to know."""
+    """A started transport, and what a source needs in addition."""
 
     transport: LargeTransport
     namespace: str | None
     asked_context: subprocess.Popen[bytes] | None
 
     def close(self) -> None:
-        """Give up the transport, and a question that nobody waits for any more."""
+        """Close the transport, and end a kubectl that is still asked for the context."""
         try:
             self.transport.close()
         finally:
@@ -392,10 +392,10 @@ class Connection(NamedTuple):
 
 
 def connect(options: ClusterOptions) -> Connection:
-    """Start reaching the cluster: kubectl where it is, else the official client's configuration.
+    """Connect to the cluster through kubectl, or through the official client where there is no kubectl.
 
     Raises:
-        Unreachable: neither is there.
+        Unreachable: there is neither kubectl nor a configuration.
     """
     flags = options.kubectl_flags()
     try:
@@ -407,7 +407,7 @@ def connect(options: ClusterOptions) -> Connection:
 
 
 def connect_for_changes(options: ClusterOptions, doors: ProxySettings) -> KubectlProxy:
-    """Start what carries changes: a proxy that lets nothing else through.
+    """Start a proxy for changes; it lets nothing else through.
 
     Raises:
         Unreachable: there is no kubectl.

@@ -1,4 +1,4 @@
-"""A line on the terminal while a large list is read: a person sees that something happens, a pipe gets nothing."""
+"""A line on the terminal that counts objects while a large list is read. A pipe gets none."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from podrules.cluster.kinds import Kind
 __all__ = ["ProgressLine"]
 
 _INTERVAL: Final = 0.2
-"""Seconds between two looks of the line."""
+"""Seconds between two updates of the line."""
 _CLEAR: Final = "\r\x1b[K"
 
 
 class ProgressLine:
-    """One line, overwritten, and gone when everything has come. Several threads may call it."""
+    """One line, overwritten, and cleared at the end. Several threads may call it."""
 
     def __init__(self, terminal: IO[str]) -> None:
         """Write nothing yet."""
@@ -27,7 +27,7 @@ class ProgressLine:
         self._lock = Lock()
 
     def read(self, kind: Kind[Any], count: int) -> None:
-        """See `podrules.cluster.large_lists.Progress`."""
+        """Count objects; see `podrules.cluster.large_lists.Progress`."""
         with self._lock:
             self._counts[kind.plural] = count
             now = time.monotonic()
@@ -39,7 +39,7 @@ class ProgressLine:
                 self._terminal.flush()
 
     def done(self, kind: Kind[Any]) -> None:
-        """Leave the terminal as it was, unless others still come."""
+        """Clear the line, unless other lists are still being read."""
         with self._lock:
             self._counts.pop(kind.plural, None)
             if self._written and not self._counts:

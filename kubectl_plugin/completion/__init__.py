@@ -1,11 +1,11 @@
 """Completion in bash, zsh, fish and PowerShell, through kubectl's own: ``kubectl_complete-qos``.
 
-Kubectl (since 1.26) calls this program with the words behind ``kubectl qos``; the last one is being typed. It prints a
-candidate a line, a tab before what explains it, and at last the directive, as cobra knows it.
+Kubectl 1.26 and newer calls this program with the words after ``kubectl qos``; the last one is being typed. The program
+prints a candidate per line, with a tab and a description, and ends with the directive that cobra defines.
 
-    words   what is asked for here: a command, a flag, a value, a name
-    names   of objects: of the cluster in question, of the demo, of a snapshot
-    answer  both together
+    words   decides from the words what can come next: a command, a flag, a value, a name
+    names   reads the names of objects
+    answer  joins both
 
 Source: pkg/cmd/plugin/plugin_completion.go of k8s.io/kubectl at v0.36.3.
 """

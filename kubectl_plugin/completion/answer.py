@@ -1,4 +1,4 @@
-"""Where ``kubectl_complete-qos`` begins: words to candidates and a directive."""
+"""The entry point of ``kubectl_complete-qos``: from words to candidates and a directive."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["answer", "main"]
 _SECONDS: Final = 1.0
 _OWN_SECONDS: Final = "KUBECTL_QOS_COMPLETION_SECONDS"
 _PLAIN: Final = re.compile(r"[\w.:/@+=,~-]+", re.ASCII)
-"""Shells may expand what they are given: a name that holds anything else is left out."""
+"""Shells may expand candidates, so names with other characters are left out."""
 
 
-class _TimeOver(BaseException):
-    """The shell waits no longer; nothing on the way may take it for an error of its own."""
+class _OutOfTime(BaseException):
+    """The time is up. A BaseException, so that no handler on the way catches it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what may stand in place of the last word; always 0, for a shell shows no errors here."""
+    """Print candidates for the last word; returns 0, because a shell shows no errors here."""
     words = sys.argv[1:] if argv is None else argv
     lines, directive = answer(words[:-1], words[-1] if words else "")
     print(*lines, f":{int(directive)}", sep="\n")
@@ -36,20 +36,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def answer(before: Sequence[str], current: str) -> tuple[Sequence[str], Directive]:
-    """The candidates, each with a tab and its explanation if it has one, and the directive.
+    """The candidates, each with a tab and its description if it has one, and the directive.
 
     Args:
-        before: The words in front of it.
+        before: The words before it.
         current: The word that is being typed.
     """
     line = typed(before)
     asked = question(line, current)
-    found = [(name, told) for name, told in asked.candidates if name.startswith(asked.prefix)]
+    found = [(name, description) for name, description in asked.candidates if name.startswith(asked.prefix)]
     found += [(name, "") for name in _names(asked, line) if name.startswith(asked.prefix) and _PLAIN.fullmatch(name)]
     directive = asked.directive
     if asked.names is not None and found and all(name.endswith("/") for name, _ in found):
         directive |= Directive.NO_SPACE
-    return [f"{name}\t{told}" if told else name for name, told in found], directive
+    return [f"{name}\t{description}" if description else name for name, description in found], directive
 
 
 def _names(asked: Question, line: Typed) -> Sequence[str]:
@@ -59,18 +59,18 @@ def _names(asked: Question, line: Typed) -> Sequence[str]:
     from podrules.cluster.errors import ClusterError
 
     seconds = _seconds(os.environ)
-    signal.signal(signal.SIGALRM, _over)
+    signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         return candidates(asked, _cluster(line.values), seconds)
-    except (ClusterError, OSError, _TimeOver, ValueError):
+    except (ClusterError, OSError, _OutOfTime, ValueError):
         return ()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _over(_number: int, _frame: FrameType | None) -> None:
-    raise _TimeOver
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise _OutOfTime
 
 
 def _seconds(environment: Mapping[str, str]) -> float:
@@ -81,7 +81,7 @@ def _seconds(environment: Mapping[str, str]) -> float:
 
 
 def _cluster(values: Mapping[str, str]) -> ClusterOptions:
-    """Which cluster the words mean."""
+    """The cluster that the flags choose."""
     from kubectl_plugin.options import ClusterOptions
 
     return ClusterOptions(

@@ -1,6 +1,6 @@
-"""Names of objects, asked for within a second: a shell must not hang because a cluster does.
+"""Names of objects, read within a second, so that a slow cluster does not block the shell.
 
-Only names are read: the API server leaves the rest of the objects out.
+The API server is asked for metadata alone.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _KINDS: Final = {**TYPES, Names.NAMESPACES: ("namespace",)}
 
 
 def candidates(asked: Question, cluster: ClusterOptions, seconds: float) -> Sequence[str]:
-    """What may stand there: names, or ``TYPE/`` where the type is not typed yet.
+    """The candidates: names, or ``TYPE/`` where the type is not typed yet.
 
     Args:
-        asked: What for.
-        cluster: Which cluster, as whom.
+        asked: What can come next.
+        cluster: The cluster and the user.
         seconds: For one request.
 
     Raises:
@@ -65,7 +65,7 @@ def _of_kubeconfig(command: Sequence[str], cluster: ClusterOptions, seconds: flo
         check=False,
         timeout=seconds,
     )
-    # Two of the three have a heading.
+    # Two of the three commands print a heading.
     return [line for line in done.stdout.splitlines() if line not in {"NAME", ""}]
 
 
@@ -78,7 +78,7 @@ def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequen
     known = [kind for name in kinds if (kind := find_kind(name)) is not None]
     kind = find_kind(named, known) if named else known[0]
     if kind is None and asked.typed_kind:
-        # The word before is a name alone: so is this one.
+        # The word before is a name without a type, so this one is, too.
         kind = known[0]
     if kind is None:
         return ()

@@ -1,4 +1,4 @@
-"""What can stand where the cursor is: of the words alone, no cluster is asked."""
+"""What can come next on the command line, decided from its words alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["TYPES", "Directive", "Names", "Question", "Typed", "question", "type
 
 
 class Directive(IntFlag):
-    """How the shell goes on, in cobra's numbers."""
+    """What the shell does with the candidates, in cobra's numbers."""
 
     FILES = 0
-    """Names of files, where there is no candidate."""
+    """Complete names of files where there is no candidate."""
     NO_SPACE = 2
     NO_FILES = 4
 
 
 class Names(Enum):
-    """Objects whose names are asked for."""
+    """Objects whose names are candidates."""
 
     EXPLAINED = "pods, nodes and workloads"
     PLACED = "pods and workloads"
@@ -37,27 +37,27 @@ class Names(Enum):
 
 
 class Question(NamedTuple):
-    """What is asked for."""
+    """What can come next."""
 
     candidates: tuple[tuple[str, str], ...] = ()
-    """What is known already, each with its explanation."""
+    """Candidates that are known without a cluster, each with its description."""
     names: Names | None = None
-    """Objects that are to be added."""
+    """Objects whose names are further candidates; None: none."""
     prefix: str = ""
-    """What was typed of it."""
+    """What is typed of the word."""
     typed_kind: str | None = None
-    """The kind of a name without one: ``explain pod NAME``. None: ``TYPE/NAME``, empty: the name alone."""
+    """The kind of a name that is typed without one: ``explain pod NAME``. None: ``TYPE/NAME``; empty: a name alone."""
     directive: Directive = Directive.NO_FILES
 
 
 class Typed(NamedTuple):
-    """The words before the one in question, understood as far as they go."""
+    """The words before the current one."""
 
     command: str
     words: tuple[str, ...]
-    """That are no flags."""
+    """Those that are no flags."""
     values: Mapping[str, str]
-    """Of flags, by every name of the flag; the last one counts."""
+    """By flag; the last value counts."""
     open_flag: str
     """The flag whose value comes next; empty: none."""
 
@@ -83,7 +83,7 @@ _OWN_NAMES: Final = {
     "node": Names.NODES,
     "why": Names.TERMS,
 }
-"""What commands are about."""
+"""What each command is about."""
 TYPES: Final = {
     Names.PLACED: ("pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "replicationcontroller"),
     Names.PODS: ("pod",),
@@ -101,12 +101,12 @@ TYPES: Final = {
         "replicationcontroller",
     ),
 }
-"""Of what commands are about, the type of a name alone first."""
+"""The types that can be named; the first one is meant by a name alone."""
 _SHORT: Final = {"-n": "--namespace"}
 
 
 def typed(words: Sequence[str]) -> Typed:
-    """Take words apart, whatever they are."""
+    """Split words into command, flags and names; never fails."""
     command, own, values, open_flag, only_words = "", [], {}, "", False
     for word in words:
         if open_flag:
@@ -129,7 +129,7 @@ def typed(words: Sequence[str]) -> Typed:
 
 
 def question(before: Typed, current: str) -> Question:
-    """What may stand in place of the word that is being typed."""
+    """What can stand in place of the word that is being typed."""
     if before.open_flag:
         return _value(before, before.open_flag, current)
     if current.startswith("-") and "=" in current:
@@ -146,7 +146,7 @@ def question(before: Typed, current: str) -> Question:
         return Question(names=names, prefix=current, typed_kind=None if "/" in current else "")
     kind = before.words[0].partition(",")[0] if before.words and "/" not in before.words[0] else None
     if kind is None and current and "/" not in current and names in TYPES:
-        # What no type begins with is a name alone.
+        # A word that no type begins with is a name alone.
         kind = None if any(name.startswith(current) for name in TYPES[names]) else ""
     return Question(names=names, prefix=current, typed_kind=kind)
 
@@ -162,7 +162,7 @@ def _all_flags(command: str) -> Sequence[Flag]:
 
 
 def _value(before: Typed, name: str, prefix: str) -> Question:
-    """The value of a flag; before the command is known those of all commands are meant."""
+    """The value of a flag; the flags of explain are meant until the command is typed."""
     flag = next((flag for flag in _all_flags(before.command or "explain") if name in flag.names), None)
     names = _VALUES.get(_SHORT.get(name, name))
     if names is not None:

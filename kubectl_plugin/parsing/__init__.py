@@ -1,7 +1,7 @@
-"""The command line's words: which command, which flags, as options. It prints help only.
+"""Parses the command line into a command and its options. It prints nothing but help.
 
-A command is a module here with its words (`add`, `options`, `DESCRIPTION`, `EXAMPLES`) and one of the same name in
-`kubectl_plugin.commands` that runs it; only those of the command that was typed are loaded.
+A command is a module in this folder with its flags and help (`CommandParser`), and a module of the same name in
+`kubectl_plugin.commands` that runs it. Only the modules of the typed command are loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podrules.cluster.errors import UsageError
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
 
-__all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "Parsed", "parse", "words_of"]
+__all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "Parsed", "command_parser", "parse"]
 
 COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
@@ -32,7 +32,7 @@ COMMANDS: Final = {
     "fence": "declare a silent node out of service, once its machine is off",
     "unfence": "take a node back that was declared out of service",
 }
-"""Each command and its line of help."""
+"""By command: its line of help."""
 FLAGS_WITH_VALUE: Final = frozenset(
     {
         "-f",
@@ -70,94 +70,94 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--compare",
     }
 )
-"""Of all commands: the word after one of them is no command."""
-_ALONE: Final = "--timeline"
-"""A flag whose value may be left out."""
+"""Flags of any command that take a value: the word after one of them is no command."""
+_OPTIONAL_VALUE: Final = "--timeline"
+"""The flag whose value may be left out."""
 
 
 class Parsed(NamedTuple):
-    """A command line."""
+    """A parsed command line."""
 
     command: str
     options: Options
 
 
 class CommandParser(Protocol):
-    """What a command's module holds."""
+    """The module of a command in this folder."""
 
     DESCRIPTION: str
     EXAMPLES: str
 
     def add(self, parser: argparse.ArgumentParser) -> None:
-        """Name its flags."""
+        """Add the command's flags."""
         ...
 
     def options(self, args: argparse.Namespace) -> Options:
-        """What was typed."""
+        """The options that were typed."""
         ...
 
 
-class Typed(NamedTuple):
-    """Words, the flags apart from the others: kubectl's users write flags anywhere, also before the command."""
+class Tokens(NamedTuple):
+    """The typed words, with flags split off: kubectl's users write flags anywhere, even before the command."""
 
     flags: tuple[str, ...]
     """With their values."""
-    own: tuple[str, ...]
-    """The command first."""
+    positional: tuple[str, ...]
+    """The command first, then its targets."""
 
 
 def parse(words: Sequence[str]) -> Parsed:
     """The options of a command line. Help and the version are printed, and end the process with code 0.
 
     Raises:
-        UsageError: something was typed that cannot be meant.
+        UsageError: the command line is wrong.
     """
-    flags, own = _typed(words)
-    if own[:1] == ("help",):
-        flags, own = ("--help",), own[1:2]
-    if own[:1] == ("version",):
-        flags, own = ("--version",), ()
-    if not own:
-        _without_command(flags)
-    command = own[0]
+    flags, positional = _split(words)
+    if positional[:1] == ("help",):
+        flags, positional = ("--help",), positional[1:2]
+    if positional[:1] == ("version",):
+        flags, positional = ("--version",), ()
+    if not positional:
+        _parse_without_command(flags)
+    command = positional[0]
     if command not in COMMANDS:
         from kubectl_plugin.parsing.mistakes import unknown_command
 
-        raise unknown_command(command, flags, own[1:])
-    return _of_command(command, Typed(flags, own[1:]))
+        raise unknown_command(command, flags, positional[1:])
+    return _parse_command(command, Tokens(flags, positional[1:]))
 
 
-def words_of(command: str) -> CommandParser:
-    """The module with a command's words."""
+def command_parser(command: str) -> CommandParser:
+    """The module that parses a command."""
     module: CommandParser = import_module(f"{__name__}.{command}")
     return module
 
 
-def _typed(words: Sequence[str]) -> Typed:
+def _split(words: Sequence[str]) -> Tokens:
     flags: list[str] = []
-    own: list[str] = []
+    positional: list[str] = []
     takes_value = False
     for position, word in enumerate(words):
         if takes_value:
             flags.append(word)
             takes_value = False
         elif word == "--":
-            own.extend(words[position + 1 :])
+            positional.extend(words[position + 1 :])
             break
-        elif word == _ALONE:
-            # As in kubectl the value of such a flag stands behind a =; a way that follows is meant as one all the same.
+        elif word == _OPTIONAL_VALUE:
+            # As in kubectl, its value follows a =. A word after it that is one of its values is taken, too.
             takes_value = position + 1 < len(words) and _is_way(words[position + 1])
             flags.append(word if takes_value else f"{word}=all")
         elif word.startswith("-") and word != "-":
             flags.append(word)
             takes_value = word in FLAGS_WITH_VALUE
         else:
-            own.append(word)
-    return Typed(tuple(flags), tuple(own))
+            positional.append(word)
+    return Tokens(tuple(flags), tuple(positional))
 
 
 def _is_way(word: str) -> bool:
-    """Whether a word is meant as the value of ``--timeline``: one of its ways, or nearly."""
+    """Whether a word is a value of ``--timeline``, or a misspelt one."""
     if word.startswith("-") or "/" in word or word in COMMANDS:
         return False
     from kubectl_plugin.parsing.explain import WAYS
@@ -167,13 +167,13 @@ def _is_way(word: str) -> bool:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong by an exception, with what helps."""
+    """Raises an exception that says what is wrong and what helps."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse what was typed.
+        """Refuse the command line.
 
         Args:
-            message: What is wrong; behind a line break what helps.
+            message: What is wrong; after a line break, what helps.
 
         Raises:
             UsageError: always.
@@ -188,33 +188,33 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, not_one_of(str(value), tuple(map(str, action.choices))))
 
 
-def _of_command(command: str, typed: Typed) -> Parsed:
-    words = words_of(command)
+def _parse_command(command: str, typed: Tokens) -> Parsed:
+    module = command_parser(command)
     parser = Parser(
         prog=f"kubectl qos {command}",
-        description=words.DESCRIPTION,
-        epilog=words.EXAMPLES,
+        description=module.DESCRIPTION,
+        epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         exit_on_error=False,
     )
     parser.set_defaults(command_parser=parser, typed_command=command, typed_flags=typed.flags)
-    words.add(parser)
+    module.add(parser)
     try:
-        args, left = parser.parse_known_args([*typed.flags, *(["--"] if typed.own else []), *typed.own])
+        args, left = parser.parse_known_args([*typed.flags, *(["--"] if typed.positional else []), *typed.positional])
     except (argparse.ArgumentError, UsageError) as error:
         from kubectl_plugin.parsing.mistakes import wrong_flag
 
-        raise wrong_flag(command, typed.flags, typed.own, error) from None
+        raise wrong_flag(command, typed.flags, typed.positional, error) from None
     if left:
         from kubectl_plugin.parsing.mistakes import left_over
 
-        raise left_over(command, typed.flags, typed.own, left)
-    return Parsed(command, words.options(args))
+        raise left_over(command, typed.flags, typed.positional, left)
+    return Parsed(command, module.options(args))
 
 
-def _without_command(flags: Sequence[str]) -> NoReturn:
-    """Help, also where nothing was typed, or the version."""
+def _parse_without_command(flags: Sequence[str]) -> NoReturn:
+    """Print help or the version; refuse anything else."""
     parser = Parser(
         prog="kubectl qos",
         description="Explains what Kubernetes will do to a pod, and why.",
@@ -222,7 +222,7 @@ def _without_command(flags: Sequence[str]) -> NoReturn:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"kubectl-qos {__version__}")
-    # With its name given argparse does not word a usage for it, which loads four ways to compress.
+    # With a name given, argparse does not format a usage, which would import shutil and its compression modules.
     commands = parser.add_subparsers(prog=parser.prog, title="commands", metavar="COMMAND")
     for name, line in COMMANDS.items():
         commands.add_parser(name, help=line)

@@ -1,4 +1,4 @@
-"""Words that many commands share, and what they mean."""
+"""Flags that several commands share, and their values."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ __all__ = [
     "watch_interval",
 ]
 
-_NOT_FORMATS_HERE: Final = frozenset({"html", "kyaml", "go-template", "go-template-file", "template", "templatefile"})
-"""Formats that kubectl has, or that people expect: no name of a file to write."""
+_OTHER_FORMATS: Final = frozenset({"html", "kyaml", "go-template", "go-template-file", "template", "templatefile"})
+"""Formats of kubectl, or that people expect; nobody means a file by them."""
 _MAX_TEMPLATE: Final = 100_000
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
-"""Of seconds, without a unit: no ``inf``, ``nan`` or exponent, which Python's float would read."""
-_LONGEST: Final = 365 * 86400.0
+"""Seconds without a unit; no ``inf``, ``nan`` or exponent, which Python's float would accept."""
+_MAX_SECONDS: Final = 365 * 86400.0
 """Seconds."""
-_INTERVAL: Final = 10.0
-"""Seconds between two looks where none are given."""
-_LEAST_INTERVAL: Final = 1.0
-"""Seconds: less would be a busy poll."""
-_OF_A_TARGET: Final = frozenset(
+_DEFAULT_INTERVAL: Final = 10.0
+"""Seconds between two looks of ``--watch``."""
+_MIN_INTERVAL: Final = 1.0
+"""Seconds; shorter intervals would load the API server."""
+_TARGET_FLAGS: Final = frozenset(
     {
         *("-n", "--namespace", "-A", "--all-namespaces", "--context", "--kubeconfig", "--cluster", "--user"),
         *("--as", "--as-group", "--demo", "--snapshot"),
     }
 )
-"""Flags that a hint has by itself."""
-_IN_FULL: Final = {"-f": "--filename", "-o": "--output", "-l": "--selector"}
-"""Those that take their value behind a ``=``."""
+"""Flags that a suggested command gets from its target."""
+_LONG_NAMES: Final = {"-f": "--filename", "-o": "--output", "-l": "--selector"}
+"""The long forms, which take their value after a ``=``."""
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ class OutputFormats:
         """Accept these formats."""
         self._formats = {entry.name: entry for entry in formats}
         self.all = tuple(entry.typed for entry in formats)
-        """As they are typed; a template stands behind the = of those that end with one."""
+        """Their names as they are typed; those that take a template end with =."""
 
     def __call__(self, text: str) -> Output:
         """The format, with its template read.
@@ -128,7 +128,7 @@ def add_output(
     """``-o``.
 
     Args:
-        parser: Of a command that prints reports.
+        parser: The parser of a command that prints reports.
         wide: Whether its pages have a form with every detail.
         names: Whether its reports are about objects.
         findings: Whether it finds faults in manifests.
@@ -141,7 +141,11 @@ def add_output(
 
 
 def wanted_output(args: argparse.Namespace) -> Output:
-    """What ``-o`` and ``--no-headers`` ask for. What does not go together ends the process with code 2."""
+    """The output that ``-o`` and ``--no-headers`` ask for.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     output: Output = args.output
     if not args.no_headers:
         return output
@@ -156,14 +160,14 @@ def wanted_output(args: argparse.Namespace) -> Output:
 
 def _is_format(text: str) -> bool:
     name = text.partition("=")[0].lower()
-    return name in FORMATS or name in _NOT_FORMATS_HERE
+    return name in FORMATS or name in _OTHER_FORMATS
 
 
 def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
     """``-o`` of a command that writes one file.
 
     Args:
-        parser: Of that command.
+        parser: The parser of that command.
         example: A good name for the file.
     """
 
@@ -187,10 +191,10 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
 
 
 def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
-    """``-o`` of a command that writes an HTML page, or prints the same in words or as data.
+    """``-o`` of a command that writes an HTML page, or prints the same answer in another format.
 
     Args:
-        parser: Of that command.
+        parser: The parser of that command.
         example: A good name for the page.
     """
     plain = tuple(entry.name for entry in formats_of() if not entry.template)
@@ -221,10 +225,10 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
 
 
 def _check_page(text: str, formats: Sequence[str], example: str) -> None:
-    """Refuse a name that nobody gives an HTML page: what is in such a file would be lost.
+    """Refuse a name that nobody gives an HTML page, so that such a file is not overwritten.
 
     Raises:
-        argparse.ArgumentTypeError: it is the name of data, or no name of a file but a word.
+        argparse.ArgumentTypeError: the name is that of a data file, or no file name at all.
     """
     _, dot, suffix = text.rpartition("/")[2].rpartition(".")
     form = next((entry.name for entry in FORMATS.values() if suffix.lower() in entry.suffixes), "") if dot else ""
@@ -264,11 +268,11 @@ _OR_A_LIST: Final = "or a List as `kubectl get nodes,pods,… -A -o json|yaml` p
 
 
 def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argparse._MutuallyExclusiveGroup:
-    """Flags of every command; returns the group of those that say where objects come from.
+    """Flags of every command that reads a cluster; returns the group that says where objects come from.
 
     Args:
-        parser: Of one command.
-        lists: Whether a List will do that does not tell what is missing in it.
+        parser: The parser of one command.
+        lists: Whether ``--snapshot`` takes a List, too, which does not say what is missing in it.
     """
     parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
     sources = parser.add_argument_group("where objects come from").add_mutually_exclusive_group()
@@ -290,12 +294,17 @@ def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argpar
     return sources
 
 
-def cluster_options(args: argparse.Namespace, *, can_do_without: bool = False) -> ClusterOptions:
-    """Which cluster, as whom, in which namespace; and whether less can be answered where none answers."""
-    from kubectl_plugin.options import Again, ClusterOptions
+def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> ClusterOptions:
+    """Cluster, user and namespace.
+
+    Args:
+        args: What was typed.
+        is_optional: Whether the command still answers, with less, if no cluster does.
+    """
+    from kubectl_plugin.options import ClusterOptions, TypedCommand
 
     return ClusterOptions(
-        again=Again(args.typed_command, tuple(_kept(args.typed_flags))),
+        typed=TypedCommand(args.typed_command, tuple(_flags_to_repeat(args.typed_flags))),
         namespace=args.namespace,
         context=args.context,
         kubeconfig=args.kubeconfig,
@@ -307,12 +316,12 @@ def cluster_options(args: argparse.Namespace, *, can_do_without: bool = False) -
         demo=args.demo,
         snapshot=args.snapshot,
         offline=getattr(args, "offline", False),
-        can_do_without=can_do_without,
+        is_optional=is_optional,
     )
 
 
-def _kept(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Flags as they were typed, each with its value, without those that choose a cluster or a namespace."""
+def _flags_to_repeat(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The typed flags with their values, without those that choose a cluster or a namespace."""
     from kubectl_plugin.parsing import FLAGS_WITH_VALUE
 
     words = iter(flags)
@@ -322,12 +331,12 @@ def _kept(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
             name, value = word[:2], word[2:].removeprefix("=")
         if name in FLAGS_WITH_VALUE and name == word:
             value = next(words, "")
-        if name not in _OF_A_TARGET:
-            yield _IN_FULL.get(name, name), value
+        if name not in _TARGET_FLAGS:
+            yield _LONG_NAMES.get(name, name), value
 
 
 def scheduler_config(args: argparse.Namespace) -> str | None:
-    """Where the scheduler's configuration is; the demo cluster has its own."""
+    """The place of the scheduler's configuration; the demo cluster has its own."""
     from kubectl_plugin.options import DEMO_SCHEDULER
 
     given: str | None = args.scheduler_config
@@ -353,7 +362,11 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def watch_interval(args: argparse.Namespace) -> float | None:
-    """Seconds between two looks; None: one is enough. What does not change ends the process with code 2."""
+    """Seconds between two looks; None: one look is enough.
+
+    Raises:
+        UsageError: the objects do not change, or cannot be read twice.
+    """
     if not args.watch:
         if args.watch_interval is not None:
             args.command_parser.error("--watch-interval goes with --watch only\nAdd -w, or leave --watch-interval out")
@@ -366,19 +379,19 @@ def watch_interval(args: argparse.Namespace) -> float | None:
         args.command_parser.error(
             "--watch reads files again: standard input can be read once only\nName a file with -f"
         )
-    return float(max(_LEAST_INTERVAL, _INTERVAL if args.watch_interval is None else args.watch_interval))
+    return float(max(_MIN_INTERVAL, _DEFAULT_INTERVAL if args.watch_interval is None else args.watch_interval))
 
 
 def seconds(text: str) -> float:
     """A number of seconds, or a duration of Go: ``30``, ``500ms``, ``1h30m``; 0 means no limit, which is an hour here.
 
     Raises:
-        argparse.ArgumentTypeError: it is neither, or less than 0, or longer than a year.
+        argparse.ArgumentTypeError: it is neither, or negative, or longer than a year.
     """
     value = float(text) if _NUMBER.fullmatch(text) else _go_duration(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f'"{text}": negative\nWrite e.g. 30s')
-    if value > _LONGEST:
+    if value > _MAX_SECONDS:
         raise argparse.ArgumentTypeError(f'"{text}": longer than a year\nWrite e.g. 1h30m')
     return value or 3600.0
 

@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos delete``."""
+"""Flags and help of ``kubectl qos delete``."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ exit codes: 0 gone, or a dry run; 1 unexpected; 2 wrong command line;
             5 no cluster; 8 no such pod; 9 nothing was changed: it is another pod by now;
             10 deleted, and not gone in time; 130 interrupted
 """
-_MOST: Final = 2**63 - 1
+_MAX_SECONDS: Final = 2**63 - 1
 """deletionGracePeriodSeconds is an int64 (meta/v1, types.go)."""
-_DIGITS: Final = len(str(_MOST))
+_DIGITS: Final = len(str(_MAX_SECONDS))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("targets", nargs="*", metavar="pod/NAME", help="or pod NAME, or NAME")
     parser.add_argument(
         "--grace-period", type=_grace_period, metavar="SECONDS", help="the pod's own when not given; 0: at once"
@@ -58,7 +58,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> DeletionOptions:
-    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import DeletionOptions
 
     if not args.targets:
@@ -78,6 +82,8 @@ def options(args: argparse.Namespace) -> DeletionOptions:
 def _grace_period(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f'"{text}": no grace period\nWrite seconds, 0 or more')
-    if len(text) > _DIGITS or int(text) > _MOST:
-        raise argparse.ArgumentTypeError(f'"{text[:40]}": more than an int64 holds\nWrite seconds, {_MOST} at most')
+    if len(text) > _DIGITS or int(text) > _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f'"{text[:40]}": more than an int64 holds\nWrite seconds, {_MAX_SECONDS} at most'
+        )
     return int(text)

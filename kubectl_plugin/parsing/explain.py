@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos explain``."""
+"""Flags and help of ``kubectl qos explain``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "WAYS", "add", "options"]
 
 WAYS: Final = ("delete", "drain", "preempt", "evict-hard", "evict-soft", "probe", "shutdown", "node-lost")
-"""In which a pod may end. No rule is loaded for the command line: a test holds them against `podrules.timeline.Way`."""
+"""Ways in which a pod may end. A test holds them against `podrules.timeline.Way`, which would load the rules."""
 DESCRIPTION: Final = """\
 Explains a pod: its QoS class and why, its OOM score, what it asks for, its
 cgroups, its priority, where the scheduler would put it and why not elsewhere,
@@ -69,7 +69,7 @@ exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forb
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument(
         "targets",
         nargs="*",
@@ -111,7 +111,7 @@ def _node_name(text: str) -> str:
 
 
 def _what_to_name(args: argparse.Namespace) -> str:
-    """What helps where nothing was named: of a namespace all of its pods may be meant."""
+    """Advice where nothing was named: all pods of a namespace may be meant."""
     if args.namespace:
         from kubectl_plugin.render.command import qos
 
@@ -122,7 +122,11 @@ def _what_to_name(args: argparse.Namespace) -> str:
 
 
 def options(args: argparse.Namespace) -> ExplainOptions:
-    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import ExplainOptions
 
     parser: argparse.ArgumentParser = args.command_parser
@@ -148,8 +152,8 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         colour=wants_colour(args),
         placement=args.placement,
         scheduler_config=scheduler_config(args),
-        # Manifests alone can be explained without a cluster: less is known then, and said so.
-        cluster=cluster_options(args, can_do_without=bool(args.files) and not args.targets),
+        # Manifests alone can be explained without a cluster; the answer says what is unknown then.
+        cluster=cluster_options(args, is_optional=bool(args.files) and not args.targets),
         timeline=args.timeline,
         on=args.on,
         watch=watch_interval(args),

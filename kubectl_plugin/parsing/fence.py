@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos fence``."""
+"""Flags and help of ``kubectl qos fence``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ exit codes: 0 everything has gone, or a dry run; 1 unexpected; 2 wrong command l
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME, or NAME")
     proof = parser.add_argument_group("who knows that the machine is off").add_mutually_exclusive_group()
     proof.add_argument("--confirm-powered-off", action="store_true", help="you do")
@@ -68,7 +68,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> FenceOptions:
-    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import FenceOptions
 
     if not args.targets:
@@ -96,7 +100,7 @@ def options(args: argparse.Namespace) -> FenceOptions:
 
 
 def _check_quotes(parser: argparse.ArgumentParser, command: str) -> None:
-    """Refuse a fence command that is no list of words before anything is looked at."""
+    """Refuse a fence command with unbalanced quotes before anything is read."""
     if "'" not in command and '"' not in command and "\\" not in command:
         return
     import shlex

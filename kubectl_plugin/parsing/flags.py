@@ -1,4 +1,4 @@
-"""The flags of a command as data, for whoever tells of them: completion and manual pages."""
+"""The flags of a command as data, for completion, manual pages and messages."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import argparse
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubectl_plugin.parsing import words_of
+from kubectl_plugin.parsing import command_parser
 from kubectl_plugin.parsing.common import OutputFormats
 
 __all__ = ["Flag", "Group", "groups_of"]
 
 
 class Flag(NamedTuple):
-    """One flag, or what stands without one."""
+    """One flag, or a positional argument."""
 
     names: tuple[str, ...]
-    """``-o``, ``--output``; none: it is a word of its own."""
+    """``-o``, ``--output``; none: a positional argument."""
     value: str
-    """What its value is called; empty: it has none."""
+    """The placeholder of its value; empty: it takes none."""
     choices: tuple[str, ...]
-    """Of values; a = at the end: more follows."""
+    """Values to choose from; after a = at the end more follows."""
     help: str
 
 
@@ -32,10 +32,10 @@ class Group(NamedTuple):
 
 
 def groups_of(command: str) -> tuple[Group, ...]:
-    """All that a command takes, by group; words of their own first."""
+    """All that a command takes, by group; positional arguments first."""
     parser = argparse.ArgumentParser(prog=f"kubectl qos {command}")
-    words_of(command).add(parser)
-    # argparse prints what was added and has no other way to list it.
+    command_parser(command).add(parser)
+    # argparse has no public way to list what was added.
     groups = parser._action_groups  # noqa: SLF001
     return tuple(Group(group.title or "", tuple(_flags(group))) for group in groups if group._group_actions)  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""What people type who know kubectl, and how the same is said here. Loaded when something is wrong."""
+"""What kubectl's users type, and how the same is written here. Loaded only for an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORCE: Final = {
     "snapshot": "Leave it out: -o replaces a file that is there",
     "report": "Leave it out: -o replaces a file that is there",
 }
-"""What does what people mean by ``--force``."""
+"""By command: what people mean by ``--force``."""
 _FORCE_ELSEWHERE: Final = (
     "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
 )

@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos lint``."""
+"""Flags and help of ``kubectl qos lint``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ exit codes: 0 nothing at or above --severity, 1 findings at or above it,
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     add_files(parser)
     add_output(parser, findings=True)
     parser.add_argument(
@@ -59,7 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> LintOptions:
-    """What was typed, as options."""
+    """The options that were typed."""
     from kubectl_plugin.options import LintOptions
 
     return LintOptions(

@@ -1,4 +1,4 @@
-"""What was mistyped, and what was meant: two lines each. Loaded when something is wrong."""
+"""Messages about wrong command lines: what is wrong, and what was probably meant. Loaded only for an error."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _OF_KUBECTL: Final = {
     **dict.fromkeys(("-v", "--v", "--vmodule", "--log-flush-frequency", "--profile", "--profile-output"), _LEAVE_OUT),
     **dict.fromkeys(("--cache-dir", "--kuberc", "--match-server-version", "--warnings-as-errors"), _LEAVE_OUT),
 }
-"""Kubectl's own flags that are not passed on to it, each with what helps."""
+"""Flags of kubectl that are not passed on to it, each with what helps."""
 
 
 def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
-    """What was probably meant; empty: nothing is near.
+    """The most similar word; empty: none is similar.
 
     Args:
         word: What was typed.
-        among: What could have been.
-        closeness: From 0 to 1, as difflib counts it.
+        among: The words to choose from.
+        closeness: The similarity to ask for, from 0 to 1, as difflib defines it.
     """
     plain = {name.lstrip("-").lower(): name for name in among}
     found = get_close_matches(word.lstrip("-").lower(), plain, n=1, cutoff=closeness)
@@ -49,57 +49,57 @@ def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
 
 
 def not_one_of(value: str, choices: Sequence[str]) -> str:
-    """What is wrong with a value, and behind a line break what was meant."""
+    """What is wrong with a value, and after a line break what was meant."""
     near = nearest(value, choices)
     advice = f"Did you mean {near}?" if near else "Write one of these"
     return f'"{value}": not one of {", ".join(choices)}\n{advice}'
 
 
 def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> UsageError:
-    """The first word is no command; or a flag before it that nobody knows has a value.
+    """The first word is no command, or it is the value of an unknown flag.
 
     Args:
         word: The first.
         flags: As they were typed, with their values.
-        words: What was typed behind it.
+        words: The words after it.
     """
     known = habit_of(word, words)
     near = "" if known else nearest(word, tuple(COMMANDS))
-    strange = "" if near or known else _strange(flags, [flag for command in COMMANDS for flag in _flags(command)])
-    if strange:
-        return _unknown_flag(strange, "")
+    unknown = "" if near or known else _first_unknown(flags, [flag for command in COMMANDS for flag in _flags(command)])
+    if unknown:
+        return _unknown_flag(unknown, "")
     if not near and not known and "/" in word:
         return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {word}")
     known = known or (None if near else habit_of(nearest(word, KUBECTL_COMMANDS), words))
     if known:
-        taken = () if _strange(flags, list(_flags(known.command))) else flags
+        taken = () if _first_unknown(flags, list(_flags(known.command))) else flags
         return UsageError(f'unknown command "{word}"', advice=known.advice((*words, *taken)))
     question = f'Did you mean "{near}"? ' if near else ""
     return UsageError(f'unknown command "{word}"', advice=f"{question}Commands: kubectl qos --help")
 
 
 def no_command(left: Sequence[str]) -> UsageError:
-    """Flags alone."""
-    strange = _strange(left, [flag for command in COMMANDS for flag in _flags(command)])
-    if strange:
-        return _unknown_flag(strange, "")
+    """There are flags and no command."""
+    unknown = _first_unknown(left, [flag for command in COMMANDS for flag in _flags(command)])
+    if unknown:
+        return _unknown_flag(unknown, "")
     return UsageError("no command", advice="Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help")
 
 
 def wrong_flag(
     command: str, flags: Sequence[str], words: Sequence[str], error: argparse.ArgumentError | UsageError
 ) -> UsageError:
-    """A value that cannot be meant, none where one has to be, or a flag that nobody knows.
+    """A wrong value, a missing value, or an unknown flag.
 
     Args:
-        command: Of which.
+        command: The command.
         flags: As they were typed, with their values.
-        words: What was typed besides.
-        error: What the parser says.
+        words: The other words.
+        error: What the parser reported.
     """
-    strange = _strange(flags, list(_flags(command)))
-    if strange:
-        return _unknown_flag(strange, command, flags, words)
+    unknown = _first_unknown(flags, list(_flags(command)))
+    if unknown:
+        return _unknown_flag(unknown, command, flags, words)
     if isinstance(error, UsageError):
         return _missing(command, error)
     message, _, advice = error.message.partition("\n")
@@ -119,17 +119,17 @@ def wrong_flag(
 
 
 def left_over(command: str, flags: Sequence[str], words: Sequence[str], left: Sequence[str]) -> UsageError:
-    """Words that no parser took: flags that nobody knows, or words where a command takes none.
+    """Words that the parser did not take: unknown flags, or words where a command takes none.
 
     Args:
-        command: Which was typed.
+        command: The command.
         flags: As they were typed, with their values.
-        words: What was typed besides.
-        left: What no parser took.
+        words: The other words.
+        left: The words that were not taken.
     """
-    strange = _strange(flags, list(_flags(command)))
-    if strange:
-        return _unknown_flag(strange, command, flags, words)
+    unknown = _first_unknown(flags, list(_flags(command)))
+    if unknown:
+        return _unknown_flag(unknown, command, flags, words)
     word = next((word for word in left if word != "--"), "")
     return UsageError(
         f'"{word}": kubectl qos {command} takes flags only', advice=f"Flags and examples: kubectl qos {command} --help"
@@ -148,7 +148,7 @@ def _missing(command: str, error: UsageError) -> UsageError:
 
 
 def _unknown_flag(flag: str, command: str, flags: Sequence[str] = (), words: Sequence[str] = ()) -> UsageError:
-    """A flag that this command does not have; without a command, that none has."""
+    """A flag that the command does not have; without a command, one that no command has."""
     if flag == "--force" and command:
         return UsageError(f'"kubectl qos {command}" has no --force', advice=instead_of_force(command, flags, words))
     if (flag, command) == ("--now", "delete"):
@@ -176,8 +176,8 @@ def _flags(command: str) -> Iterator[Flag]:
         yield from (flag for flag in group.flags if flag.names)
 
 
-def _strange(flags: Sequence[str], known: Sequence[Flag]) -> str:
-    """The first flag that is not among those known; values of flags are passed over."""
+def _first_unknown(flags: Sequence[str], known: Sequence[Flag]) -> str:
+    """The first flag that is not among those known; empty: all are."""
     names = {name: flag for flag in known for name in flag.names}
     takes_value = False
     for word in flags:
@@ -193,7 +193,7 @@ def _strange(flags: Sequence[str], known: Sequence[Flag]) -> str:
 
 
 def _value(flag: Flag | None) -> str:
-    """What stands behind a flag."""
+    """The placeholder of a flag's value."""
     if flag is None or not flag.choices:
         return flag.value if flag is not None else "VALUE"
     choices = ", ".join(flag.choices)
@@ -201,6 +201,6 @@ def _value(flag: Flag | None) -> str:
 
 
 def _as_typed(names: Sequence[str], flags: Sequence[str]) -> str:
-    """The name of a flag that was typed, the last time."""
+    """The name by which a flag was typed last."""
     typed = [name for word in flags for name in names if word.partition("=")[0] == name or word[:2] == name]
     return typed[-1] if typed else names[0]

@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos node``."""
+"""Flags and help of ``kubectl qos node``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ exit codes: as for explain
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name, or node/NAME; none: all")
     add_selection(parser, all_namespaces=False, field="spec.unschedulable=true")
     add_output(parser, wide=True, names=True)

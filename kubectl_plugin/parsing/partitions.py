@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos partitions``."""
+"""Flags and help of ``kubectl qos partitions``."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ exit codes: 0 listed, also when there are none; 1 unexpected; 2 wrong command li
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     add_output(parser, wide=True, names=True)
     add_watch(parser)
     add_common(parser)
 
 
 def options(args: argparse.Namespace) -> PartitionsOptions:
-    """What was typed, as options."""
+    """The options that were typed."""
     from kubectl_plugin.options import PartitionsOptions
 
     return PartitionsOptions(

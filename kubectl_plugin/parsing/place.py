@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos place``."""
+"""Flags and help of ``kubectl qos place``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ exit codes: as for explain; 7: something that was asked for has no place
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument(
         "targets",
         nargs="*",
@@ -105,7 +105,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> PlaceOptions:
-    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import PlaceOptions
 
     if not args.targets and not args.files and not args.drain:

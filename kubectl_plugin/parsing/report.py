@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos report``."""
+"""Flags and help of ``kubectl qos report``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ exit codes: 0 written, also where something could not be read (the page says wha
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument(
         "targets",
         nargs="*",
@@ -72,7 +72,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> ReportOptions:
-    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import Output, ReportOptions
 
     if args.everything and args.targets:

@@ -1,4 +1,4 @@
-"""``-A``, ``-l`` and ``--field-selector``: which objects of a type, as in kubectl."""
+"""``-A``, ``-l`` and ``--field-selector``: they choose among the objects of a type, as in kubectl."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["add_selection", "selects", "wanted_selection"]
 def add_selection(
     parser: argparse.ArgumentParser, *, all_namespaces: bool = True, field: str = "status.phase=Pending"
 ) -> None:
-    """``-l``, ``--field-selector`` and ``-A``: which of a type.
+    """``-l``, ``--field-selector`` and ``-A``.
 
     Args:
-        parser: Of a command that takes a type, or lists.
-        all_namespaces: Whether objects are in namespaces; the command has no such flag of its own.
-        field: An example.
+        parser: The parser of a command that takes a type, or lists.
+        all_namespaces: Whether to add ``-A``; not for Nodes, and not where the command has its own flag.
+        field: An example of a field.
     """
     if all_namespaces:
         parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
@@ -28,12 +28,12 @@ def add_selection(
 
 
 def selects(args: argparse.Namespace) -> bool:
-    """Whether anything chooses among the objects of a type."""
+    """Whether a flag chooses among the objects of a type."""
     return bool(getattr(args, "all_namespaces", False) or args.selector or args.field_selector)
 
 
 def wanted_selection(args: argparse.Namespace) -> Selection:
-    """What ``-A``, ``-l`` and ``--field-selector`` ask for."""
+    """The selection that the flags ask for."""
     from kubectl_plugin.options import Selection
 
     everywhere = bool(getattr(args, "all_namespaces", False))

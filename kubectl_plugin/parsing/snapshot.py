@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos snapshot``."""
+"""Flags and help of ``kubectl qos snapshot``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CONFIG_MAP: Final = "configmap/"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     add_file_to_write(parser, "cluster.qos")
     parser.add_argument(
         "--anonymise",
@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> SnapshotOptions:
-    """What was typed, as options."""
+    """The options that were typed."""
     from kubectl_plugin.options import SnapshotOptions
 
     return SnapshotOptions(

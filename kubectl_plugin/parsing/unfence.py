@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos unfence``."""
+"""Flags and help of ``kubectl qos unfence``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ exit codes: 0 removed, or not there, or a dry run; 1 unexpected; 2 wrong command
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME, or NAME")
     parser.add_argument("--confirm", action="store_true", help="remove the taint")
     add_dry_run(parser)
@@ -46,7 +46,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> FenceOptions:
-    """What was typed, as options; what cannot be meant ends the process with code 2."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import FenceOptions
 
     if not args.targets:

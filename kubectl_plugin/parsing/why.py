@@ -1,4 +1,4 @@
-"""The words of ``kubectl qos why``."""
+"""Flags and help of ``kubectl qos why``."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ exit codes: 0 explained, 2 the command line is wrong, 3 nothing is known of it
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("words", nargs="*", metavar="TERM", help="a term or a whole message; - reads standard input")
     add_output(parser)
     parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
 
 
 def options(args: argparse.Namespace) -> WhyOptions:
-    """What was typed, as options."""
+    """The options that were typed."""
     from kubectl_plugin.options import WhyOptions
 
     return WhyOptions(words=tuple(args.words), output=wanted_output(args), colour=wants_colour(args))

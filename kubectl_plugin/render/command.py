@@ -115,7 +115,7 @@ class Target(Struct, frozen=True):
     typed: tuple[tuple[str, str], ...] = ()
     """Its flags that are none of a target."""
 
-    def again(self, words: tuple[str, ...]) -> Command:
+    def corrected(self, words: tuple[str, ...]) -> Command:
         """The command that corrects what was typed, with the flags that were typed where it is the same command."""
         corrected = Command(words)
         return Command(words, typed=self.typed) if self.command and corrected.ours == self.command else corrected

@@ -195,7 +195,7 @@ class KeptConnection:
     def serves(cluster: ClusterOptions) -> bool:
         """Whether nothing was typed that makes a connection another one."""
         return cluster == ClusterOptions(
-            namespace=cluster.namespace, can_do_without=cluster.can_do_without, again=cluster.again
+            namespace=cluster.namespace, is_optional=cluster.is_optional, typed=cluster.typed
         )
 
     def proxy(self) -> KubectlProxy:

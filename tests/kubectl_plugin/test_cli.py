@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, parse, words_of
+from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, command_parser, parse
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_pod
 
@@ -71,7 +71,7 @@ def test_every_flag_with_a_value_is_known_to_take_one() -> None:
     taking: set[str] = set()
     for command in COMMANDS:
         parser = argparse.ArgumentParser()
-        words_of(command).add(parser)
+        command_parser(command).add(parser)
         taking |= {flag for action in parser._actions if action.nargs is None for flag in action.option_strings}
     assert taking == FLAGS_WITH_VALUE
 

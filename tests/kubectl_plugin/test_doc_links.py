@@ -17,7 +17,10 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 MADE: Final = ROOT / "docs" / "reference"
 """Written by ``make site``: whoever reads the repository does not have it."""
 PAGES: Final = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "charts/qos-webhook/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "charts/qos-webhook/README.md")
+    ),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if MADE not in page.parents),
 ]
 BLOCK: Final = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

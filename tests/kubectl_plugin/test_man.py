@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_plugin.manual import main, pages
-from kubectl_plugin.parsing import COMMANDS, parse, words_of
+from kubectl_plugin.parsing import COMMANDS, command_parser, parse
 from kubectl_plugin.parsing.flags import groups_of
 from tests.required import without
 
@@ -57,7 +57,7 @@ def test_pages_are_written(tmp_path: Path) -> None:
 def _examples() -> Iterator[tuple[str, str]]:
     """The words behind ``kubectl qos`` of each example of each command."""
     for command in COMMANDS:
-        for line in words_of(command).EXAMPLES.splitlines():
+        for line in command_parser(command).EXAMPLES.splitlines():
             found = re.match(r"  (?:.*\| )?kubectl qos (.*?)(?: [|>] .*|   ?#? ?[a-z.].*)?$", line)
             if found:
                 yield command, found[1]

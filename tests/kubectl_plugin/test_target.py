@@ -16,7 +16,7 @@ from kubectl_plugin.cli import main
 from kubectl_plugin.exit_codes import tell, words_of
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.html.data import data_block
-from kubectl_plugin.options import DEMO_SCHEDULER, Again, ClusterOptions
+from kubectl_plugin.options import DEMO_SCHEDULER, ClusterOptions, TypedCommand
 from kubectl_plugin.parsing import COMMANDS, parse
 from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed, kubectl, qos
 from kubectl_plugin.render.markdown import markdown_page
@@ -180,7 +180,9 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
     assert line is not None
     parsed = parse(shlex.split(line)[2:])
     assert parsed.command == command.ours
-    asked = parsed.options.cluster._replace(namespace=None, request_timeout=CHOSEN.request_timeout, again=Again())
+    asked = parsed.options.cluster._replace(
+        namespace=None, request_timeout=CHOSEN.request_timeout, typed=TypedCommand()
+    )
     assert asked == CHOSEN._replace(names_context=command.ours == "report")
     assert parsed.options.cluster.namespace == options.get("namespace", command.namespace)
     takes_config = command.ours in {"explain", "place", "report"}
