@@ -20,7 +20,7 @@ from podrules.model.selectors import Selector, SelectorError
 __all__ = ["Evictions", "budgets_of"]
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-_MOST_DISRUPTED = 2000
+_MAX_DISRUPTED = 2000
 _SYNC_FAILED = "SyncFailed"
 
 
@@ -51,7 +51,7 @@ class Evictions:
             return f"The disruption budget {name} is still being processed by the server."
         if left < 0:
             return "pdb disruptions allowed is negative"
-        if len(status.disrupted_pods) > _MOST_DISRUPTED:
+        if len(status.disrupted_pods) > _MAX_DISRUPTED:
             return "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         if left == 0:
             return _why_none(budget)

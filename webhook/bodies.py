@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["JSON", "Body", "Unavailable", "read_body"]
 
 JSON: Final = "application/json"
-_MOST_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
+_MAX_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
 """Bytes of a body that is not kept: whoever sends it reads no answer before it is sent."""
 _PIECE_BYTES: Final = 16 << 10
 """That wait to be whole: a TLS record."""
@@ -119,6 +119,6 @@ def _length(environ: WSGIEnvironment) -> int:
     if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON:
         abort(415, f"send Content-Type: {JSON}")
     length = get_content_length(environ.get("CONTENT_LENGTH")) or 0
-    if length > _MOST_PASSED_OVER:
+    if length > _MAX_PASSED_OVER:
         abort(413, f"the body has {length} bytes; at most {MAX_REVIEW_BYTES} are read")
     return length

@@ -31,17 +31,17 @@ V = TypeVar("V")
 
 _LOG: Final = logging.getLogger(__name__)
 EVENT_OUTCOMES: Final = ("created", "held_back", "failed")
-_MOST_WAITING: Final = 64
+_MAX_WAITING: Final = 64
 _AGAIN_SECONDS: Final = 600.0
 """Between two Events about one object and one user."""
 _SHARE: Final = 10.0
 """Events of one namespace at once."""
 _REFILL_SECONDS: Final = 30.0
 """Until a namespace has another one."""
-_MOST_REMEMBERED: Final = 4096
-_MOST_USER: Final = 128
-_MOST_INSTANCE: Final = 128
-_MOST_NOTE: Final = 1024
+_MAX_REMEMBERED: Final = 4096
+_MAX_USER: Final = 128
+_MAX_INSTANCE: Final = 128
+_MAX_NOTE: Final = 1024
 """Bytes."""
 _CLUSTER_SCOPED: Final = "default"
 """The namespace of Events about objects that have none."""
@@ -86,7 +86,7 @@ class Events:
         self._transport = transport
         self._count = count
         self._limits = Limits()
-        self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(_MAX_WAITING)
 
     def tell(self, forced: Forced, user: str, denial: str) -> None:
         """Make one when there is time, or none where there were enough; returns at once.
@@ -121,7 +121,7 @@ class Events:
 
 def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, Any]:
     meta = forced.metadata
-    instance = os.uname().nodename[:_MOST_INSTANCE]
+    instance = os.uname().nodename[:_MAX_INSTANCE]
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -130,7 +130,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
         "type": "Warning",
         "reason": "ForceDeletionRefused",
         "action": "Delete",
-        "note": _note(forced, plain(user, _MOST_USER), denial),
+        "note": _note(forced, plain(user, _MAX_USER), denial),
         "reportingController": "kubectl-qos.io/webhook",
         "reportingInstance": instance,
         "regarding": {
@@ -150,12 +150,12 @@ def _note(forced: Forced, user: str, denial: str) -> str:
         text = f"The deletion by {user} was refused (mode {forced.mode.value}): {why}"
     else:
         text = f"A force deletion by {user} was refused (mode {forced.mode.value}): {denial}"
-    return plain(text, _MOST_NOTE).encode()[:_MOST_NOTE].decode(errors="ignore")
+    return plain(text, _MAX_NOTE).encode()[:_MAX_NOTE].decode(errors="ignore")
 
 
 def _remember(kept: OrderedDict[K, V], key: K, value: V) -> None:
     """Keep it as the newest, and not too many."""
     kept[key] = value
     kept.move_to_end(key)
-    if len(kept) > _MOST_REMEMBERED:
+    if len(kept) > _MAX_REMEMBERED:
         kept.popitem(last=False)

@@ -31,7 +31,7 @@ __all__ = ["main", "parse_settings"]
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DEFAULT_LIFETIME: Final = "90d"
 _LEAST_LIFETIME: Final = 12.0
-_MOST_PORT: Final = 65535
+_MAX_PORT: Final = 65535
 _NEEDED: Final = ("flask", "gunicorn", "gevent", "cryptography", "prometheus_client")
 _LEAST_AUDIT: Final = 10.0
 
@@ -247,7 +247,7 @@ def _add_observability(parser: argparse.ArgumentParser) -> None:
 
 def _address(text: str) -> str:
     host, _, port = text.rpartition(":")
-    if not (host and port.isascii() and port.isdigit() and int(port) <= _MOST_PORT):
+    if not (host and port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443")
     return text
 

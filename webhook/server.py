@@ -45,7 +45,7 @@ _SPARE_CONNECTIONS: Final = 200
 """For those that have just been ended and are not gone yet."""
 _MEMORY: Final = 8 << 20
 """Bytes for requests beside the longest one: as many are kept for clients that are known, and for newcomers."""
-_MOST_SCRAPES: Final = 8
+_MAX_SCRAPES: Final = 8
 
 
 class _Log(Logger):
@@ -247,7 +247,7 @@ def _serve_metrics(address: str, metrics: Metrics) -> None:
 
     host, _, port = address.rpartition(":")
     where = (host.strip("[]"), int(port))
-    server = WSGIServer(where, answer, log=None, error_log=_LOG, handler_class=_Scrape, spawn=Pool(_MOST_SCRAPES))
+    server = WSGIServer(where, answer, log=None, error_log=_LOG, handler_class=_Scrape, spawn=Pool(_MAX_SCRAPES))
     try:
         server.start()
     except OSError as error:

@@ -51,7 +51,7 @@ _HOLD_SECONDS: Final = 0.15
 _HOLD_STEP: Final = 0.01
 _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
 """As the API server tells it (pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3)."""
-_MOST_PATIENCE: Final = 30
+_MAX_PATIENCE: Final = 30
 """Seconds: more than that no webhook configuration can ask for."""
 
 
@@ -109,7 +109,7 @@ class Reviews:
         told = _TIMEOUT.search(query)
         if told is None:
             return self._cluster.for_review(arrived)
-        return self._cluster.for_review(arrived, min(int(told[1]), _MOST_PATIENCE))
+        return self._cluster.for_review(arrived, min(int(told[1]), _MAX_PATIENCE))
 
     def _reviewed(self, body: Body, path: str, cluster: Cluster) -> bytes:
         started = time.perf_counter()

@@ -45,7 +45,7 @@ __all__ = ["MAX_EXPLAINED", "run"]
 
 MAX_EXPLAINED: Final = 300
 """Pods with their whole explanation in the page; of more, those that something is wrong with come first."""
-_MOST_NODES: Final = 60
+_MAX_NODES: Final = 60
 """The same for nodes."""
 _NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
@@ -209,7 +209,7 @@ def _pod_pages(
 
 
 def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Page]]:
-    if len(report.nodes) > _MOST_NODES:
+    if len(report.nodes) > _MAX_NODES:
         return
     facts, features = read.facts, read.facts.features
     shown = {entry.name for entry in report.nodes}

@@ -33,7 +33,7 @@ _CLOSE: Final = 0.6
 _CLOSE_WHERE_SHORT: Final = 0.7
 """As difflib counts it: of three letters two are alike by chance."""
 _SHORT: Final = 3
-_MOST_WORDS: Final = 12
+_MAX_WORDS: Final = 12
 """Of a text that may be terms in a row."""
 _EVENT: Final = re.compile(
     r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
@@ -81,7 +81,7 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
 
 def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
-    words = text.split()[:_MOST_WORDS]
+    words = text.split()[:_MAX_WORDS]
     if len(words) != len(text.split()):
         return ()
     found = []

@@ -22,7 +22,7 @@ from kubectl_plugin.views.words import ago, cores, counted, memory
 
 __all__ = ["nodes", "troubled"]
 
-_MOST_TROUBLED: Final = 12
+_MAX_TROUBLED: Final = 12
 _RISKS: Final = tuple(PodRisk)
 
 
@@ -67,7 +67,7 @@ def troubled(report: ClusterReport) -> Markup | None:
     found = sorted((pod for pod in report.pods if pod.risk is not None), key=_risk_order)
     if not found:
         return None
-    shown = found[:_MOST_TROUBLED]
+    shown = found[:_MAX_TROUBLED]
     rest = len(found) - len(shown)
     return element(
         "div",

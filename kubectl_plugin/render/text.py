@@ -23,7 +23,7 @@ _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
 """The last cell of a row keeps at least this many columns; else it goes below."""
-_MOST_LAST: Final = 60
+_MAX_LAST: Final = 60
 """In a table of one line each columns are left out until the last cell has as many, or all that it needs."""
 _UNBROKEN: Final = "\xa0"
 """A space at which no line ends."""
@@ -125,7 +125,7 @@ def _fitted(table: Table, width: int) -> Table:
     def room() -> int:
         return width - sum(widths[column] + len(_GAP) for column in kept[:-1])
 
-    least = min(_MOST_LAST, widths[-1])
+    least = min(_MAX_LAST, widths[-1])
     spared = sum(widths[table.headings.index(heading)] + len(_GAP) for heading in table.dispensable)
     if room() + spared < least:
         # The last cells go below their lines anyway.

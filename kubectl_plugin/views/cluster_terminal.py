@@ -18,7 +18,7 @@ from kubectl_plugin.views.words import clock, counted, listed, memory
 
 __all__ = ["report_verdict", "summary_page", "written_page"]
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _MARKS: Final = {mark: place for place, mark in enumerate(NodeMark)}
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
@@ -56,7 +56,7 @@ def summary_page(report: ClusterReport) -> Page:
 def _named(report: ClusterReport, finding: Finding) -> str:
     """The pods that a finding is about, where the list of the page is not at hand."""
     names = [f"{pod.namespace}/{pod.name}" for pod in report.pods if pod.risk is finding.risk is not None]
-    return f"{listed(names, most=_MOST_NAMED)}. " if names else ""
+    return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
 
 
 def _next_commands(report: ClusterReport) -> Iterator[Command]:

@@ -23,7 +23,7 @@ from podrules.reachability import Reach
 
 __all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 
-_MOST_NAMED = 6
+_MAX_NAMED = 6
 _AS_ASKED: Final = {False: frozenset({FenceState.POSSIBLE}), True: frozenset({FenceState.FENCED, FenceState.BACK})}
 """By whether it is undone: the states in which it may be done."""
 _BROKEN: Final = {
@@ -138,7 +138,7 @@ def _fenced(report: FenceReport) -> str:
     what = listed([counted(count, one) for count, one in counts if count])
     still = f"It is declared out of service: {what} still {'has' if going == 1 else 'have'} to go"
     if left.kept:
-        return f"{still}. Finalizers keep {listed(left.kept, most=_MOST_NAMED)} until somebody removes them."
+        return f"{still}. Finalizers keep {listed(left.kept, most=_MAX_NAMED)} until somebody removes them."
     return f"{still}, and {'goes' if going == 1 else 'go'} without further help."
 
 
@@ -146,13 +146,13 @@ def _changes(report: FenceReport) -> Iterator[str]:
     left = report.left
     yield f"adds taint {TAINT_TEXT}"
     pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
-    yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MOST_NAMED)}" if pods else "removes no pod"
+    yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
-        yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MOST_NAMED)}"
+        yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
     if left.staying:
-        yield f"leaves what tolerates the taints of the node: {listed(left.staying, most=_MOST_NAMED)}"
+        yield f"leaves what tolerates the taints of the node: {listed(left.staying, most=_MAX_NAMED)}"
 
 
 def _unfenced(report: FenceReport) -> Iterator[str]:

@@ -9,7 +9,7 @@ from kubectl_plugin.views.words import counted, listed
 
 __all__ = ["manifest_title", "not_explained", "nothing_there"]
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _AT_ONCE: Final = frozenset(("Job", "CronJob"))
 
 
@@ -67,4 +67,4 @@ def nothing_there(where: str, ignored: Sequence[tuple[str, str]], done: str) -> 
 
 def _named(objects: Sequence[tuple[str, str]]) -> str:
     """``Service web, ConfigMap a and 2 more``."""
-    return listed([f"{kind} {name}".rstrip() for kind, name in objects], _MOST_NAMED)
+    return listed([f"{kind} {name}".rstrip() for kind, name in objects], _MAX_NAMED)

@@ -22,7 +22,7 @@ from podrules.reachability import OUT_OF_SERVICE
 
 __all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _OUT_OF_SERVICE: Final = re.compile(rf"{re.escape(OUT_OF_SERVICE)}[=:]")
 """A taint of that key, with a value or without."""
 
@@ -152,7 +152,7 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             shares = [f"{node.name} {_percent(_of(resource, node))}%" for node in nodes]
             return (
                 f"{name}: more {resource} is requested than is allocatable.",
-                f"Requests of allocatable {resource}: {listed(shares, _MOST_NAMED)}.",
+                f"Requests of allocatable {resource}: {listed(shares, _MAX_NAMED)}.",
             )
         case NodeMark.CPU_FULL | NodeMark.MEMORY_FULL:
             resource = "cpu" if mark is NodeMark.CPU_FULL else "memory"
@@ -173,7 +173,7 @@ def _nearest(nodes: Sequence[NodeEntry]) -> str:
     levels = sorted(((node.nearest, node.name) for node in nodes if node.nearest), key=lambda one: one[0].percent)
     told = [
         f"{name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)"
-        for level, name in levels[:_MOST_NAMED]
+        for level, name in levels[:_MAX_NAMED]
     ]
     rest = len(levels) - len(told)
     return f"{'; '.join(told)}{f'; and {rest} more' if rest else ''}."

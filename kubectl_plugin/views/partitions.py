@@ -29,9 +29,9 @@ __all__ = ["budgets_section", "by_itself", "force_section", "partitions_pages", 
 
 _HEADINGS = ("NodeDown", "pod", "what depends on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")
-_MOST_BUDGETS = 6
-_MOST_UNREADY = 3
-_MOST_FORCED = 6
+_MAX_BUDGETS = 6
+_MAX_UNREADY = 3
+_MAX_FORCED = 6
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
@@ -54,7 +54,7 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
 def partitions_verdict(report: PartitionsReport) -> Verdict:
     """Whether all nodes answer and are Ready; of those that do not, what each page says."""
     if report.nodes:
-        unready = [Verdict(*NOT_READY, (_unready(report, most=_MOST_UNREADY),))] if report.not_ready else []
+        unready = [Verdict(*NOT_READY, (_unready(report, most=_MAX_UNREADY),))] if report.not_ready else []
         alone = len(report.nodes) == 1 and not unready
         down = [
             Verdict(
@@ -72,14 +72,14 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
     answer = "All nodes answer."
     if not report.not_ready:
         return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
-    return Verdict(*NOT_READY, (answer, _unready(report, most=_MOST_UNREADY)))
+    return Verdict(*NOT_READY, (answer, _unready(report, most=_MAX_UNREADY)))
 
 
 def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
     """Of the nodes that answer and are not Ready, beside those that do not answer."""
     names = report.not_ready
     title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
-    told = _unready(report, most=len(names) if wide else _MOST_UNREADY)
+    told = _unready(report, most=len(names) if wide else _MAX_UNREADY)
     answers = "It answers." if len(names) == 1 else "They answer."
     return Page(title, (told, answers), NOT_READY[1], (), tuple(_to_look_at(report)))
 
@@ -91,7 +91,7 @@ def _unready(report: PartitionsReport, *, most: int) -> str:
 
 def _to_look_at(report: PartitionsReport) -> Iterator[Command]:
     """The nodes that are not Ready, each by itself."""
-    yield from (qos("node", name) for name in report.not_ready[:_MOST_UNREADY] if is_plain_name(name))
+    yield from (qos("node", name) for name in report.not_ready[:_MAX_UNREADY] if is_plain_name(name))
 
 
 def _severity(node: NodeDown) -> Severity:
@@ -343,13 +343,13 @@ def _forced(node: NodeDown) -> Iterator[str]:
         which = "the pod is not" if count == 1 else f"none of the {count} pods is"
         yield f"{which} safe{_until(node.reach)}"
     elif len(safe) == count:
-        yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MOST_FORCED)}"
+        yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
     else:
-        yield f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MOST_FORCED)}"
+        yield f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
         yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node.reach)}"
     for safety in FORCE_LEADS:
         if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
-            yield f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MOST_FORCED)}"
+            yield f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MAX_FORCED)}"
 
 
 def _until(node: NodeReach) -> str:
@@ -370,9 +370,9 @@ def budgets_section(node: NodeDown) -> Section:
         f"{entry.namespace}/{entry.name}: {entry.healthy} healthy elsewhere, {entry.needed} needed"
         for entry in node.budgets
     ]
-    rest = [f"and {len(lines) - _MOST_BUDGETS} more"] if len(lines) > _MOST_BUDGETS else []
+    rest = [f"and {len(lines) - _MAX_BUDGETS} more"] if len(lines) > _MAX_BUDGETS else []
     told = ["nothing asks them when a node is lost or fenced"] if lines else []
-    return Section("Budgets", (*lines[:_MOST_BUDGETS], *rest, *told))
+    return Section("Budgets", (*lines[:_MAX_BUDGETS], *rest, *told))
 
 
 def _hangs(pod: PodDown, reach: Reach) -> str:

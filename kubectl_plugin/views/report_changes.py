@@ -28,7 +28,7 @@ from podrules.pressure.nearness import Nearness, headroom_nearness
 __all__ = ["MAX_SHOWN", "News", "changes_sentences", "changes_tables", "count_rows", "news"]
 
 MAX_SHOWN: Final = 40
-_MOST_NODES: Final = 3
+_MAX_NODES: Final = 3
 _NEARNESS: Final = {
     Nearness.MET: Severity.TROUBLE,
     Nearness.CLOSE: Severity.TROUBLE,
@@ -88,7 +88,7 @@ def _usage(changes: ClusterChanges) -> Iterator[str]:
     for nodes, known in ((changes.usage_learned, "was not known then"), (changes.usage_lost, "is not known now")):
         if nodes:
             yield (
-                f"Usage of {listed(nodes, most=_MOST_NODES)} {known}: headroom, and pods near their limit or over "
+                f"Usage of {listed(nodes, most=_MAX_NODES)} {known}: headroom, and pods near their limit or over "
                 "their request, are not compared there."
             )
 

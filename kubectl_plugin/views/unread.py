@@ -14,7 +14,7 @@ from podrules.cluster.source import Unread
 
 __all__ = ["can_i", "unread_lines"]
 
-_MOST_NODES: Final = 3
+_MAX_NODES: Final = 3
 
 
 def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
@@ -37,7 +37,7 @@ def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) ->
 
 def _of_kubelets(entry: Unread, names: list[str], *, known: bool) -> str:
     """What is unknown where kubelets could not be read."""
-    nodes = listed(names, most=_MOST_NODES)
+    nodes = listed(names, most=_MAX_NODES)
     if entry.path == CONFIGZ.path:
         return f"the kubelet's configuration of {nodes} is unknown"
     if known:

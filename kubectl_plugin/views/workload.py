@@ -23,9 +23,9 @@ __all__ = ["next_pod_title", "workload_page", "workload_verdict"]
 
 _HEADINGS: Final = ("pod", "restarts", "age", "status")
 _WIDE_HEADINGS: Final = ("pod", "qos", "priority", "restarts", "age", "status")
-_MOST_PODS: Final = 10
+_MAX_PODS: Final = 10
 """In the table, unless all were asked for."""
-_MOST_NEXT: Final = 2
+_MAX_NEXT: Final = 2
 _WELL: Final = frozenset({PodState.READY, PodState.SUCCEEDED})
 
 
@@ -78,7 +78,7 @@ def _pods_table(pods: tuple[WorkloadPod, ...], report: WorkloadReport, now: date
     """The pods, those in trouble first; QoS and priority where they are not those of the template."""
     own = (report.template.qos.qos_class, report.template.priority.priority)
     told = wide or any((pod.qos_class, pod.priority) != own for pod in pods)
-    shown = by_trouble(pods) if wide else by_trouble(pods)[:_MOST_PODS]
+    shown = by_trouble(pods) if wide else by_trouble(pods)[:_MAX_PODS]
     rows: list[tuple[str, ...]] = [_row(pod, now, told=told) for pod in shown]
     if len(pods) > len(shown):
         rows.append((f"and {len(pods) - len(shown)} more (-o wide)",))
@@ -108,7 +108,7 @@ def _next_commands(report: WorkloadReport) -> Iterator[Command]:
     pods = by_trouble(report.pods or ())
     troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
     asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]
-    for pod in asked[:_MOST_NEXT]:
+    for pod in asked[:_MAX_NEXT]:
         if is_plain_name(pod.name) and is_plain_name(report.namespace):
             yield qos("explain", f"pod/{pod.name}", namespace=report.namespace)
 

@@ -37,7 +37,7 @@ _STUCK: Final = {
     True: "pod garbage collection removes its object, nobody confirms that its processes have ended",
 }
 """Of a pod that is being deleted on a node that does not answer, by whether its object goes all the same."""
-_MOST_REASONS: Final = 2
+_MAX_REASONS: Final = 2
 
 
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
@@ -198,7 +198,7 @@ def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime
         yield f"{len(pending)} pending{_since_words(pending, now)}"
     if broken := of[PodState.BROKEN]:
         reasons = Counter(pod.status for pod in broken)
-        few = len(reasons) <= _MOST_REASONS
+        few = len(reasons) <= _MAX_REASONS
         words = [f"{count} in {reason}" for reason, count in reversed(reasons.items())]
         yield ", ".join(words) if few else f"{len(broken)} broken"
 

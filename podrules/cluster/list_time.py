@@ -58,7 +58,7 @@ _OF_EVENT: Final = (
 _OF_METRICS: Final = "timestamp"
 _DEFAULT_GRACE: Final = 30
 """Seconds that the API server gives a pod which names none."""
-_MOST_GRACE: Final = 2**31
+_MAX_GRACE: Final = 2**31
 """Seconds, 68 years: more is no grace period that anybody waits for."""
 
 
@@ -108,7 +108,7 @@ def _of_metadata(metadata: Mapping[str, Any], kind: Any, spec: Mapping[str, Any]
             # Where the List leaves it out, a pod's own is the likely one; other kinds have none.
             grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE) if kind == "Pod" else 0
         # Of an odd one it is not known when it began; the end may be to come.
-        if isinstance(grace, int) and 0 <= grace <= _MOST_GRACE:
+        if isinstance(grace, int) and 0 <= grace <= _MAX_GRACE:
             yield later(end, -grace)
 
 

@@ -19,7 +19,7 @@ __all__ = ["Fill", "Place", "recipe"]
 Fill = Callable[[Sequence[Any]], Any]
 """A model, from own values; an IndexError where there are too few."""
 
-_MOST_CONSTANTS: Final = 1 << 14
+_MAX_CONSTANTS: Final = 1 << 14
 """Of an expression, which Python takes much memory to compile; the largest pods have some hundreds."""
 
 
@@ -77,7 +77,7 @@ class _Writer:
         return ", ".join(how or self._constant(part) for how, part in zip(made, parts, strict=True))
 
     def _constant(self, value: Any) -> str:
-        if len(self.constants) == _MOST_CONSTANTS:
+        if len(self.constants) == _MAX_CONSTANTS:
             raise ValueError("a model has too many parts")
         self.constants.append(value)
         return f"c{len(self.constants) - 1}"

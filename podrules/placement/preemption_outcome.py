@@ -22,7 +22,7 @@ __all__ = ["PREEMPTED", "became_of", "is_preempted", "preempted", "preemption_ev
 
 PREEMPTED: Final = "Preempted"
 _MESSAGE: Final = re.compile(r"Preempted by \w+ (\S+) on node ")
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 
 
 def is_preempted(pod: Pod) -> bool:
@@ -75,7 +75,7 @@ def _left_alone(victim: Pod, pods: Sequence[Pod]) -> Iterator[PodReference]:
         for pod in pods
         if pod.spec.node_name not in {"", victim.spec.node_name} and (pod.spec.priority or 0) < priority
     ]
-    for pod in sorted(lower, key=lambda pod: pod.spec.priority or 0)[:_MOST_NAMED]:
+    for pod in sorted(lower, key=lambda pod: pod.spec.priority or 0)[:_MAX_NAMED]:
         yield PodReference(pod.metadata.namespace, pod.metadata.name)
 
 

@@ -46,7 +46,7 @@ from podrules.scheduler.preemption.cross_node import cross_node_help
 
 __all__ = ["nominated_node", "preview"]
 
-_MOST_RIVALS = 5
+_MAX_RIVALS = 5
 _AFFINITY: Final = "InterPodAffinity"
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 """For a rule that asks for the present only where it has a Lease."""
@@ -101,7 +101,7 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
         for other in situation.snapshot.pods
         if not other.spec.node_name and priority_of(other) > priority_of(pod) and not other.spec.scheduling_gates
     ]
-    found = NominatedNode(node=name, victims=(), rivals=tuple(map(reference, rivals[:_MOST_RIVALS])))
+    found = NominatedNode(node=name, victims=(), rivals=tuple(map(reference, rivals[:_MAX_RIVALS])))
     if row is None:
         # evaluateNominatedNode in schedule_one.go: its error is logged, and every node is looked at.
         return replace(found, exists=False)

@@ -22,7 +22,7 @@ from podrules.scheduler.registry import PLUGINS
 
 __all__ = ["by_nearness", "cheapest_remedy"]
 
-_MOST_CHANGES: Final = 4
+_MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
 _ROOM: Final = "NodeResourcesFit"
@@ -92,7 +92,7 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
     """Changes until a row fits; None when one of its rejections has no change that helps."""
     changes: tuple[CandidateChange, ...] = ()
     cost = 0
-    while len(changes) < _MOST_CHANGES:
+    while len(changes) < _MAX_CHANGES:
         step = _step(situation, filtered, row)
         if step is None:
             return None

@@ -31,7 +31,7 @@ HUGE: Final = str(CASES / "huge30.yaml")
 _PODS: Final = sorted(
     (one["metadata"]["namespace"], one["metadata"]["name"]) for one in demo_objects() if one["kind"] == "Pod"
 )
-_MOST, _MOST_HEALTHY = 40, 14
+_MOST, _MAX_HEALTHY = 40, 14
 _LABEL: Final = re.compile(r"^([A-Z][A-Za-z ]{1,12}?)  +\S", re.MULTILINE)
 _ONLY_BRIEF: Final = frozenset({"Next", "Unknown"})
 """The command that asks for the whole page, and what the rank lacks, which that tells under Pressure."""
@@ -78,7 +78,7 @@ def test_every_demo_pod_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {pod: count for pod, count in lines.items() if count > _MOST} == {}
     healthy = {pod: count for pod, count in lines.items() if is_healthy(explained(*pod))}
     assert len(healthy) > 90
-    assert {pod: count for pod, count in healthy.items() if count > _MOST_HEALTHY} == {}
+    assert {pod: count for pod, count in healthy.items() if count > _MAX_HEALTHY} == {}
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])

@@ -16,7 +16,7 @@ from tests.matrix.answers import ClusterTold, PodTold, answers
 from tests.matrix.clusters import CLUSTERS, PODS_EACH, clusters
 from tests.matrix.oracle import Truth
 
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 _POD_CODES = frozenset(
     {
         *(VerdictCode.RUNNING, VerdictCode.STARTING, VerdictCode.WAITING_FOR_VOLUME, VerdictCode.NOT_READY),
@@ -97,4 +97,4 @@ def test_of_each_cluster(
 
 
 def _few(wrong: Sequence[str]) -> str:
-    return "\n".join((f"{len(wrong)} contradictions:", *wrong[:_MOST_SHOWN]))
+    return "\n".join((f"{len(wrong)} contradictions:", *wrong[:_MAX_SHOWN]))

@@ -28,7 +28,7 @@ class _PatientServer(Server):
         cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process serves nobody else
         client._CONNECT_SECONDS = _SECONDS  # type: ignore[misc]
         backend._LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
-        keeper._MOST_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
+        keeper._MAX_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         return super().load()
 
 

@@ -58,9 +58,9 @@ _KEYS: Final = {
     "authorities": "ca.crt",
 }
 _RETRY_SECONDS: Final = 5.0
-_MOST_WAIT_SECONDS: Final = 3600.0
+_MAX_WAIT_SECONDS: Final = 3600.0
 _RELEASE_SECONDS: Final = 5.0
-_MOST_LEASE_SECONDS: Final = 15
+_MAX_LEASE_SECONDS: Final = 15
 """client-go's usual duration."""
 _LEASE: Final = 1 / 12
 """Of the lifetime, at most that: a holder may die when a third of the lifetime is left."""
@@ -163,7 +163,7 @@ class CertificateKeeper:
             transport,
             settings.secret,
             identity=own_identity(),
-            duration=min(_MOST_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime))),
+            duration=min(_MAX_LEASE_SECONDS, max(1, math.ceil(_LEASE * settings.lifetime))),
             clock=clock,
             on_change=self._changed.set,
             elapsed=self._elapsed,
@@ -240,7 +240,7 @@ class CertificateKeeper:
             else:
                 self._tell(kept.authorities)
         # Clocks are set and machines sleep: nothing is waited for longer than this.
-        return min(max(0.1, (look_again - self._now()).total_seconds()), _MOST_WAIT_SECONDS)
+        return min(max(0.1, (look_again - self._now()).total_seconds()), _MAX_WAIT_SECONDS)
 
     def _now(self) -> datetime:
         """The time at the API server, for it is the one that checks the certificate."""

@@ -40,7 +40,7 @@ _RENEW_AFTER: Final = 2 / 3
 """Of the lifetime."""
 _SETTLE: Final = 1 / 12
 """Of the lifetime, at most a minute: API servers learn of a changed webhook configuration within milliseconds."""
-_MOST_SETTLE: Final = timedelta(minutes=1)
+_MAX_SETTLE: Final = timedelta(minutes=1)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -134,7 +134,7 @@ def to_serve(
 
 
 def _settling_time(lifetime: timedelta) -> timedelta:
-    return min(_SETTLE * lifetime, _MOST_SETTLE)
+    return min(_SETTLE * lifetime, _MAX_SETTLE)
 
 
 def _usable(kept: Kept, now: datetime) -> Inspected | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 __all__ = ["Connection", "Stage"]
 
-_MOST_EARNED: Final = 1 << 20
+_MAX_EARNED: Final = 1 << 20
 """Bytes: above it connections are worth the same. The API server's come to it by some dozens of reviews."""
 
 _BEGINNING: Final = 64 << 10
@@ -94,7 +94,7 @@ class Connection:
     @property
     def rank(self) -> tuple[bool, int]:
         """How much it is worth: within a factor of two in what it has earned all are alike."""
-        return self.certified, min(self.earned, _MOST_EARNED).bit_length()
+        return self.certified, min(self.earned, _MAX_EARNED).bit_length()
 
     def pass_over(self) -> None:
         """Keep no more of the body than its beginning; who reads it goes on, and may still answer."""

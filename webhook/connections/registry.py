@@ -53,7 +53,7 @@ SCRAPE_SECONDS: Final = 10.0
 """For a connection of Prometheus, which has a port of its own."""
 LOOK_SECONDS: Final = 0.5
 """Between two looks for those that are late."""
-_MOST_HEAD: Final = 64 << 10
+_MAX_HEAD: Final = 64 << 10
 """Bytes; the API server's has some hundred."""
 _REASONS: Final = {Stage.ANSWER: "request"}
 """Why one is ended in a stage that is over, where it is not the stage's name."""
@@ -153,7 +153,7 @@ class Connections:
             connection.begun = self._now()
             self._enter(connection, Stage.HEAD, READ_SECONDS)
         connection.received += count
-        if connection.stage is Stage.HEAD and connection.received > _MOST_HEAD:
+        if connection.stage is Stage.HEAD and connection.received > _MAX_HEAD:
             self.end(connection, "head")
             return False
         return self._hold(connection)

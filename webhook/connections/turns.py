@@ -17,7 +17,7 @@ from webhook.connections.connection import Connection
 
 __all__ = ["Go", "Turns"]
 
-_MOST_GONE: Final = 50
+_MAX_GONE: Final = 50
 """So many that have left are dropped at once."""
 _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 """Linux alone has it."""
@@ -90,7 +90,7 @@ class Turns:
             self._later(max(0.0, self._free_at - self._clock()), self._next)
 
     def _next(self) -> None:
-        for _ in range(_MOST_GONE):
+        for _ in range(_MAX_GONE):
             if not self._waiting:
                 break
             address, of_one = next(iter(self._waiting.items()))

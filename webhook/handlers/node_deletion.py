@@ -45,7 +45,7 @@ __all__ = ["review_node_deletion"]
 
 _LOG: Final = logging.getLogger(__name__)
 _NODES_OWN: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 
 
 class _Loss(Struct, frozen=True):
@@ -142,7 +142,7 @@ def _named(loss: _Loss) -> Sequence[str]:
     if loss.withheld:
         return ()
     names = [_pod_name(pod) for pod in loss.pods]
-    return [_listed(names, most) for most in range(_MOST_NAMED, 0, -1)]
+    return [_listed(names, most) for most in range(_MAX_NAMED, 0, -1)]
 
 
 def _pod_name(pod: Pod) -> str:
@@ -151,7 +151,7 @@ def _pod_name(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{pod.metadata.name}{promise}"
 
 
-def _listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+def _listed(names: Sequence[str], most: int = _MAX_NAMED) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 

@@ -31,9 +31,9 @@ from webhook.response import ALLOWED, Answer
 __all__ = ["lint_spread", "lint_spread_of_template"]
 
 _FIELD: Final = "topologySpreadConstraints"
-_MOST_LOOKED_AT: Final = 100
-_MOST_TOLD: Final = 10
-_MOST_COMPARED: Final = 3
+_MAX_LOOKED_AT: Final = 100
+_MAX_TOLD: Final = 10
+_MAX_COMPARED: Final = 3
 """Of the topologyKeys that no node has: of each more, names like it would take some milliseconds to find."""
 _MISSES: Final = {
     Miss.NO_SELECTOR: ": without labelSelector it counts no pods, so it spreads nothing",
@@ -68,11 +68,11 @@ def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, a
     problems = [*_problems(seen.object, place, cluster, added)] if constraints else []
     if not problems:
         return ALLOWED
-    warnings = [tell() for tell in problems[:_MOST_TOLD]]
-    if len(problems) > _MOST_TOLD:
-        warnings.append(f"{place}: and {len(problems) - _MOST_TOLD} more")
-    if len(constraints) > _MOST_LOOKED_AT:
-        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MOST_LOOKED_AT} are looked at")
+    warnings = [tell() for tell in problems[:_MAX_TOLD]]
+    if len(problems) > _MAX_TOLD:
+        warnings.append(f"{place}: and {len(problems) - _MAX_TOLD} more")
+    if len(constraints) > _MAX_LOOKED_AT:
+        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MAX_LOOKED_AT} are looked at")
     return Answer(warnings=tuple(warnings))
 
 
@@ -83,7 +83,7 @@ def _problems(
     options = cluster.options
     keys = cluster.node_label_keys() if options.lint_topology_keys else frozenset()
     unknown: set[str] = set()
-    for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MOST_LOOKED_AT]):
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MAX_LOOKED_AT]):
         place = f"{path}[{index}]"
         missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
         if missed is not None:
@@ -91,7 +91,7 @@ def _problems(
         # A cluster without nodes, as one that starts them on demand, says nothing of their labels.
         if keys and constraint.topology_key not in keys:
             unknown.add(constraint.topology_key)
-            yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MOST_COMPARED else ())
+            yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MAX_COMPARED else ())
 
 
 def _unknown_key(constraint: TopologySpreadConstraint, place: str, keys: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ __all__ = ["did_you_mean"]
 _MOST: Final = 3
 _LONGEST: Final = 253
 """Names are no longer: a longer one is not compared, for that takes time with the square of its length."""
-_MOST_COMPARED: Final = 100
+_MAX_COMPARED: Final = 100
 """Those whose length is nearest: each takes up to 0.1 ms."""
 
 
@@ -21,7 +21,7 @@ def did_you_mean(name: str, existing: Iterable[str]) -> str:
     if len(name) > _LONGEST:
         return ""
     compared = list(existing)
-    if len(compared) > _MOST_COMPARED:
-        compared = nsmallest(_MOST_COMPARED, compared, key=lambda other: (abs(len(other) - len(name)), other))
+    if len(compared) > _MAX_COMPARED:
+        compared = nsmallest(_MAX_COMPARED, compared, key=lambda other: (abs(len(other) - len(name)), other))
     near = get_close_matches(name, sorted(compared), n=_MOST)
     return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -24,10 +24,10 @@ T = TypeVar("T", bound=Struct)
 
 Own = tuple[str, ...]
 """Own texts of a model: of fields, and then those that were found."""
-_MOST_OWN: Final = 1 << 10
+_MAX_OWN: Final = 1 << 10
 _SIZE: Final = 20
 """Of a made-up text, in bytes."""
-_MADE_UP: Final = tuple(f"\0{index:0{_SIZE - 1}}" for index in range(_MOST_OWN))
+_MADE_UP: Final = tuple(f"\0{index:0{_SIZE - 1}}" for index in range(_MAX_OWN))
 
 
 class Form(Struct, frozen=True, array_like=True, gc=False):
@@ -35,7 +35,7 @@ class Form(Struct, frozen=True, array_like=True, gc=False):
 
     raw: bytes
     """MessagePack."""
-    own: Annotated[int, msgspec.Meta(ge=0, le=_MOST_OWN)]
+    own: Annotated[int, msgspec.Meta(ge=0, le=_MAX_OWN)]
     """How many texts each has."""
 
     def fill(self, model: type[Struct]) -> Fill:
@@ -106,7 +106,7 @@ class Forms(Generic[T]):
         self._texts.append(() if place is None else texts)
 
     def _new(self, model: T, pieces: list[bytes], order: Sequence[int], texts: Own) -> int | None:
-        if len(texts) > _MOST_OWN or not set(_MADE_UP).isdisjoint(texts):
+        if len(texts) > _MAX_OWN or not set(_MADE_UP).isdisjoint(texts):
             return None
         pieces[1::2] = (b"%c%b" % (0xA0 | _SIZE, _MADE_UP[index].encode()) for index in order)
         form = Form(b"".join(pieces), len(texts))

@@ -31,7 +31,7 @@ T = TypeVar("T", bound=KubeObject)
 _NAME: Final = text_place(rb"[a-z0-9.-]", range(1, 128))
 _IN_METADATA: Final = rb"(?<=[\x0a\x2a\x32\x42])(?:" + TIME + rb"|" + _NAME + rb")"
 """name = 1, uid = 5, resourceVersion = 6, creationTimestamp = 8."""
-_MOST_IN_METADATA: Final = 4
+_MAX_IN_METADATA: Final = 4
 _IN_SPEC: Final = rb"\x15kube-api-access-[a-z0-9]{5}|(?<=\x52)(?:" + _NAME + rb")"
 """The name of a volume; nodeName = 10."""
 
@@ -44,7 +44,7 @@ class PodCodec(Codec[Pod]):
         super().__init__(PODS)
         time = self.decoder(None, "meta/v1.Time")
         metadata = self.decoder(ObjectMeta, "meta/v1.ObjectMeta")
-        self._metadata = Alike[ObjectMeta](metadata, time, _IN_METADATA, _MOST_IN_METADATA)
+        self._metadata = Alike[ObjectMeta](metadata, time, _IN_METADATA, _MAX_IN_METADATA)
         self._spec = Alike[PodSpec](self.decoder(PodSpec, "core/v1.PodSpec"), time, _IN_SPEC)
         self._status = Alike[PodStatus](self.decoder(PodStatus, "core/v1.PodStatus"), time, TIME)
 

@@ -43,9 +43,9 @@ from podrules.scheduler.preemption.victims import Candidate, select_victims_on_n
 
 __all__ = ["CrossNodeHelp", "cross_node_help"]
 
-_MOST_PODS: Final = 5
+_MAX_PODS: Final = 5
 """More are no longer few."""
-_MOST_CYCLES: Final = 8
+_MAX_CYCLES: Final = 8
 
 Places = frozenset[int]
 """Places of pods in the table."""
@@ -85,9 +85,9 @@ def cross_node_help(
             places = blockers.of(row)
         except _NotAllowedError:
             continue
-        if len(places) <= _MOST_PODS and any(table.pods.rows[place] != row for place in places):
+        if len(places) <= _MAX_PODS and any(table.pods.rows[place] != row for place in places):
             groups.setdefault(places, []).append(row)
-    for places in sorted(groups, key=lambda places: (len(places), sorted(places)))[:_MOST_CYCLES]:
+    for places in sorted(groups, key=lambda places: (len(places), sorted(places)))[:_MAX_CYCLES]:
         found = _without(filtered, places, groups[places], budgets)
         if found is not None:
             return found
