@@ -40,7 +40,9 @@ class Printer:
         """
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._source = source
-        self._now = now_words(source) if source is not None else ""
+        self._now = ""
+        if source is not None and source.now is not None and source.is_plain_list:
+            self._now = now_words(source.now, source.description)
         self._reports: list[tuple[Struct, Verdict | None]] = []
         self._names: list[str] = []
         self._page_before = False

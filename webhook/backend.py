@@ -11,7 +11,7 @@ from podrules.cluster.errors import Unreachable
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import CONFIG_MAPS
 from podrules.cluster.reflector import Reflector, StreamTransport
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response
 from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
 from webhook.audit import Audit

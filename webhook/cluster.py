@@ -19,8 +19,8 @@ from podrules.cluster.errors import ClusterError, NotFound, TooLong, Unreachable
 from podrules.cluster.kinds import NAMESPACES, NODES, PRIORITY_CLASSES, Kind
 from podrules.cluster.live import LiveSource
 from podrules.cluster.reflector import CachedObject, Reflector
+from podrules.cluster.responses import Response
 from podrules.cluster.source import Source
-from podrules.cluster.transport import Response
 from podrules.model.pod import Pod, TopologySpreadConstraint
 from podrules.model.policy import PriorityClass
 from podrules.reachability import ReachableNode

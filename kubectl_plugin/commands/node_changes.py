@@ -12,7 +12,6 @@ from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind
-from podrules.cluster.access import Access
 from podrules.cluster.errors import Conflict, RequestRefused
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
@@ -22,6 +21,7 @@ from podrules.cluster.writer import Writer
 from podrules.fencing import FenceState, Left, fence_state, kept_volumes, left_to_go
 from podrules.model.node import Node
 from podrules.partitions import NodeDown, partitions
+from podrules.reading import Access
 
 __all__ = ["Looked", "NodeChange"]
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import NodePressureReport, node_pressure_report
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.node_usage import ReadUsage, read_usage, read_usages, unread_usage
+from podrules.cluster.node_usage import read_usage, read_usages, unread_usage
 from podrules.model.node import Node
 from podrules.pressure.node import node_pressure
+from podrules.pressure.usage import ReadUsage
 
 __all__ = ["pressure_report", "pressure_reports"]
 

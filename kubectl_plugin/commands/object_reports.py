@@ -27,7 +27,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.safety_facts import volumes_on_their_way
-from podrules.cluster.source import USAGE_NOT_ASKED, Source
+from podrules.cluster.source import Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
@@ -36,6 +36,7 @@ from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.reachability import NodeReach
+from podrules.reading import USAGE_NOT_ASKED
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 

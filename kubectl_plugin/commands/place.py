@@ -31,7 +31,7 @@ from podrules.cluster.kinds import (
     find_kind,
 )
 from podrules.cluster.similar_names import near_names
-from podrules.cluster.source import Source, Unread
+from podrules.cluster.source import Source
 from podrules.cluster.text import advice_for
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, reference
@@ -43,6 +43,7 @@ from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import AwaitedPod, PlannedSpec
 from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
+from podrules.reading import Unread
 from podrules.scheduler.framework.node_table import NodeTable
 
 if TYPE_CHECKING:

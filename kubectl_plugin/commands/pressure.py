@@ -12,13 +12,13 @@ from kubectl_plugin.reports.pod import PodPosition
 from kubectl_plugin.reports.pod_pressure import Assumption, pod_pressure_report
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage
-from podrules.cluster.source import Unread
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.platform import Platform, node_platform
 from podrules.pressure.node import node_pressure
 from podrules.pressure.position import PodStanding, limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import UsageSource
+from podrules.reading import Unread
 
 __all__ = ["Pressures"]
 

@@ -33,13 +33,12 @@ from kubectl_plugin.views.pod import pod_page
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
-from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
 from podrules.cluster.whole_file import write_whole
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.node import node_pressure
-from podrules.pressure.usage import NO_USAGE
+from podrules.pressure.usage import NO_USAGE, ReadUsage
 
 __all__ = ["MAX_EXPLAINED", "run"]
 

@@ -12,9 +12,9 @@ from podrules.cluster.errors import ClusterError
 from podrules.cluster.force_delete_objects import read_renewed
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind
 from podrules.cluster.kubelet import CONFIGZ
-from podrules.cluster.source import Unread
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob, Workload, WorkloadSpec
+from podrules.reading import Unread
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.events import PodTimeline

@@ -17,13 +17,13 @@ from kubectl_plugin.reports.similar_pods import Asked
 from podrules import __version__
 from podrules.budget_risk import Budgets
 from podrules.cluster.origin import Origin
-from podrules.cluster.source import Unread
 from podrules.eviction.signals import NodeCondition, Signal
 from podrules.features import REFERENCE_VERSION
 from podrules.model.pod import PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.platform import Platform
 from podrules.pressure.usage import UsageSource
+from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes
 

@@ -10,15 +10,15 @@ from msgspec import Struct
 from kubectl_plugin.reports.cluster import PodKey
 from kubectl_plugin.reports.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.partitions import PartitionsReport
-from podrules.cluster.node_usage import ReadUsage
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
-from podrules.cluster.source import Unread
 from podrules.features import Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.workload import Workload
 from podrules.placement.outcome import PlacementOutcome
+from podrules.pressure.usage import ReadUsage
+from podrules.reading import Unread
 
 __all__ = ["ClusterFacts", "pod_key"]
 

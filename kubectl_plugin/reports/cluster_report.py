@@ -16,7 +16,6 @@ from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.similar_pods import Alike
 from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
 from podrules.budget_risk import Budgets, budgets_at_stake
-from podrules.cluster.node_usage import ReadUsage
 from podrules.eviction.signals import Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid
 from podrules.kubectl_status import kubectl_restarts, kubectl_status, last_restart
@@ -28,7 +27,7 @@ from podrules.model.quantity import ZERO
 from podrules.platform import Platform, node_platform
 from podrules.pressure.nearness import is_near_limit
 from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
-from podrules.pressure.usage import NO_USAGE, NodeUsage
+from podrules.pressure.usage import NO_USAGE, NodeUsage, ReadUsage
 from podrules.reachability import NodeReach
 from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee

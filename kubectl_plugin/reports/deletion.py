@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
-from podrules.cluster.source import Unread
 from podrules.deletion import Members
 from podrules.ending import StopPlan
 from podrules.features import REFERENCE_VERSION
 from podrules.reachability import NodeReach
+from podrules.reading import Unread
 from podrules.safety import ForceSafety, OwnerGuarantee
 from podrules.volumes import WriterGuard
 

@@ -8,11 +8,10 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
-from podrules.cluster.access import Access
-from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
 from podrules.fencing import FenceState, Left
 from podrules.partitions import NodeDown
+from podrules.reading import Access, Unread
 
 __all__ = ["FenceReport"]
 

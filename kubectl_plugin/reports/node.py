@@ -10,7 +10,6 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node_use import NodeUse
 from podrules.allocation import ResourceAllocation, node_allocation
-from podrules.cluster.source import Unread
 from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
@@ -19,6 +18,7 @@ from podrules.model.pod_reference import PodReference
 from podrules.model.quantity import Quantity
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
+from podrules.reading import Unread
 from podrules.resources import pod_requests, scheduler_options
 from podrules.taint_eviction import Eviction, pod_eviction
 

@@ -18,7 +18,6 @@ from kubectl_plugin.reports.node_use import (
     ThresholdReport,
     threshold_report,
 )
-from podrules.cluster.source import Unread
 from podrules.eviction.observations import PODS_CGROUP
 from podrules.eviction.ranking import Comparator, EvictionPlace
 from podrules.eviction.signals import Signal
@@ -39,6 +38,7 @@ from podrules.pressure.oom_order import (
 )
 from podrules.pressure.usage import NodeUsage, UsageSource
 from podrules.qos import get_pod_qos
+from podrules.reading import Unread
 from podrules.resources import MEMORY
 
 __all__ = [

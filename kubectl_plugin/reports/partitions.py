@@ -9,10 +9,10 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
 from podrules.model.node import Node
 from podrules.partitions import NodeDown
+from podrules.reading import Unread
 
 __all__ = ["PartitionsReport", "not_ready"]
 

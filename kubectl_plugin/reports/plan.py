@@ -7,9 +7,9 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
 from podrules.placement.planned import DrainFlag, PlannedSpec, Unmoved
+from podrules.reading import Unread
 
 __all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 

@@ -18,8 +18,6 @@ from kubectl_plugin.reports.pod_resources import ResourcesReport, pod_resources
 from kubectl_plugin.reports.pod_status import PodStatusReport, pod_gates, pod_status
 from podrules.admission import AdmittedPod
 from podrules.attachment import VolumePosition
-from podrules.cluster.gather import Owner
-from podrules.cluster.source import Unread
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.features import REFERENCE, REFERENCE_VERSION, Features
 from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
@@ -31,6 +29,7 @@ from podrules.placement.outcome import Placement
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, pod_platform
 from podrules.reachability import NodeReach
+from podrules.reading import Owner, Unread
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop

@@ -11,8 +11,8 @@ from kubectl_plugin.reports.ordinals import MissingPods
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
-from podrules.cluster.source import Unread
 from podrules.features import REFERENCE_VERSION
+from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 
 __all__ = ["WorkloadReport"]

@@ -17,9 +17,9 @@ from kubectl_plugin.views.safety_words import guarded, reach_words, unfenced_fro
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
-from podrules.cluster.access import Access
 from podrules.fencing import FenceState
 from podrules.reachability import Reach
+from podrules.reading import Access
 
 __all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 

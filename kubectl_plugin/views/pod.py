@@ -31,10 +31,10 @@ from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.volume_move import moving_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
-from podrules.cluster.source import Unread
 from podrules.container_state import ContainerKind
 from podrules.platform import Platform
 from podrules.reachability import Reach
+from podrules.reading import Unread
 from podrules.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]

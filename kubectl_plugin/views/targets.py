@@ -28,12 +28,12 @@ from kubectl_plugin.views.node_lines import nearest_threshold
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
-from podrules.cluster.source import USAGE_NOT_ASKED
 from podrules.eviction.signals import Signal
 from podrules.model.pod import PodQOSClass
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach
+from podrules.reading import USAGE_NOT_ASKED
 
 __all__ = ["TargetTable", "target_order"]
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
 from kubectl_plugin.views.words import listed
 from podrules.cluster.kubelet import CONFIGZ
-from podrules.cluster.source import Unread
+from podrules.reading import Unread
 
 __all__ = ["can_i", "unread_lines"]
 

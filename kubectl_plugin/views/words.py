@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from podrules.model.instant import instant
 from podrules.model.quantity import Quantity
-
-if TYPE_CHECKING:
-    from podrules.cluster.source import Source
 
 __all__ = [
     "ago",
@@ -151,12 +147,14 @@ def clock(when: datetime, now: datetime | None) -> str:
     return utc.strftime("%H:%M:%S UTC" if today else "%Y-%m-%d %H:%M:%S UTC")
 
 
-def now_words(source: Source) -> str:
-    """By which time objects are told that do not say when they were so; empty: they do, or have none."""
-    if source.now is None or not source.is_plain_list:
-        return ""
-    where = source.description.removeprefix("snapshot ")
-    return f"Now is taken to be {clock(source.now, None)}, the newest time in {where}."
+def now_words(now: datetime, source: str) -> str:
+    """Which time counts as the present for a List that does not say when it was made.
+
+    Args:
+        now: The newest time in it.
+        source: What a message calls it: ``snapshot nodes.yaml``.
+    """
+    return f"Now is taken to be {clock(now, None)}, the newest time in {source.removeprefix('snapshot ')}."
 
 
 def duration(span: timedelta) -> str:

@@ -15,25 +15,23 @@ from urllib.parse import urlsplit
 
 from podrules import __version__
 from podrules.cluster.errors import ASK_ANOTHER, TooLong, Unreachable
-from podrules.cluster.transport import Answer, Response, Streamed, service_account_namespace, warning_text
+from podrules.cluster.responses import (
+    MAX_ERROR,
+    Answer,
+    Response,
+    Streamed,
+    StreamRefused,
+    lines_of,
+    service_account_namespace,
+    warning_text,
+)
 
-__all__ = ["MAX_ERROR", "ClientTransport", "StreamRefused", "lines_of"]
+__all__ = ["ClientTransport"]
 
 _CONNECT_SECONDS: Final = 5.0
 _USER_AGENT: Final = f"kubectl-qos/{__version__}"
 _PIECE: Final = 1 << 18
 """Bytes of a large answer read at once, at most."""
-MAX_ERROR: Final = 64 << 10
-"""Bytes read of an answer that is not the wanted stream."""
-
-
-class StreamRefused(Exception):
-    """The API server answered a stream's request with an error; holds its status and body."""
-
-    def __init__(self, status: int, body: bytes) -> None:
-        super().__init__(f"{status}: {body[:500].decode(errors='replace')}")
-        self.status = status
-        self.body = body
 
 
 class ClientTransport:
@@ -217,11 +215,3 @@ def _has_kubeconfig() -> bool:
     """Whether there is a kubeconfig in one of the usual places."""
     named = os.environ.get("KUBECONFIG")
     return bool(named) or Path("~/.kube/config").expanduser().is_file()
-
-
-def lines_of(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines out of pieces."""
-    rest = b""
-    for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from podrules.cluster.kinds import Kind
+from typing import Final, Protocol
 
 __all__ = [
     "ASK_ANOTHER",
@@ -29,6 +26,35 @@ __all__ = [
 
 ASK_ANOTHER: Final = "Name a cluster that runs: --context, --kubeconfig; or ask none: --snapshot FILE, --demo"
 """What helps where nothing answers."""
+
+
+class NamedKind(Protocol):
+    """What a message says of a kind (`podrules.cluster.kinds`)."""
+
+    @property
+    def plural(self) -> str:
+        """``pods``."""
+        ...
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether its objects are in namespaces."""
+        ...
+
+    @property
+    def singular(self) -> str:
+        """``pod``."""
+        ...
+
+    @property
+    def api_version(self) -> str:
+        """``apps/v1``."""
+        ...
+
+    @property
+    def rbac_name(self) -> str:
+        """``deployments.apps``."""
+        ...
 
 
 class ClusterError(Exception):
@@ -66,7 +92,7 @@ class TooLong(Unreachable):
 class NotServed(Unreachable):
     """The API server does not know the kind: it is of another version, or has the API group switched off."""
 
-    def __init__(self, kind: Kind[Any]) -> None:
+    def __init__(self, kind: NamedKind) -> None:
         super().__init__(f"the API server does not serve {kind.plural} of {kind.api_version}")
 
 
@@ -107,7 +133,7 @@ class BadEntry(BadObject, ManifestError):
 class NotCaptured(ManifestError):
     """A snapshot does not have the kind: whether there are such objects is not known."""
 
-    def __init__(self, kind: Kind[Any], source: str, reason: str) -> None:
+    def __init__(self, kind: NamedKind, source: str, reason: str) -> None:
         because = f": {reason}" if reason else ""
         super().__init__(
             f"{kind.rbac_name} are not in {source}{because}; capture that cluster anew (kubectl qos snapshot)"
@@ -117,7 +143,7 @@ class NotCaptured(ManifestError):
 class Forbidden(ClusterError):
     """The user may not read it."""
 
-    def __init__(self, verb: str, kind: Kind[Any], namespace: str | None, message: str) -> None:
+    def __init__(self, verb: str, kind: NamedKind, namespace: str | None, message: str) -> None:
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
         said = f"; the API server says: {message}" if message else ""
         super().__init__(f"you may not {verb} {kind.rbac_name}{place}{said}")
@@ -129,7 +155,7 @@ class Forbidden(ClusterError):
 class NotFound(ClusterError):
     """There is no such object."""
 
-    def __init__(self, kind: Kind[Any], name: str, namespace: str | None, near: Sequence[str] = ()) -> None:
+    def __init__(self, kind: NamedKind, name: str, namespace: str | None, near: Sequence[str] = ()) -> None:
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
         *first, last = [f"{kind.singular}/{other}" for other in near] or [""]
         meant = f"{', '.join(first)} or {last}" if first else last

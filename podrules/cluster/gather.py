@@ -39,7 +39,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.parallel_reads import together
-from podrules.cluster.source import Source, Unread, tells_of
+from podrules.cluster.source import Source, tells_of
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
@@ -50,13 +50,14 @@ from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.model.selectors import Selector
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
+from podrules.reading import Owner, Unread
 from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
     from podrules.cluster.needs import Known, Need
     from podrules.model.snapshot import ClusterSnapshot
 
-__all__ = ["Cluster", "Gatherer", "Owner"]
+__all__ = ["Cluster", "Gatherer"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -65,13 +66,6 @@ _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
 _MAX_OWNERS: Final = 4
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
-
-
-class Owner(Struct, frozen=True, rename="camel"):
-    """One step up the chain of controllers."""
-
-    kind: str
-    name: str
 
 
 class Cluster(Struct, frozen=True):

@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 from podrules.cluster.garbage_collection import without_collection
 from podrules.cluster.kinds import Kind
-from podrules.cluster.transport import LargeTransport, Streamed
+from podrules.cluster.responses import Streamed
+from podrules.cluster.transport import LargeTransport
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError
 

@@ -30,8 +30,9 @@ from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTAC
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.large_lists import NoProgress, Progress, can_read_whole, read_whole
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
+from podrules.cluster.responses import Response, service_account_namespace
 from podrules.cluster.similar_names import near_names
-from podrules.cluster.transport import LargeTransport, Response, Transport, service_account_namespace
+from podrules.cluster.transport import LargeTransport, Transport
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.selectors import Selector

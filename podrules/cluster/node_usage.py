@@ -9,34 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODE_METRICS, NODE_PROXIES, POD_METRICS
 from podrules.cluster.kubelet import CONFIGZ, STATS_SUMMARY
-from podrules.cluster.source import Unread
-from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.metrics import PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.pressure.usage import NO_USAGE, NodeUsage, usage_from_metrics, usage_from_summary
+from podrules.pressure.usage import NO_USAGE, NodeUsage, ReadUsage, usage_from_metrics, usage_from_summary
+from podrules.reading import Unread
 
-__all__ = ["ReadUsage", "read_usage", "read_usages", "unread_usage"]
+__all__ = ["read_usage", "read_usages", "unread_usage"]
 
 MAX_KUBELETS: Final = 60
 """So many nodes are asked one by one; of more, what a metrics API knows has to do."""
 
 _NOT_READY: Final = "the node is not ready, so its kubelet was not asked"
 _TOO_MANY: Final = f"of more than {MAX_KUBELETS} nodes the kubelets are not asked one by one"
-
-
-class ReadUsage(Struct, frozen=True):
-    """What was read, and what could not be."""
-
-    usage: NodeUsage
-    config: KubeletConfiguration | None
-    unread: tuple[Unread, ...]
 
 
 def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage:

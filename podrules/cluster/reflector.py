@@ -26,11 +26,10 @@ from urllib.parse import quote
 from msgspec import field
 
 from podrules.cluster.answers import ObjectList, Status, WatchEvent, error_message
-from podrules.cluster.client import StreamRefused
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.pages import Pages
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response, StreamRefused
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
 

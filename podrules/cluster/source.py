@@ -7,37 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
-
-from msgspec import Struct
+from typing import Protocol, TypeVar
 
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 
-__all__ = ["USAGE_NOT_ASKED", "Source", "Unread", "tells_of"]
+__all__ = ["Source", "tells_of"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
-
-
-class Unread(Struct, frozen=True, rename="camel"):
-    """Something that the answer would have used and that could not be read."""
-
-    verb: str
-    resource: str
-    namespace: str | None
-    reason: str
-    """``forbidden``, ``not found``, ``not served``, ``not in the snapshot`` …"""
-    node: str = ""
-    """Whose kubelet was asked, where one was."""
-    path: str = ""
-    """What that kubelet was asked for: ``stats/summary``, ``configz``."""
-
-
-USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
-"""Of pods that were not named, in a source that takes a request for each node."""
 
 
 class Source(Protocol):

@@ -25,18 +25,14 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from podrules.cluster.errors import ASK_ANOTHER, Unreachable
+from podrules.cluster.responses import MAX_ERROR, Answer, Response, Streamed, StreamRefused, lines_of, warning_text
 
 __all__ = [
-    "Answer",
     "KubectlProxy",
     "LargeTransport",
     "ProxySettings",
-    "Response",
-    "Streamed",
     "Transport",
     "kubectl_context",
-    "service_account_namespace",
-    "warning_text",
 ]
 
 _START_TIMEOUT: Final = 60.0
@@ -57,28 +53,6 @@ _NO_STREAMS: Final = (
     # Of kubelets what they say is read, and nothing else.
     "^/api/.*/nodes/.*/proxy/(exec|attach|portForward|run|cri)"
 )
-
-Response = tuple[int, bytes]
-"""HTTP status and body."""
-
-
-class Answer(NamedTuple):
-    """What a change is answered with."""
-
-    status: int
-    body: bytes
-    warnings: tuple[str, ...]
-    """Of the API server and its webhooks, for people."""
-
-
-class Streamed(NamedTuple):
-    """An answer that is read while it comes."""
-
-    status: int
-    content_type: str
-    gzipped: bool
-    pieces: Iterator[bytes]
-    """Of the body, as they come; an error in between is Unreachable, an early end is for the reader to notice."""
 
 
 class ProxySettings(NamedTuple):
@@ -134,7 +108,7 @@ class LargeTransport(Transport, Protocol):
             idle_timeout: Seconds without a byte after which the connection counts as dead.
 
         Raises:
-            StreamRefused: the answer is an error (of `podrules.cluster.client`).
+            StreamRefused: the answer is an error .
             Unreachable: there was no answer, or the connection broke off.
         """
         ...
@@ -214,8 +188,6 @@ class KubectlProxy:
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
         """See `LargeTransport.lines`."""
-        from podrules.cluster.client import MAX_ERROR, StreamRefused, lines_of
-
         with self._streamed(path, {"Accept": "application/json"}, idle_timeout) as answer:
             if answer.status != 200:
                 raise StreamRefused(answer.status, b"".join(answer.pieces)[:MAX_ERROR])
@@ -400,12 +372,6 @@ def _head(connection: socket.socket) -> tuple[int, list[bytes], bytes]:
     return int(code), given, first
 
 
-def warning_text(header: bytes) -> str:
-    """The text of a ``Warning: 299 - "text"`` header (RFC 7234, 5.5), empty for another header."""
-    found = re.match(rb'warning:\s*299 \S+ "(.*)"$', header, re.IGNORECASE)
-    return re.sub(r"\\(.)", r"\1", found[1].decode(errors="replace")) if found else ""
-
-
 def kubectl_context(flags: list[str]) -> subprocess.Popen[bytes]:
     """Ask kubectl for the current context: its namespace, server and name, a line each; runs beside the proxy's start.
 
@@ -437,16 +403,6 @@ def _make_private(folder: str) -> None:
         raise Unreachable(
             f"cannot make a private folder in {place}: {error.strerror}; let XDG_RUNTIME_DIR name one of yours"
         ) from error
-
-
-def service_account_namespace() -> str:
-    """The namespace of the pod that this process runs in; empty outside one."""
-    path = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def _dying_with_parent() -> Callable[[], None]:

@@ -19,13 +19,13 @@ from typing import Any, Final, Protocol
 
 from msgspec import field
 
-from podrules.cluster.access import Access
 from podrules.cluster.answers import error_message
 from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.transport import Answer
+from podrules.cluster.responses import Answer
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import from_json
+from podrules.reading import Access
 
 __all__ = ["ACCESS_REVIEWS", "Sender", "Writer"]
 

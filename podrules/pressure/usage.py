@@ -13,15 +13,32 @@ from enum import Enum
 from msgspec import Struct
 
 from podrules.model.base import ResourceList
-from podrules.model.kubelet import ContainerStats, CPUStats, MemoryStats, NodeStats, PodReference, PodStats, Summary
+from podrules.model.kubelet import (
+    ContainerStats,
+    CPUStats,
+    KubeletConfiguration,
+    MemoryStats,
+    NodeStats,
+    PodReference,
+    PodStats,
+    Summary,
+)
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.quantity import ZERO
 from podrules.priority import static_pod_uid
+from podrules.reading import Unread
 from podrules.resources import CPU, MEMORY
 
-__all__ = ["NO_USAGE", "NodeUsage", "UsageSource", "usage_from_metrics", "usage_from_summary"]
+__all__ = [
+    "NO_USAGE",
+    "NodeUsage",
+    "ReadUsage",
+    "UsageSource",
+    "usage_from_metrics",
+    "usage_from_summary",
+]
 
 
 class UsageSource(Enum):
@@ -40,6 +57,14 @@ class NodeUsage(Struct, frozen=True):
 
 
 NO_USAGE = NodeUsage(UsageSource.NONE, Summary())
+
+
+class ReadUsage(Struct, frozen=True):
+    """What was read, and what could not be."""
+
+    usage: NodeUsage
+    config: KubeletConfiguration | None
+    unread: tuple[Unread, ...]
 
 
 def usage_from_summary(summary: Summary) -> NodeUsage:

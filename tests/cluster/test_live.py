@@ -8,7 +8,7 @@ from podrules.cluster.device_kinds import RESOURCE_CLAIMS
 from podrules.cluster.errors import NotFound, NotServed
 from podrules.cluster.kinds import PODS
 from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response
 
 
 class _Transport:

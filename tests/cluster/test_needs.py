@@ -14,9 +14,9 @@ from podrules.cluster.errors import NotServed, Unreachable
 from podrules.cluster.gather import Cluster, Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import NODES
-from podrules.cluster.source import Unread
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod, PodResourceClaimStatus
+from podrules.reading import Unread
 from podrules.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING, PodTopologySpreadArgs
 from tests.cluster.recording import RecordingSource
 from tests.objects import raw_node, raw_pod

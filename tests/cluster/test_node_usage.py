@@ -10,10 +10,10 @@ from podrules.cluster.errors import BadObject, Forbidden, KubeletUnavailable
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kubelet import CONFIGZ, MAX_BYTES, STATS_SUMMARY
 from podrules.cluster.live import LiveSource
-from podrules.cluster.node_usage import ReadUsage, read_usage
-from podrules.cluster.transport import Response
+from podrules.cluster.node_usage import read_usage
+from podrules.cluster.responses import Response
 from podrules.model.node import Node
-from podrules.pressure.usage import UsageSource
+from podrules.pressure.usage import ReadUsage, UsageSource
 from tests.builders import make_node
 from tests.cluster.recording import RecordingSource
 from tests.objects import raw_condition, raw_pod

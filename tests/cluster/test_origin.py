@@ -9,7 +9,7 @@ import pytest
 
 from podrules.cluster.live import LiveSource
 from podrules.cluster.origin import Origin, host_of
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response
 
 
 class Nothing:

@@ -22,7 +22,7 @@ from podrules.cluster.client import ClientTransport
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import CONFIG_MAPS, Kind
 from podrules.cluster.reflector import CachedObject, Reflector, StreamTransport
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response
 from podrules.model.base import KubeObject
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import KubectlProxy, warning_text
+from podrules.cluster.responses import warning_text
+from podrules.cluster.transport import KubectlProxy
 from tests.waiting import wait_for
 
 

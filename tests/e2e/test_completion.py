@@ -17,7 +17,7 @@ import pytest
 from podrules.cluster.client import ClientTransport
 from podrules.cluster.kinds import PODS
 from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name

@@ -32,9 +32,9 @@ from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.source import Unread
 from podrules.fencing import FenceState, Left
 from podrules.model.base import ObjectMeta
+from podrules.reading import Unread
 from tests.kubectl_plugin.running import run
 from tests.report.large import large_facts
 from tests.scale.cluster import Size

@@ -15,7 +15,7 @@ from podrules.cluster.demo import demo_objects
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES
 from podrules.cluster.node_usage import read_usages
-from podrules.cluster.source import Unread
+from podrules.reading import Unread
 from tests.cluster.recording import RecordingSource
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node

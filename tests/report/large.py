@@ -20,7 +20,6 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster_facts import ClusterFacts
 from kubectl_plugin.reports.cluster_report import cluster_report
-from podrules.cluster.node_usage import ReadUsage
 from podrules.features import REFERENCE
 from podrules.model.base import Condition, ObjectMeta
 from podrules.model.decode import from_object
@@ -29,7 +28,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.quantity import Quantity
-from podrules.pressure.usage import usage_from_metrics
+from podrules.pressure.usage import ReadUsage, usage_from_metrics
 from podrules.resources import MEMORY
 from tests.scale import cluster
 from tests.scale.cluster import Size

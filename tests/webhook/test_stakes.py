@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import Response
+from podrules.cluster.responses import Response
 from podrules.reachability import Reach
 from podrules.volumes import WriterLock
 from tests.objects import raw_condition, raw_node

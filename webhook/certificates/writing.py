@@ -9,7 +9,7 @@ import msgspec
 
 from podrules.cluster.answers import error_message
 from podrules.cluster.reflector import CachedMeta, StreamTransport
-from podrules.cluster.transport import Answer
+from podrules.cluster.responses import Answer
 
 __all__ = ["MERGE", "STRATEGIC", "DescribedMeta", "RefusedError", "WritingTransport", "write"]
 

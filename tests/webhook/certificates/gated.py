@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from podrules.cluster.client import ClientTransport
-from podrules.cluster.transport import Answer
+from podrules.cluster.responses import Answer
 
 __all__ = ["GatedTransport"]
 
