@@ -35,7 +35,7 @@ __all__ = [
     "POLL_SECONDS",
     "ClusterAction",
     "Deadline",
-    "Teller",
+    "StepLog",
     "changes_to",
     "look_up",
     "present",
@@ -57,7 +57,7 @@ _CODES: Final = {
 """What `ClusterAction.act` returns; the rest ends with an error."""
 
 
-class Teller:
+class StepLog:
     """Tells each step when it happens, and keeps it."""
 
     def __init__(self, printer: Printer) -> None:
@@ -85,7 +85,7 @@ class Teller:
         self._steps.append(event.record(now))
         self._printer.say(step_line(event, now))
 
-    def warn(self, warnings: Sequence[str]) -> None:
+    def add_warnings(self, warnings: Sequence[str]) -> None:
         """Tell what the API server warned of."""
         for warning in warnings:
             self(StepKind.WARNING, detail=warning)
@@ -112,7 +112,7 @@ class ClusterAction(ABC):
         self.refusal: Refusal | None = None
         self.named, self._streams, self._target = named, streams, options.cluster.target()
         self._printer = Printer(options.output, streams, colour=options.colour, target=self._target, source=source)
-        self.tell = Teller(self._printer)
+        self.step_log = StepLog(self._printer)
 
     def run(self) -> int:
         """Make it; prints a report where one is asked for, however it ends."""
@@ -121,7 +121,7 @@ class ClusterAction(ABC):
             return _CODES[self.outcome]
         except (KeyboardInterrupt, SystemExit) as stop:
             self.outcome = StepOutcome.INTERRUPTED
-            self.tell_state(sure=False)
+            self.print_state(sure=False)
             if isinstance(stop, SystemExit):
                 raise
             return INTERRUPTED
@@ -129,7 +129,7 @@ class ClusterAction(ABC):
             self._streams.out.flush()
             self.broken_by(error)
             told = tell(error, self._streams.err, self._target)
-            self.tell_state(sure=not isinstance(error, Unreachable))
+            self.print_state(sure=not isinstance(error, Unreachable))
             return NOTHING_TO_CHANGE if isinstance(error, NotFound) else told
         finally:
             self._print()
@@ -157,7 +157,7 @@ class ClusterAction(ABC):
     def broken_by(self, error: ClusterError) -> None:
         """Take in what an error makes of it: who refused it, as long as nothing was changed."""
         self.outcome = StepOutcome.FAILED
-        if any(step.kind.changes for step in self.tell.steps):
+        if any(step.kind.changes for step in self.step_log.steps):
             return
         self.refusal = _refusal(error)
         if self.refusal is not None:
@@ -170,7 +170,7 @@ class ClusterAction(ABC):
         self._printer.show(page)
         self._streams.out.flush()
 
-    def tell_state(self, *, sure: bool) -> None:
+    def print_state(self, *, sure: bool) -> None:
         """Say on standard error where it stands."""
         from kubectl_plugin.render.escape import escape
         from kubectl_plugin.views.steps import remedy
@@ -261,9 +261,9 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
     except NotFound as error:
         if not source.side_by_side:
             # Loaded when there is no such object; a cluster is not asked for all of a kind unbidden.
-            from kubectl_plugin.commands.targets import Asked, name_its_place
+            from kubectl_plugin.commands.targets import ObjectQuery, name_its_place
 
-            name_its_place(Asked(kind, name), error, source)
+            name_its_place(ObjectQuery(kind, name), error, source)
         tell(error, streams.err, target)
         return None
 

@@ -95,7 +95,7 @@ class _Deletion(ClusterAction):
             plan=self._plan,
             finalizers=pod.metadata.finalizers,
             stakes=self._stakes,
-            steps=self.tell.steps,
+            steps=self.step_log.steps,
             outcome=self.outcome,
             refusal=self.refusal,
             unread=self._gatherer.unread,
@@ -105,27 +105,27 @@ class _Deletion(ClusterAction):
         """See `ClusterAction.state`."""
         from kubectl_plugin.views.deletion import state_words
 
-        return state_words(self._pod.metadata, self.tell.steps, sure=sure)
+        return state_words(self._pod.metadata, self.step_log.steps, sure=sure)
 
     def _delete(self, writer: Writer) -> None:
         pod, grace, dry_run = self._pod, self._options.grace_period, self._options.dry_run
-        self.tell(StepKind.DELETING, self.named, pod.metadata.uid, self._plan.grace.seconds)
+        self.step_log(StepKind.DELETING, self.named, pod.metadata.uid, self._plan.grace.seconds)
         try:
-            self.tell.warn(writer.delete(PODS, pod, grace_period_seconds=grace))
+            self.step_log.add_warnings(writer.delete(PODS, pod, grace_period_seconds=grace))
         except RequestRefused as refusal:
             if self._stakes is None or CONFIRMATION not in str(refusal) or is_confirmed(pod.metadata):
                 raise
             self._confirm(writer)
             # A dry run has stored no confirmation: the deletion would be refused again.
             if not dry_run:
-                self.tell.warn(writer.delete(PODS, pod, grace_period_seconds=grace))
+                self.step_log.add_warnings(writer.delete(PODS, pod, grace_period_seconds=grace))
         if dry_run:
-            self.tell(StepKind.DRY_RUN, self.named)
+            self.step_log(StepKind.DRY_RUN, self.named)
             return
         if pod.metadata.deletion_timestamp is not None:
-            self.tell(StepKind.DELETED_BEFORE, self.named)
+            self.step_log(StepKind.DELETED_BEFORE, self.named)
         stopping = "" if self._plan.object_removed_at_once or self._has_provider() else pod.spec.node_name
-        self.tell(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
+        self.step_log(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
 
     def _has_provider(self) -> bool:
         """Whether no kubelet stops it: nothing is then told of when it ends."""
@@ -141,24 +141,24 @@ class _Deletion(ClusterAction):
         """Give the confirmation that the namespace asks for; it is of this very pod."""
         pod = self._pod
         for attempt in range(_ATTEMPTS):
-            self.tell(StepKind.CONFIRMING, self.named, f"{CONFIRMATION}={pod.metadata.uid}")
+            self.step_log(StepKind.CONFIRMING, self.named, f"{CONFIRMATION}={pod.metadata.uid}")
             try:
-                self.tell.warn(writer.patch(PODS, pod, _annotating(pod)))
+                self.step_log.add_warnings(writer.patch(PODS, pod, _annotating(pod)))
             except Conflict:
                 # Its status was written in between: look again, as long as it is the same pod.
                 pod = self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
                 if pod.metadata.uid != self._pod.metadata.uid or attempt == _ATTEMPTS - 1:
                     raise
                 continue
-            self.tell(StepKind.CONFIRMED, self.named)
+            self.step_log(StepKind.CONFIRMED, self.named)
             return
 
     def _follow(self) -> StepOutcome:
         seconds = self._options.timeout
         deadline = Deadline(self._plan.sigkill_latest + _FOLLOWED_AFTER_GRACE if seconds is None else seconds)
-        if follow(self._pod, self._source, self.tell, deadline) is Followed.GONE:
+        if follow(self._pod, self._source, self.step_log, deadline) is Followed.GONE:
             return StepOutcome.DONE
-        self.tell_state(sure=True)
+        self.print_state(sure=True)
         return StepOutcome.UNDER_WAY
 
     def _show_stakes(self) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.manifest_pods import printed_name
 from kubectl_plugin.commands.object_reports import Report, ReportBuilder
-from kubectl_plugin.commands.targets import Asked, find, label_selector, namespace_hint, targets_of
+from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.exit_codes import REFUSED, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -41,22 +41,28 @@ class _Explained(Struct, frozen=True):
 
 def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
     """Explain everything that was asked for; the first thing that went wrong gives the exit code."""
+    targets = targets_of(options.targets, options.selection)
     if options.watch is not None:
         from kubectl_plugin.commands.watching import Watched, watch
 
         place = None if options.selection.everywhere else source.namespace
-        asked = targets_of(options.targets, options.selection)
-        watched = [Watched(one.kind, place, one.name) for one in asked]
-        return watch(options, source, streams, run, watched)
+        watched = [Watched(one.kind, place, one.name) for one in targets]
+        return watch(options, source, streams, partial(_run_once, targets), watched)
+    return _run_once(targets, options, source, streams)
+
+
+def _run_once(targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams) -> int:
     code = 0
-    for wrong in explain(options, source, streams):
+    for wrong in explain(targets, options, source, streams):
         told = REFUSED if isinstance(wrong, PodReport) else tell(wrong, streams.err, options.cluster.target())
         code = code or told
     return code
 
 
-def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[ClusterError | PodReport]:
-    """Explain everything that was asked for, and go on where something is wrong with single targets.
+def explain(
+    targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams
+) -> Iterator[ClusterError | PodReport]:
+    """Explain targets and files, and go on where something is wrong with one of them.
 
     Yields:
         What cannot be explained, and reports of manifests that the API server refuses.
@@ -68,7 +74,6 @@ def explain(options: ExplainOptions, source: Source, streams: Streams) -> Iterat
         target=options.cluster.target(options.scheduler_config),
         source=source,
     )
-    targets = targets_of(options.targets, options.selection)
     several = sum(bool(one.name) for one in targets) > 1
     lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if _may_be_lines(options) else None
     # A line says less than a page: what is read for one object alone is left out.
@@ -155,7 +160,7 @@ def _may_be_lines(options: ExplainOptions) -> bool:
     return options.output.brief and options.timeline is None and options.on is None
 
 
-def _asks_for_many(asked: Sequence[Asked], options: ExplainOptions) -> bool:
+def _asks_for_many(asked: Sequence[ObjectQuery], options: ExplainOptions) -> bool:
     """Whether the answer is a List even when one object is found, as in kubectl: ``TYPE`` alone, or several names."""
     if not asked:
         return len(options.files) > 1
@@ -163,7 +168,7 @@ def _asks_for_many(asked: Sequence[Asked], options: ExplainOptions) -> bool:
 
 
 def _answers(
-    targets: Sequence[Asked], options: ExplainOptions, source: Source, streams: Streams, *, in_lines: bool
+    targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams, *, in_lines: bool
 ) -> Iterator[_Explained | ClusterError]:
     _check_for_pods(targets, options)
     label_selector(options.selection.labels)
@@ -187,7 +192,7 @@ def _answers(
             yield error
 
 
-def _check_for_pods(targets: Sequence[Asked], options: ExplainOptions) -> None:
+def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> None:
     """Refuse flags that say something of pods alone where nodes alone are asked for.
 
     Raises:

@@ -63,7 +63,7 @@ class _Fence(NodeChange):
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
             self._check_access(writer)
             if self.looked.state is FenceState.FENCED:
-                self.tell(StepKind.GOING_ON, self.named)
+                self.step_log(StepKind.GOING_ON, self.named)
             else:
                 ended = self._plan() or self._declare(writer)
                 if ended is not None:
@@ -119,40 +119,40 @@ class _Fence(NodeChange):
         if state is FenceState.POSSIBLE and self.patch(
             writer, StepKind.TAINTING, _adding_taint, while_in=_MAY_BE_TAINTED
         ):
-            self.tell(StepKind.DRY_RUN if self._options.dry_run else StepKind.TAINTED, self.named)
+            self.step_log(StepKind.DRY_RUN if self._options.dry_run else StepKind.TAINTED, self.named)
             return StepOutcome.DRY_RUN if self._options.dry_run else None
         fenced = self.looked.state is FenceState.FENCED
-        self.tell(StepKind.ALREADY_FENCED if fenced else StepKind.NODE_BACK, self.named)
+        self.step_log(StepKind.ALREADY_FENCED if fenced else StepKind.NODE_BACK, self.named)
         return StepOutcome.NOT_POSSIBLE
 
     def _prove(self) -> bool:
         """Whether somebody knows that the machine is off."""
         options = self._options
         if options.powered_off:
-            self.tell(StepKind.VOUCHED, self.named)
+            self.step_log(StepKind.VOUCHED, self.named)
             return True
         command = [*shlex.split(options.fence_command), self.looked.node.metadata.name]
         shown = shlex.join(command)
         if options.dry_run:
             if options.fence_command:
-                self.tell(StepKind.FENCE_COMMAND_LEFT_OUT, self.named, shown)
+                self.step_log(StepKind.FENCE_COMMAND_LEFT_OUT, self.named, shown)
             return True
-        self.tell(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
+        self.step_log(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
         try:
             # Its own words go to standard error: what it says is for people.
             code = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=self._streams.err, check=False, timeout=options.timeout
             ).returncode
         except subprocess.TimeoutExpired:
-            self.tell(StepKind.FENCE_COMMAND_FAILED, self.named, f"it did not end within {options.timeout:g} s")
+            self.step_log(StepKind.FENCE_COMMAND_FAILED, self.named, f"it did not end within {options.timeout:g} s")
             return False
         except OSError as error:
-            self.tell(StepKind.FENCE_COMMAND_FAILED, self.named, f"it cannot be started: {error.strerror}")
+            self.step_log(StepKind.FENCE_COMMAND_FAILED, self.named, f"it cannot be started: {error.strerror}")
             return False
         if code:
-            self.tell(StepKind.FENCE_COMMAND_FAILED, self.named, f"exit code {code}")
+            self.step_log(StepKind.FENCE_COMMAND_FAILED, self.named, f"exit code {code}")
             return False
-        self.tell(StepKind.FENCE_COMMAND_DONE, self.named)
+        self.step_log(StepKind.FENCE_COMMAND_DONE, self.named)
         return True
 
     def _follow(self) -> StepOutcome:
@@ -163,39 +163,39 @@ class _Fence(NodeChange):
         """
         deadline, left = Deadline(self._options.timeout), self.looked.left
         if left.staying:
-            self.tell(StepKind.STAYING, self.named, names=left.staying)
+            self.step_log(StepKind.STAYING, self.named, names=left.staying)
         if not left.nothing:
-            self.tell(StepKind.WAITING, self.named, number=len(left.attachments), names=left.pods)
+            self.step_log(StepKind.WAITING, self.named, number=len(left.attachments), names=left.pods)
         silent = False
         while True:
             unanswered = None
             try:
                 left, silent = self._tell_what_went(left), False
                 if left.nothing:
-                    self.tell(StepKind.ALL_GONE, self.named)
+                    self.step_log(StepKind.ALL_GONE, self.named)
                     return StepOutcome.DONE
                 if self.refresh() is FenceState.BACK:
-                    self.tell(StepKind.NODE_BACK, self.named)
+                    self.step_log(StepKind.NODE_BACK, self.named)
                     return StepOutcome.UNDER_WAY
             except Unreachable as error:
                 unanswered = error
                 if not silent:
-                    self.tell(StepKind.NO_ANSWER, self.named, error.message)
+                    self.step_log(StepKind.NO_ANSWER, self.named, error.message)
                 silent = True
             if not deadline.wait():
                 if unanswered is not None:
                     raise unanswered
-                self.tell_state(sure=True)
+                self.print_state(sure=True)
                 return StepOutcome.UNDER_WAY
 
     def _tell_what_went(self, before: Left) -> Left:
         left = self.what_is_left()
         for pod in before.pods:
             if pod not in left.pods:
-                self.tell(StepKind.POD_GONE, pod)
+                self.step_log(StepKind.POD_GONE, pod)
         for volume in before.attachments:
             if volume not in left.attachments:
-                self.tell(StepKind.DETACHED, volume)
+                self.step_log(StepKind.DETACHED, volume)
         return left
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from kubectl_plugin.commands.changing import Deadline, Teller, present
+from kubectl_plugin.commands.changing import Deadline, StepLog, present
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.errors import NotFound, Unreachable
 from podrules.cluster.force_delete_objects import read_node_reach
@@ -26,27 +26,27 @@ class Followed(Enum):
     TIME_OVER = "TimeOver"
 
 
-def follow(pod: Pod, source: Source, teller: Teller, deadline: Deadline) -> Followed:
+def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> Followed:
     """Tell what becomes of a pod.
 
     Raises:
         Unreachable: the API server did not answer until the time was over.
         ClusterError: the pod cannot be read any more.
     """
-    seen = _Seen(pod, teller)
+    seen = _Seen(pod, step_log)
     while True:
         unanswered = None
         try:
             current = source.get(PODS, pod.metadata.name, pod.metadata.namespace)
             if current.metadata.uid != pod.metadata.uid:
-                teller(StepKind.GONE, seen.name)
-                teller(StepKind.REPLACED, seen.name, current.metadata.uid)
+                step_log(StepKind.GONE, seen.name)
+                step_log(StepKind.REPLACED, seen.name, current.metadata.uid)
                 return Followed.GONE
             seen.look(current, source)
             if seen.stuck:
                 return Followed.STUCK
         except NotFound:
-            teller(StepKind.GONE, seen.name)
+            step_log(StepKind.GONE, seen.name)
             return Followed.GONE
         except Unreachable as error:
             unanswered = error
@@ -60,22 +60,22 @@ def follow(pod: Pod, source: Source, teller: Teller, deadline: Deadline) -> Foll
 class _Seen:
     """What was told of a pod."""
 
-    def __init__(self, pod: Pod, teller: Teller) -> None:
+    def __init__(self, pod: Pod, step_log: StepLog) -> None:
         self.name = f"pod/{pod.metadata.name}"
         self.stuck = False
-        self._teller = teller
+        self._step_log = step_log
         self._ended = {status.name for status in pod.status.container_statuses if status.state.terminated}
-        self._told: set[StepKind] = set()
+        self._said: set[StepKind] = set()
         self._was_cut_off = False
 
     def look(self, pod: Pod, source: Source) -> None:
         """Tell what is new."""
-        self._told.discard(StepKind.NO_ANSWER)
+        self._said.discard(StepKind.NO_ANSWER)
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
             end = status.state.terminated
             if end is not None and status.name not in self._ended:
                 self._ended.add(status.name)
-                self._teller(StepKind.CONTAINER_ENDED, status.name, end.reason, end.exit_code)
+                self._step_log(StepKind.CONTAINER_ENDED, status.name, end.reason, end.exit_code)
         node, now = pod.spec.node_name, present(source)
         found = read_node_reach(node, source, now) if node else None
         reach = found.reach if found is not None else Reach.UNKNOWN
@@ -96,6 +96,6 @@ class _Seen:
         self._once(StepKind.NO_ANSWER, error.message)
 
     def _once(self, kind: StepKind, detail: str = "", names: tuple[str, ...] = ()) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
-            self._teller(kind, self.name, detail, names=names)
+        if kind not in self._said:
+            self._said.add(kind)
+            self._step_log(kind, self.name, detail, names=names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from podrules.checks.rules import RULES, Level
 from podrules.checks.run import check
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
+from podrules.cluster.similar_names import nearest_word
 from podrules.cluster.source import Source
 from podrules.cluster.text import STDIN, advice_for, files_of, read_stdin, read_text
 
@@ -98,8 +98,8 @@ def _tell_empty(read: _Read, named: Iterable[str], err: IO[str]) -> None:
 def _known(disabled: Iterable[str]) -> frozenset[str]:
     for name in disabled:
         if name not in RULES:
-            near = difflib.get_close_matches(name.lower(), RULES, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"Rules: {', '.join(RULES)}"
+            near = nearest_word(name.lower(), RULES)
+            hint = f"Did you mean {near}?" if near else f"Rules: {', '.join(RULES)}"
             problem = "there is no such rule" if name else "a rule's name is missing"
             raise UsageError(f'--disable "{name}": {problem}', advice=hint)
     return frozenset(disabled)
@@ -179,7 +179,9 @@ def _annotated(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _report(read: _Read, disabled: frozenset[str]) -> LintReport:
     found = [*read.misshapen, *check(Objects.of(read.manifests))]
-    findings = [_told(finding, read.entries[finding.position]) for finding in found if finding.rule not in disabled]
+    findings = [
+        _lint_finding(finding, read.entries[finding.position]) for finding in found if finding.rule not in disabled
+    ]
     order = {entry.object: number for number, entry in enumerate(read.entries)}
     findings.sort(key=lambda one: (one.level.rank, order[one.object], one.line, one.column))
     return LintReport(
@@ -192,7 +194,7 @@ def _report(read: _Read, disabled: frozenset[str]) -> LintReport:
     )
 
 
-def _told(finding: Finding, entry: _Entry) -> LintFinding:
+def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
     rule, words = RULES[finding.rule], words_of_rule(finding.rule)
     place = entry.places.of(finding.field)
     return LintFinding(

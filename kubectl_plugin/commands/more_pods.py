@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
-from kubectl_plugin.commands.targets import Asked, find, targets_of
+from kubectl_plugin.commands.targets import ObjectQuery, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
 from podrules.cluster.errors import NotFound, UsageError
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod
 
-__all__ = ["More", "more_of"]
+__all__ = ["WorkloadOrPod", "more_of"]
 
-More = Manifest | Pod
+WorkloadOrPod = Manifest | Pod
 """A workload with the pod that it would make, or a pod."""
 
 
-def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[More]:
+def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[WorkloadOrPod]:
     """What was named, to have more pods of it.
 
     Args:
@@ -33,11 +33,11 @@ def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[Mor
     """
     asked = targets_of(words, NO_SELECTION, verb="placed")
     for one in asked:
-        _must_be_placeable(one)
+        _check_placeable(one)
     return tuple(more for one in asked for more in _found_of(one, words, source, live=live))
 
 
-def _found_of(asked: Asked, words: Sequence[str], source: Source, *, live: bool) -> Sequence[More]:
+def _found_of(asked: ObjectQuery, words: Sequence[str], source: Source, *, live: bool) -> Sequence[WorkloadOrPod]:
     """What was found; a number behind names is no name."""
     try:
         return tuple(_found(asked, source, live=live))
@@ -50,7 +50,7 @@ def _found_of(asked: Asked, words: Sequence[str], source: Source, *, live: bool)
         raise
 
 
-def _must_be_placeable(asked: Asked) -> None:
+def _check_placeable(asked: ObjectQuery) -> None:
     if not asked.name:
         singular = asked.kind.singular
         raise UsageError(f'"{asked.kind.plural}": no name', advice=f"Write {singular}/NAME: one at a time is placed")
@@ -66,7 +66,7 @@ def _must_be_placeable(asked: Asked) -> None:
         )
 
 
-def _must_not_have_ended(asked: Asked, entry: Any) -> None:
+def _check_not_ended(asked: ObjectQuery, entry: Any) -> None:
     if asked.kind is JOBS and any(entry.status.is_true(word) for word in ("Complete", "Failed")):
         raise UsageError(
             f"job/{asked.name}: it has ended, and has no more pods",
@@ -74,10 +74,10 @@ def _must_not_have_ended(asked: Asked, entry: Any) -> None:
         )
 
 
-def _found(asked: Asked, source: Source, *, live: bool) -> Iterator[More]:
+def _found(asked: ObjectQuery, source: Source, *, live: bool) -> Iterator[WorkloadOrPod]:
     for entry in find(asked, NO_SELECTION, source, live=live, command="place"):
         if not isinstance(entry, Pod):
-            _must_not_have_ended(asked, entry)
+            _check_not_ended(asked, entry)
             pod = template_pod(entry, asked.kind)  # type: ignore[arg-type]
             yield Manifest(entry, asked.kind, pod, None)
             continue

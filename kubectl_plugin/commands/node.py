@@ -95,9 +95,9 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
 
 def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureReport]:
     """Those of the nodes that a selection leaves; without one of all, whose pods are read at once."""
-    from kubectl_plugin.commands.targets import Asked, find
+    from kubectl_plugin.commands.targets import ObjectQuery, find
 
-    nodes = cast("Sequence[Node]", find(Asked(NODES), options.selection, source, live=options.cluster.live))
+    nodes = cast("Sequence[Node]", find(ObjectQuery(NODES), options.selection, source, live=options.cluster.live))
     pods = _pods_of(nodes, Gatherer(source), everywhere=not options.selection.flags)
     if pods is not None:
         source = RememberedSource(source, nodes, pods)

@@ -67,7 +67,7 @@ class NodeChange(ClusterAction):
             node=looked.down,
             left=looked.left,
             denied=self._denied,
-            steps=self.tell.steps,
+            steps=self.step_log.steps,
             outcome=self.outcome,
             refusal=self.refusal,
             unread=self._gatherer.unread,
@@ -109,9 +109,9 @@ class NodeChange(ClusterAction):
         """
         for attempt in range(_ATTEMPTS):
             node = self.looked.node
-            self.tell(kind, self.named, node.metadata.resource_version)
+            self.step_log(kind, self.named, node.metadata.resource_version)
             try:
-                self.tell.warn(writer.patch(NODES, node, operations(node)))
+                self.step_log.add_warnings(writer.patch(NODES, node, operations(node)))
                 return True
             except (Conflict, RequestRefused) as error:
                 state = self.refresh()

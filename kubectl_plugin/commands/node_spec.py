@@ -11,11 +11,11 @@ taint=KEY=VALUE:EFFECT   may be repeated; the value may be left out
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Final
 
 from podrules.cluster.errors import UsageError
+from podrules.cluster.similar_names import nearest_word
 from podrules.model.base import ResourceList
 from podrules.model.node import Taint
 from podrules.model.quantity import Quantity
@@ -105,8 +105,8 @@ def _taint(text: str, value: str) -> Taint:
 def _amount(text: str, key: str, value: str) -> Quantity:
     if "/" not in key and key not in _OWN_RESOURCES and not key.startswith("hugepages-"):
         known = (*_WORDS, *_OWN_RESOURCES)
-        near = difflib.get_close_matches(key, known, n=1)
-        advice = f"Did you mean {near[0]}=?" if near else f"Write one of {', '.join(known)}, or DOMAIN/RESOURCE"
+        near = nearest_word(key, known)
+        advice = f"Did you mean {near}=?" if near else f"Write one of {', '.join(known)}, or DOMAIN/RESOURCE"
         raise UsageError(f"--add-node {text}: {key}= is not a key", advice=advice)
     try:
         amount = Quantity.parse(value)

@@ -14,9 +14,9 @@ from kubectl_plugin.commands.manifest_objects import Brought, joined, with_broug
 from kubectl_plugin.commands.manifest_pods import (
     Manifest,
 )
-from kubectl_plugin.commands.more_pods import More, more_of
+from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
-from kubectl_plugin.commands.pods_to_place import Asking, Wanted, waiting_pods
+from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
 from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -128,14 +128,14 @@ class _Planner:
         self._options = options
         self._source = source
         self._gatherer = Gatherer(source)
-        self._asked = Asking(source, self._gatherer, options)
+        self._asked = PlaceableSpecs(source, self._gatherer, options)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
-    def report(self, files: _Files, more: Sequence[More]) -> PlanReport:
+    def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
         """Everything, as data."""
         asked = [self._asked.of_manifest(manifest, files.brought.classes) for manifest in files.manifests]
         asked += (self._asked.more(entry, files.brought.classes) for entry in more)
-        wanted = [entry for entry in asked if isinstance(entry, Wanted)]
+        wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
         read = self._read(wanted)
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
@@ -151,7 +151,7 @@ class _Planner:
                 *asked,
                 *(self._asked.without_node(pod, "drain") for pod in moved),
             ]
-            wanted = [entry for entry in asked if isinstance(entry, Wanted)]
+            wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
             # What these pods need has to be read as well.
             read = self._read(wanted)
         snapshot = self._changed_cluster(read, wanted, files, drain)
@@ -161,7 +161,7 @@ class _Planner:
             # For the note where budgets may have been left out: none would hold the drain.
             self._gatherer.list(PDBS)
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
-        wanted = [entry for entry in asked if isinstance(entry, Wanted)]
+        wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
         table = NodeTable(snapshot.nodes, snapshot.pods)
         demands = [self._demand(entry, table, snapshot, there) for entry in wanted]
         specs = plan(demands, preemption=self._options.preemption)
@@ -197,14 +197,16 @@ class _Planner:
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
-    def _unless_left_out(self, entry: Wanted | RefusedSpec, snapshot: ClusterSnapshot) -> Wanted | RefusedSpec:
+    def _unless_left_out(
+        self, entry: PlaceableSpec | RefusedSpec, snapshot: ClusterSnapshot
+    ) -> PlaceableSpec | RefusedSpec:
         """A spec, or why it is not known where its pods would go."""
         if isinstance(entry, RefusedSpec):
             return entry
         reason = left_out(self._source, entry.pod, snapshot)
         return RefusedSpec(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
 
-    def _read(self, wanted: Sequence[Wanted]) -> ClusterSnapshot:
+    def _read(self, wanted: Sequence[PlaceableSpec]) -> ClusterSnapshot:
         """The cluster as it is, with all that the scheduling of these specs reads.
 
         Raises:
@@ -217,7 +219,7 @@ class _Planner:
         return found.snapshot
 
     def _changed_cluster(
-        self, read: ClusterSnapshot, wanted: Sequence[Wanted], files: _Files, drain: DrainPlan | None
+        self, read: ClusterSnapshot, wanted: Sequence[PlaceableSpec], files: _Files, drain: DrainPlan | None
     ) -> ClusterSnapshot:
         """The cluster as it would be: with what the files bring, other nodes, fewer pods, and a node drained.
 
@@ -256,7 +258,9 @@ class _Planner:
             place, _, name = text.partition("/")
             yield PodReference(self._source.namespace if place == "pod" else place, name)
 
-    def _demand(self, entry: Wanted, table: NodeTable, snapshot: ClusterSnapshot, there: Sequence[Pod]) -> Demand:
+    def _demand(
+        self, entry: PlaceableSpec, table: NodeTable, snapshot: ClusterSnapshot, there: Sequence[Pod]
+    ) -> Demand:
         situation = Situation(
             pod=entry.pod,
             table=table,
@@ -279,7 +283,7 @@ class _Planner:
             entry.origin,
         )
 
-    def _awaited(self, entry: Wanted, pods: Sequence[Pod]) -> AwaitedPod | None:
+    def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:
         """What keeps a StatefulSet of the cluster from making more."""
         pod = awaited_pod(entry.stateful_set, pods) if entry.stateful_set is not None else None
         if pod is None:

@@ -18,7 +18,7 @@ from kubectl_plugin.commands.manifest_pods import (
     first_ordinal,
     own_replicas,
 )
-from kubectl_plugin.commands.more_pods import More
+from kubectl_plugin.commands.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from podrules.cluster.gather import Gatherer
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from podrules.model.policy import PriorityClass
     from podrules.scheduler.runtime import Framework
 
-__all__ = ["Asking", "Wanted", "waiting_pods"]
+__all__ = ["PlaceableSpec", "PlaceableSpecs", "waiting_pods"]
 
 
-class Wanted(Struct, frozen=True):
+class PlaceableSpec(Struct, frozen=True):
     """A spec that can be placed."""
 
     name: str
@@ -66,7 +66,7 @@ class Wanted(Struct, frozen=True):
         return with_claims_of(self.pod, self.claim_templates)[0]
 
 
-class Asking:
+class PlaceableSpecs:
     """Makes of what is asked for what can be placed, or says why it cannot."""
 
     def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
@@ -76,7 +76,7 @@ class Asking:
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._controllers = Controllers(gatherer)
 
-    def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> Wanted | RefusedSpec:
+    def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
         """A manifest's pods, or why there can be none."""
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
@@ -96,7 +96,7 @@ class Asking:
             first += own_replicas(manifest)
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
         selector = entry.spec.selector if kind is DEPLOYMENTS else None
-        return Wanted(
+        return PlaceableSpec(
             name,
             controlled,
             number,
@@ -109,7 +109,7 @@ class Asking:
             stateful_set=entry if more and kind is STATEFUL_SETS else None,
         )
 
-    def more(self, more: More, classes: dict[str, PriorityClass]) -> Wanted | RefusedSpec:
+    def more(self, more: WorkloadOrPod, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
         """More pods of what the cluster has; PriorityClasses that come in files count for them too."""
         if isinstance(more, Manifest):
             return self.of_manifest(more, classes)
@@ -125,7 +125,7 @@ class Asking:
             there=partial(pods_there, PODS.singular, more.metadata, None),
         )
 
-    def without_node(self, pod: Pod, origin: Origin) -> Wanted | RefusedSpec:
+    def without_node(self, pod: Pod, origin: Origin) -> PlaceableSpec | RefusedSpec:
         """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod)
@@ -137,7 +137,7 @@ class Asking:
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        return Wanted(name, Controlled(made), 1, framework, origin=origin)
+        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
 
     def _number(self, own: int) -> int | None:
         """How many are wanted; None: as many as fit."""
@@ -146,7 +146,7 @@ class Asking:
         return None if self._replicas == "max" else int(self._replicas)
 
 
-def waiting_pods(wanted: Sequence[Wanted], pods: Sequence[Pod]) -> Sequence[Pod]:
+def waiting_pods(wanted: Sequence[PlaceableSpec], pods: Sequence[Pod]) -> Sequence[Pod]:
     """Pods of what there are to be more of, named or in a file, that wait already: the scheduler takes them first."""
     found = (pod for entry in wanted for pod in entry.there(pods))
     return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

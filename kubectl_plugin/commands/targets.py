@@ -10,7 +10,7 @@ from kubectl_plugin.views.words import listed
 from podrules.cluster.errors import ClusterError, NotFound, UsageError
 from podrules.cluster.field_selector import check_fields
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
-from podrules.cluster.similar_names import near_names
+from podrules.cluster.similar_names import near_names, nearest_word
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
@@ -18,7 +18,7 @@ from podrules.model.selectors import Selector, SelectorError
 
 __all__ = [
     "EXPLAINED",
-    "Asked",
+    "ObjectQuery",
     "find",
     "is_namespace_of_pod",
     "label_selector",
@@ -42,7 +42,7 @@ _OTHER_TYPES: Final = frozenset(
 """Types of kubectl that we have no kind for."""
 
 
-class Asked(NamedTuple):
+class ObjectQuery(NamedTuple):
     """Objects that were asked for."""
 
     kind: Kind[Any]
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     """Whether the name stood alone: it is a pod's."""
 
 
-def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[Asked]:
+def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[ObjectQuery]:
     """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods.
 
     Args:
@@ -63,7 +63,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
     Raises:
         UsageError: something else was typed, or a name together with a selection.
     """
-    asked = _asked(words, verb) if words else [Asked(PODS)] if selection.flags else []
+    asked = _asked(words, verb) if words else [ObjectQuery(PODS)] if selection.flags else []
     named = next((one for one in asked if one.name), None)
     if named is not None and selection.flags:
         name = f"{named.kind.singular}/{named.name}"
@@ -72,14 +72,14 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
             advice=f"Leave {selection.flags} or the name out",
         )
     # What was typed twice is one.
-    found: dict[tuple[str, str], Asked] = {}
+    found: dict[tuple[str, str], ObjectQuery] = {}
     for one in asked:
         found.setdefault((one.kind.kind, one.name), one)
     return list(found.values())
 
 
 def find(
-    asked: Asked, selection: Selection, source: Source, *, live: bool, command: str = "explain"
+    asked: ObjectQuery, selection: Selection, source: Source, *, live: bool, command: str = "explain"
 ) -> Sequence[KubeObject]:
     """The objects that were asked for.
 
@@ -123,7 +123,7 @@ def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence
     Raises:
         ClusterError: the selection cannot be read, or they cannot.
     """
-    return [pod for pod in find(Asked(PODS), selection, source, live=live) if isinstance(pod, Pod)]
+    return [pod for pod in find(ObjectQuery(PODS), selection, source, live=live) if isinstance(pod, Pod)]
 
 
 def label_selector(text: str) -> Selector | None:
@@ -139,7 +139,7 @@ def label_selector(text: str) -> Selector | None:
         raise UsageError(f"-l: {error}", advice=advice) from error
 
 
-def _asked(words: Sequence[str], verb: str) -> list[Asked]:
+def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:
     kinds = _kinds(words[0], verb)
     if not kinds:
         return [_one(word, verb) for word in words]
@@ -156,7 +156,7 @@ def _asked(words: Sequence[str], verb: str) -> list[Asked]:
     comma = next((word for word in words[1:] if "," in word), None)
     if comma is not None:
         raise _with_comma(comma)
-    return [Asked(kind, name) for kind in kinds for name in words[1:] or [""]]
+    return [ObjectQuery(kind, name) for kind in kinds for name in words[1:] or [""]]
 
 
 def _kinds(word: str, verb: str) -> list[Kind[Any]]:
@@ -173,7 +173,7 @@ def _kinds(word: str, verb: str) -> list[Kind[Any]]:
     return []
 
 
-def _one(word: str, verb: str) -> Asked:
+def _one(word: str, verb: str) -> ObjectQuery:
     """``TYPE/NAME``, or a pod's name."""
     typed, slash, name = word.partition("/")
     if slash and "," in word:
@@ -181,7 +181,7 @@ def _one(word: str, verb: str) -> Asked:
     if "/" in name:
         raise UsageError(f'"{word}": a name has no "/"', advice="Write TYPE/NAME, and the namespace with -n")
     if not slash and word and find_kind(word, EXPLAINED) is None:
-        return Asked(PODS, word, bare=True)
+        return ObjectQuery(PODS, word, bare=True)
     if not name:
         raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
     kind = find_kind(typed, EXPLAINED)
@@ -189,7 +189,7 @@ def _one(word: str, verb: str) -> Asked:
         if is_namespace_of_pod(typed):
             raise namespace_in_front(word, _COMMANDS[verb])
         raise _not_explained(typed, verb)
-    return Asked(kind, name)
+    return ObjectQuery(kind, name)
 
 
 def is_namespace_of_pod(typed: str) -> bool:
@@ -226,7 +226,7 @@ def _not_explained(word: str, verb: str) -> UsageError:
     return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 
-def _meant(asked: Asked, error: NotFound, source: Source) -> str:
+def _meant(asked: ObjectQuery, error: NotFound, source: Source) -> str:
     """What was probably meant where there is no object of a name; empty: nothing is near."""
     near = _near_type(asked.name) if asked.bare else ""
     if near:
@@ -238,7 +238,7 @@ def _meant(asked: Asked, error: NotFound, source: Source) -> str:
     return error.advice if own or not asked.bare else _of_what_else(asked.name)
 
 
-def _is_workload(asked: Asked, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
+def _is_workload(asked: ObjectQuery, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
     """Name in the error the workload that has the name of no pod; whether there is one."""
     found = next(_workloads(asked.name, source, live=live), None)
     if found is None:
@@ -263,14 +263,14 @@ def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[
         yield from ((kind, meta.namespace) for kind, meta in entries if meta.name == name)
 
 
-def _look_everywhere(asked: Asked, error: NotFound) -> None:
+def _look_everywhere(asked: ObjectQuery, error: NotFound) -> None:
     """Name in the error what looks for a name that stood alone: a cluster is not asked for all its pods unbidden."""
     if error.advice == _of_what_else(asked.name):
         error.advice = f"{error.advice}."
         error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
 
 
-def name_its_place(asked: Asked, error: NotFound, source: Source, command: str = "explain") -> None:
+def name_its_place(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
     """Name in the error the namespace that has an object of the name, where nothing else is wrong.
 
     Args:
@@ -311,8 +311,11 @@ def _of_what_else(name: str) -> str:
 
 
 def _near_type(word: str, *, closeness: float = 0.65) -> str:
-    from difflib import get_close_matches
+    """The type that a word nearly is; empty: none.
 
+    Args:
+        word: As it was typed.
+        closeness: How alike they have to be; see `nearest_word`.
+    """
     names = {name: kind.singular for kind in EXPLAINED for name in (kind.singular, kind.plural)}
-    found = get_close_matches(word.lower(), names, n=1, cutoff=closeness)
-    return names[found[0]] if found else ""
+    return names.get(nearest_word(word.lower(), names, closeness=closeness), "")

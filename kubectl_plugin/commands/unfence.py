@@ -52,9 +52,9 @@ class _Unfence(NodeChange):
                 self._denied = (access,)
                 raise Forbidden("patch", NODES, None, access.reason)
             if not self.patch(writer, StepKind.UNTAINTING, _removing_taint, while_in=_FENCED):
-                self.tell(StepKind.ALREADY_UNFENCED, self.named)
+                self.step_log(StepKind.ALREADY_UNFENCED, self.named)
                 return StepOutcome.NOT_POSSIBLE
-        self.tell(StepKind.DRY_RUN if options.dry_run else StepKind.UNTAINTED, self.named)
+        self.step_log(StepKind.DRY_RUN if options.dry_run else StepKind.UNTAINTED, self.named)
         return StepOutcome.DRY_RUN if options.dry_run else StepOutcome.DONE
 
     def _shown(self, outcome: StepOutcome) -> StepOutcome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from kubectl_plugin.parsing import COMMANDS
@@ -17,6 +16,7 @@ from kubectl_plugin.parsing.habits import (
     instead_of_now,
 )
 from podrules.cluster.errors import UsageError
+from podrules.cluster.similar_names import nearest_word
 
 __all__ = ["left_over", "nearest", "no_command", "not_one_of", "unknown_command", "wrong_flag"]
 
@@ -36,7 +36,7 @@ _OF_KUBECTL: Final = {
 
 
 def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
-    """The most similar word; empty: none is similar.
+    """The most similar flag or value, whatever its dashes and case; empty: none is similar.
 
     Args:
         word: What was typed.
@@ -44,8 +44,7 @@ def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
         closeness: The similarity to ask for, from 0 to 1, as difflib defines it.
     """
     plain = {name.lstrip("-").lower(): name for name in among}
-    found = get_close_matches(word.lstrip("-").lower(), plain, n=1, cutoff=closeness)
-    return plain[found[0]] if found else ""
+    return plain.get(nearest_word(word.lstrip("-").lower(), plain, closeness=closeness), "")
 
 
 def not_one_of(value: str, choices: Sequence[str]) -> str:

@@ -1,15 +1,29 @@
-"""Names of objects that were probably meant by one that is not there."""
+"""Names and words that were probably meant by one that is not there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["near_names"]
+__all__ = ["near_names", "nearest_word"]
 
 _MOST: Final = 3
 _BEGINNING: Final = 0.8
 """How close, as difflib counts it, a beginning has to be: names that go on are many."""
+
+
+def nearest_word(word: str, known: Iterable[str], *, closeness: float = 0.6) -> str:
+    """The word of a fixed list that is nearest to what was typed; empty: none is near.
+
+    Args:
+        word: What was typed.
+        known: The list.
+        closeness: How alike they have to be, as difflib counts it from 0 to 1.
+    """
+    # Loaded when something is mistyped.
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=closeness)), "")
 
 
 def near_names(name: str, names: Iterable[str]) -> Sequence[str]:

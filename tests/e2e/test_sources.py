@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from kubectl_plugin.commands.explain import explain
+from kubectl_plugin.commands.targets import targets_of
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output, Streams
 from podrules.cluster.client import _CONNECT_SECONDS, ClientTransport
 from podrules.cluster.kinds import PODS
@@ -211,7 +212,7 @@ def test_official_client_gives_the_answer_of_kubectl(
             source = LiveSource(transport, namespace=namespace)
             options = ExplainOptions(("pod/web",), (), Output("json"), colour=False, cluster=ClusterOptions())
             streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
-            assert not list(explain(options, source, streams))
+            assert not list(explain(targets_of(options.targets, options.selection), options, source, streams))
         finally:
             transport.close()
 
