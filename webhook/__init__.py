@@ -1,11 +1,13 @@
 """The admission webhook over the rules of `podrules`.
 
-    main        the command line of qos-webhook
-    server      gunicorn around the application
-    app         HTTP: the only module that knows Flask
-    review      AdmissionReview to Request
-    response    Answer to AdmissionReview
-    handlers    one module a concern: Request to Answer, no HTTP
+    main                the command line of qos-webhook
+    server              gunicorn around the application
+    app                 Flask: probes, error answers, and the reviews in front of its routes
+    wsgi                reviews over HTTP: body, handler, answer
+    bodies              reads the body of a request
+    admission_review    AdmissionReview to Request
+    handlers            Request to Answer, one module per concern, without HTTP
+    response            Answer to AdmissionReview
 
-What it fills in, warns of and refuses is told in docs/webhook.md.
+docs/webhook.md describes what the webhook fills in, warns about and refuses.
 """

@@ -1,4 +1,4 @@
-"""HTTP around the reviews. The only module that knows Flask."""
+"""The Flask application: probes, error answers and, in front of its routes, the reviews of `webhook.wsgi`."""
 
 from __future__ import annotations
 

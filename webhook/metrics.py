@@ -18,7 +18,6 @@ from prometheus_client import (
     Gauge,
     Histogram,
     ProcessCollector,
-    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -33,8 +32,6 @@ __all__ = ["CONTENT_TYPE", "Metrics", "ReviewResult", "Watched"]
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Seconds: from a review that caches answer to the time at which the API server no longer waits."""
-# When a counter began is a second series of each, which Prometheus' text format has no use for.
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
 
 
 class ReviewResult(Enum):

@@ -21,6 +21,7 @@ import gevent
 from gevent.pywsgi import WSGIHandler, WSGIServer
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from webhook.connections import Connections
     from webhook.metrics import Metrics
 
-__all__ = ["Server"]
+__all__ = ["Server", "cache_settings"]
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -62,8 +63,7 @@ class _Worker(GeventWorker):
 
     def run(self) -> None:
         """Serve; a client that breaks off its handshake is no error of ours, and no traceback in the log."""
-        # gunicorn looks settings up a dozen times a request: attributes are found at once.
-        vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        cache_settings(self.cfg)
         hub = gevent.get_hub()
         hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError, ConnectionError)
         gevent.spawn(self._end_late)
@@ -73,7 +73,7 @@ class _Worker(GeventWorker):
         self, listener: Any, *, spawn: Any, **_: Any
     ) -> Any:
         """What gunicorn serves a listening socket by."""
-        return cast("Server", self.app).door(listener, partial(self.handle, listener), spawn)
+        return cast("Server", self.app).make_listener(listener, partial(self.handle, listener), spawn)
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve one connection to its end."""
@@ -114,6 +114,15 @@ class _Worker(GeventWorker):
             self._connections.end_late()
 
 
+def cache_settings(config: Config) -> None:
+    """Make gunicorn's settings plain attributes: it reads a dozen of them per request, each by two calls.
+
+    It writes into the dictionary of the instance, as `Config` has no other way to keep a value. The worker calls it: it
+    is the only process that serves, and no setting changes once it runs.
+    """
+    vars(config).update({name: setting.get() for name, setting in config.settings.items()})
+
+
 class _Scrape(WSGIHandler):
     """One connection of Prometheus; it does not stay."""
 
@@ -126,14 +135,18 @@ class Server(BaseApplication):
     """The webhook on one address, over TLS."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the settings."""
-        set_up_logs(settings.log_format, settings.log_level)
+        """Take the settings; nothing of the process changes before `run`."""
         self.settings = settings
         self.draining = False
         """In the worker: whether it was told to end."""
         self.certificate: Certificate | None = None
         """In the worker: what keeps the certificate; None: a stand-in is served."""
         super().__init__()
+
+    def run(self) -> None:
+        """Serve until told to stop. From here on the process is ours: all that it logs is written in one form."""
+        set_up_logs(self.settings.log_format, self.settings.log_level)
+        super().run()
 
     def load_config(self) -> None:
         """Hand our settings to gunicorn."""
@@ -150,7 +163,7 @@ class Server(BaseApplication):
             "graceful_timeout": int(self.settings.drain) + _FINISH_SECONDS,
             "control_socket_disable": True,
             "proc_name": "qos-webhook",
-            # gunicorn takes its connections for TLS when it is given a file; the door never reads it.
+            # gunicorn takes its connections for TLS when it is given a file; `Listener` never reads it.
             "certfile": os.devnull,
             "ssl_context": lambda _config, _default: None,
             "worker_exit": lambda _arbiter, _worker: self._give_up(),
@@ -160,15 +173,19 @@ class Server(BaseApplication):
 
     def load(self) -> Any:
         """Make the application, in the worker: caches and certificates live there."""
+        from prometheus_client import disable_created_metrics
+
         from webhook.admission_review import MAX_REVIEW_BYTES
         from webhook.app import create_app
         from webhook.backend import start_backend
         from webhook.connections import Connections, Memory, return_freed_memory
-        from webhook.connections.listener import Door
+        from webhook.connections.listener import Listener
         from webhook.metrics import Metrics, Watched
         from webhook.wsgi import REVIEW_PATHS, is_accepted
 
         return_freed_memory()
+        # When a counter began is a second series of each, which Prometheus' text format has no use for.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
         metrics = Metrics(REVIEW_PATHS)
         self.connections = Connections(metrics.count_closed, Memory(MAX_REVIEW_BYTES + _MEMORY, _MEMORY))
         try:
@@ -180,8 +197,8 @@ class Server(BaseApplication):
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         self.certificate = certificate = backend.certificate
         names = self.settings.client_names if self.settings.client_ca is not None else None
-        self.door = partial(
-            Door,
+        self.make_listener = partial(
+            Listener,
             context=backend.serving.context,
             connections=self.connections,
             failed=metrics.count_closed,

@@ -20,14 +20,14 @@ from webhook.connections.connection import Connection
 from webhook.connections.registry import Connections
 from webhook.connections.turns import Turns
 
-__all__ = ["Door"]
+__all__ = ["Listener"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 0.001
 """For those that were ended to close their sockets."""
 
 
-class Door(StreamServer):
+class Listener(StreamServer):
     """A listening socket whose connections take turns in their handshakes."""
 
     max_accept = 16
