@@ -1,1 +1,1 @@
-"""One module a command: what was asked for, to reports."""
+"""The commands, one module each: they turn what was asked for into reports."""

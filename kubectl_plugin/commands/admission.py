@@ -63,7 +63,7 @@ class Admission:
         refusals = () if written is None else _refusals(kind, entry, written)
         return ReviewedPod(admit_pod(pod, objects, features=gatherer.features), refusals)
 
-    def _classes(self, pod: Pod, brought: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
+    def _classes(self, pod: Pod, from_file: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
         """The classes that decide about a pod; None: they are not known.
 
         A class that is in the cluster keeps its value (`validate_priority_class_update`). Without the cluster's
@@ -71,8 +71,8 @@ class Admission:
         """
         known = self._gatherer.classes()
         if known is None:
-            return brought if pod.spec.priority_class_name in brought else None
-        return {**brought, **known}
+            return from_file if pod.spec.priority_class_name in from_file else None
+        return {**from_file, **known}
 
 
 def _refusals(kind: Kind[Any], entry: Any, written: Mapping[str, Any]) -> tuple[RefusedField, ...]:

@@ -1,4 +1,4 @@
-"""What commands that change something share: one target, a narrow way in, steps that are told as they happen.
+"""What the commands that change something share: one target, narrow rights, steps that are printed as they happen.
 
 Steps go to standard output, or to standard error where a program reads a report there.
 """
@@ -45,7 +45,7 @@ __all__ = [
 K = TypeVar("K", bound=KubeObject)
 
 POLL_SECONDS: Final = 0.5
-"""Between two looks at what is followed."""
+"""Between two polls of what is followed."""
 _CODES: Final = {
     StepOutcome.NOT_CONFIRMED: NOT_CONFIRMED,
     StepOutcome.NOT_POSSIBLE: NOT_POSSIBLE,
@@ -58,16 +58,16 @@ _CODES: Final = {
 
 
 class StepLog:
-    """Tells each step when it happens, and keeps it."""
+    """Prints each step when it happens, and keeps it for the report."""
 
     def __init__(self, printer: Printer) -> None:
-        """Tell where it prints."""
+        """Print with this printer."""
         self._printer = printer
         self._steps: list[Step] = []
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was told so far."""
+        """The steps so far."""
         return tuple(self._steps)
 
     def __call__(
@@ -86,26 +86,26 @@ class StepLog:
         self._printer.say(step_line(event, now))
 
     def add_warnings(self, warnings: Sequence[str]) -> None:
-        """Tell what the API server warned of."""
+        """Print the warnings of the API server."""
         for warning in warnings:
             self(StepKind.WARNING, detail=warning)
 
     def has(self, kind: StepKind) -> bool:
-        """Whether such a step was told."""
+        """Whether there was such a step."""
         return any(step.kind is kind for step in self._steps)
 
 
 class ClusterAction(ABC):
-    """One change of one object: run to its end, or told where it stands."""
+    """One change of one object. It runs to its end, or says how far it came."""
 
     def __init__(self, named: str, options: DeletionOptions | FenceOptions, source: Source, streams: Streams) -> None:
-        """Nothing is done yet.
+        """Change nothing yet.
 
         Args:
             named: The object, as ``-o name`` prints it.
-            options: How it is told, and where the object is, for the commands that are suggested.
-            source: The same, as what is read.
-            streams: Where it is told.
+            options: The output format, and where the object is, for the commands that are suggested.
+            source: Where objects are read.
+            streams: Where to print.
         """
         # Until it has ended.
         self.outcome = StepOutcome.FAILED
@@ -115,7 +115,7 @@ class ClusterAction(ABC):
         self.step_log = StepLog(self._printer)
 
     def run(self) -> int:
-        """Make it; prints a report where one is asked for, however it ends."""
+        """Make the change, and print a report where one is asked for, however it ends."""
         try:
             self.outcome = self.act()
             return _CODES[self.outcome]
@@ -144,18 +144,18 @@ class ClusterAction(ABC):
 
     @abstractmethod
     def report(self) -> Struct:
-        """What was looked at and done so far."""
+        """What was read and done so far."""
 
     @abstractmethod
     def state(self, *, sure: bool) -> Iterable[str | Prose]:
-        """Where it stands when it did not come to its end, and how to go on.
+        """How far it came when it did not reach its end, and how to go on.
 
         Args:
             sure: Whether the last request was answered.
         """
 
     def broken_by(self, error: ClusterError) -> None:
-        """Take in what an error makes of it: who refused it, as long as nothing was changed."""
+        """Set the outcome by an error, and who refused, if nothing was changed yet."""
         self.outcome = StepOutcome.FAILED
         if any(step.kind.changes for step in self.step_log.steps):
             return
@@ -171,7 +171,7 @@ class ClusterAction(ABC):
         self._streams.out.flush()
 
     def print_state(self, *, sure: bool) -> None:
-        """Say on standard error where it stands."""
+        """Print on standard error how far it came."""
         from kubectl_plugin.render.escape import escape
         from kubectl_plugin.views.steps import remedy
 
@@ -191,7 +191,7 @@ class ClusterAction(ABC):
 
 
 def _refusal(error: ClusterError) -> Refusal | None:
-    """Who refused; None: nobody did, such as where there was no answer."""
+    """Who refused; None: nobody did, for example because there was no answer."""
     match error:
         case Forbidden():
             return Refusal(RefusedBy.RIGHTS, error.message, error.verb, error.resource, error.namespace or "")
@@ -203,10 +203,10 @@ def _refusal(error: ClusterError) -> Refusal | None:
 
 
 class Deadline:
-    """How long something is followed."""
+    """The time for which something is followed."""
 
     def __init__(self, seconds: float) -> None:
-        """Begin now."""
+        """Start now."""
         self._end = time.monotonic() + seconds
 
     @property
@@ -215,7 +215,7 @@ class Deadline:
         return max(0.0, self._end - time.monotonic())
 
     def wait(self) -> bool:
-        """Wait until the next look; False when the time is over."""
+        """Wait until the next poll; False when the time is over."""
         if not self.left:
             return False
         time.sleep(min(POLL_SECONDS, self.left))
@@ -223,7 +223,7 @@ class Deadline:
 
 
 def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
-    """The name in ``TYPE/NAME``, ``TYPE NAME`` or ``NAME``, of one object of this kind.
+    """The name in ``TYPE/NAME``, ``TYPE NAME`` or ``NAME``, for one object of this kind.
 
     Raises:
         UsageError: something else was typed.
@@ -249,7 +249,7 @@ def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
 
 
 def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Streams, target: Target) -> K | None:
-    """The object that is to be changed; None, and told, when there is none.
+    """The object to change. None when it is not there; the error is printed then.
 
     Raises:
         UsageError: something else was typed.
@@ -261,19 +261,19 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
     except NotFound as error:
         if not source.side_by_side:
             # Loaded when there is no such object; a cluster is not asked for all of a kind unbidden.
-            from kubectl_plugin.commands.targets import ObjectQuery, name_its_place
+            from kubectl_plugin.commands.targets import ObjectQuery, suggest_namespace
 
-            name_its_place(ObjectQuery(kind, name), error, source)
+            suggest_namespace(ObjectQuery(kind, name), error, source)
         tell(error, streams.err, target)
         return None
 
 
 def require_live(cluster: ClusterOptions, instead: str) -> None:
-    """Refuse to change what is no cluster.
+    """Refuse to change a demo or a snapshot.
 
     Args:
         cluster: Which cluster.
-        instead: How to look without changing anything.
+        instead: What shows the same without a change.
 
     Raises:
         UsageError: it is a demo or a snapshot.
@@ -285,7 +285,7 @@ def require_live(cluster: ClusterOptions, instead: str) -> None:
 
 @contextlib.contextmanager
 def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], dry_run: bool) -> Iterator[Writer]:
-    """A writer of one object, that may also ask what the user may do.
+    """A writer for one object. It can also ask what the user may do.
 
     Args:
         path: The object's.
@@ -302,5 +302,5 @@ def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], 
 
 
 def present(source: Source) -> datetime:
-    """The instant at which the objects are so; that of reading where a snapshot does not tell."""
+    """The instant of the objects, or that of reading when a snapshot does not name one."""
     return source.now or datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Which controller the pods of a workload will belong to: its own, or the ReplicaSet of a Deployment's revision."""
+"""The controller of the pods of a workload: the workload, or the ReplicaSet of a Deployment's revision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Controllers"]
 
 
 class Controllers:
-    """Knows the revisions that are in the cluster."""
+    """Finds the controllers of pods to come, by the revisions in the cluster."""
 
     def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
@@ -73,7 +73,7 @@ def _as_written(kind: Kind[Workload]) -> Kind[WrittenWorkload]:
 
 
 def _selector(entry: Any) -> Selector | None:
-    """A Deployment's; None: it has none that the API server would take."""
+    """The selector of a Deployment; None: the API server would refuse it."""
     try:
         return None if entry.spec.selector is None else Selector.from_label_selector(entry.spec.selector)
     except SelectorError:

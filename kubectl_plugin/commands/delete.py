@@ -1,4 +1,4 @@
-"""``kubectl qos delete``: a pod, with grace or without, only the one that was looked at, until it is gone."""
+"""``kubectl qos delete``: deletes one pod, with or without grace, and follows it until it is gone."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from podrules.safety import Guarantee, owner_guarantee
 __all__ = ["run"]
 
 _FOLLOWED_AFTER_GRACE: Final = 60.0
-"""Seconds for which a pod is followed once its grace period is over."""
+"""Seconds for which a pod is followed after its grace period."""
 _ATTEMPTS: Final = 5
 
 
 def run(options: DeletionOptions, source: Source, streams: Streams) -> int:
-    """Delete one pod, or show what that would put at stake.
+    """Delete one pod, or show what its deletion would risk.
 
     Raises:
         ClusterError: the pod cannot be read.
@@ -46,17 +46,17 @@ def run(options: DeletionOptions, source: Source, streams: Streams) -> int:
 
 
 class _Deletion(ClusterAction):
-    """One pod's deletion."""
+    """The deletion of one pod."""
 
     def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
-        """Look at what is at stake."""
+        """Read what the deletion risks."""
         super().__init__(f"pod/{pod.metadata.name}", options, source, streams)
         self._pod, self._options, self._source = pod, options, source
         # Read now: a report is made also when the connection has gone with an interruption.
         self._server_version = source.git_version
         self._gatherer = Gatherer(source)
         self._plan = stop_plan(pod, options.grace_period)
-        self._stakes = self._look() if is_force_deletion(pod, options.grace_period) else None
+        self._stakes = self._read_stakes() if is_force_deletion(pod, options.grace_period) else None
 
     def act(self) -> StepOutcome:
         """See `ClusterAction.act`."""
@@ -128,7 +128,7 @@ class _Deletion(ClusterAction):
         self.step_log(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
 
     def _has_provider(self) -> bool:
-        """Whether no kubelet stops it: nothing is then told of when it ends."""
+        """Whether a virtual kubelet runs the pod: when the pod ends is not known then."""
         if self._stakes is not None:
             return self._stakes.node.provider
         try:
@@ -138,7 +138,7 @@ class _Deletion(ClusterAction):
         return node_platform(node) is Platform.VIRTUAL_KUBELET
 
     def _confirm(self, writer: Writer) -> None:
-        """Give the confirmation that the namespace asks for; it is of this very pod."""
+        """Write the confirmation that the namespace asks for, with the UID of the pod."""
         pod = self._pod
         for attempt in range(_ATTEMPTS):
             self.step_log(StepKind.CONFIRMING, self.named, f"{CONFIRMATION}={pod.metadata.uid}")
@@ -171,7 +171,7 @@ class _Deletion(ClusterAction):
 
         self.show(nothing_at_stake_page(self.report()))
 
-    def _look(self) -> Stakes:
+    def _read_stakes(self) -> Stakes:
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
@@ -210,7 +210,7 @@ class _Deletion(ClusterAction):
 
 
 def _how_to_look(options: DeletionOptions) -> str:
-    """What shows the stakes and changes nothing."""
+    """The command that shows the risk and changes nothing."""
     typed = [flag for flag, given in (("--confirm", options.confirm), ("--dry-run", options.dry_run)) if given]
     out = f"leave {' and '.join(typed)} out: " if typed else ""
     return f"{out}--grace-period=0 alone shows what a force deletion puts at stake"

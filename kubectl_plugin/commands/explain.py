@@ -1,4 +1,4 @@
-"""``kubectl qos explain``: targets to reports, reports to the user."""
+"""``kubectl qos explain``: reads targets and files, and prints a report of each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Explained(Struct, frozen=True):
 
 
 def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
-    """Explain everything that was asked for; the first thing that went wrong gives the exit code."""
+    """Explain everything that was asked for; the first error gives the exit code."""
     targets = targets_of(options.targets, options.selection)
     if options.watch is not None:
         from kubectl_plugin.commands.watching import Watched, watch
@@ -76,7 +76,7 @@ def explain(
     )
     several = sum(bool(one.name) for one in targets) > 1
     lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if _may_be_lines(options) else None
-    # A line says less than a page: what is read for one object alone is left out.
+    # A line says less than a page: what only a page shows is not read.
     answers = _answers(targets, options, source, streams, in_lines=lines is not None and several)
     if options.output.wide and not several and not options.files:
         answers = _worst_first(answers, source.now)
@@ -98,7 +98,7 @@ def explain(
 def _worst_first(
     answers: Iterable[_Explained | ClusterError], now: datetime | None
 ) -> Iterator[_Explained | ClusterError]:
-    """What cannot be explained, and then the rest in the order of the table."""
+    """The errors, then the answers in the order of the table."""
     from kubectl_plugin.views.targets import target_order
 
     explained = []
@@ -111,7 +111,7 @@ def _worst_first(
 
 
 class _Lines:
-    """A line for each of several targets; of a single one its page."""
+    """A table with a line for each of several targets; the page of a single one."""
 
     def __init__(self, printer: Printer, now: datetime | None, *, everywhere: bool) -> None:
         self._printer, self._now, self._everywhere = printer, now, everywhere
@@ -135,7 +135,7 @@ class _Lines:
             self._table.add(answer.report, answer.name)
 
     def finish(self, *, always: bool, by_trouble: bool) -> None:
-        """Print what came.
+        """Print the table or the page.
 
         Args:
             always: A table also of one, where others could not be found.
@@ -156,7 +156,7 @@ def _print_page(printer: Printer, answer: _Explained, now: datetime | None, *, w
 
 
 def _may_be_lines(options: ExplainOptions) -> bool:
-    """Whether several targets get a line each: a timeline, and what would be on a node, need pages."""
+    """Whether several targets get a line each. A timeline and --on need pages."""
     return options.output.brief and options.timeline is None and options.on is None
 
 
@@ -193,7 +193,7 @@ def _answers(
 
 
 def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> None:
-    """Refuse flags that say something of pods alone where nodes alone are asked for.
+    """Refuse flags for pods when only nodes are asked for.
 
     Raises:
         UsageError: there is one.
@@ -209,7 +209,7 @@ def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> 
 
 
 def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
-    """Explain the pods and workloads of files; what a file brings with them counts."""
+    """Explain the pods and workloads of files, with the other objects of each file."""
     ignored: list[tuple[str, str]] = []
     read_with: list[tuple[str, str]] = []
     for path in options.files:
@@ -220,7 +220,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         warn(file.warnings, streams.err)
         reporter = ReportBuilder(source, options)
         for manifest in file.manifests:
-            report = reporter.manifest(manifest, file.brought)
+            report = reporter.manifest(manifest, file.objects)
             yield _Explained(report, manifest.name, file.title(manifest))
         nothing = file.nothing("explain")
         if nothing is not None:

@@ -1,4 +1,4 @@
-"""``kubectl qos fence``: detect, decide, and declare a node out of service, once somebody knows that it is off.
+"""``kubectl qos fence``: declares a node out of service, once somebody knows that its machine is off.
 
     look      the node is silent; what depends on it; what the user may do
     proof     an operator vouches, or a command that was told to run ends with 0
@@ -59,10 +59,10 @@ class _Fence(NodeChange):
                 require_live(options.cluster, "without a confirmation and --dry-run it shows what would go")
             # Without a confirmation and a dry run there is always an outcome.
             return self._plan() or StepOutcome.NOT_CONFIRMED
-        path = NODES.path(None, self.looked.node.metadata.name)
+        path = NODES.path(None, self.facts.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
             self._check_access(writer)
-            if self.looked.state is FenceState.FENCED:
+            if self.facts.state is FenceState.FENCED:
                 self.step_log(StepKind.GOING_ON, self.named)
             else:
                 ended = self._plan() or self._declare(writer)
@@ -76,7 +76,7 @@ class _Fence(NodeChange):
         Raises:
             Forbidden: the user lacks a right.
         """
-        if self.looked.state is FenceState.POSSIBLE and self._denied:
+        if self.facts.state is FenceState.POSSIBLE and self._denied:
             denied = self._denied[0]
             kind = next(kind for _, kind in _NEEDS if kind.rbac_name == denied.resource)
             error = Forbidden(denied.verb, kind, None, denied.reason)
@@ -92,9 +92,9 @@ class _Fence(NodeChange):
     def _ended_by_state(self) -> StepOutcome | None:
         """The outcome of a node that is not fenced now; None: it may be."""
         options = self._options
-        if self.looked.state is FenceState.FENCED:
-            return StepOutcome.DONE if self.looked.left.nothing else StepOutcome.UNDER_WAY
-        if self.looked.state is not FenceState.POSSIBLE:
+        if self.facts.state is FenceState.FENCED:
+            return StepOutcome.DONE if self.facts.left.nothing else StepOutcome.UNDER_WAY
+        if self.facts.state is not FenceState.POSSIBLE:
             return StepOutcome.NOT_POSSIBLE
         proven = options.powered_off or (options.confirm and options.fence_command.strip())
         return None if proven or options.dry_run else StepOutcome.NOT_CONFIRMED
@@ -106,8 +106,8 @@ class _Fence(NodeChange):
         self.show(page)
 
     def _check_access(self, writer: Writer) -> None:
-        """What this needs and the user may not do, before anything else."""
-        name = self.looked.node.metadata.name
+        """Find the rights that the user lacks, before anything else."""
+        name = self.facts.node.metadata.name
         asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
         self._denied = tuple(access for access in asked if not access.allowed)
 
@@ -121,17 +121,17 @@ class _Fence(NodeChange):
         ):
             self.step_log(StepKind.DRY_RUN if self._options.dry_run else StepKind.TAINTED, self.named)
             return StepOutcome.DRY_RUN if self._options.dry_run else None
-        fenced = self.looked.state is FenceState.FENCED
+        fenced = self.facts.state is FenceState.FENCED
         self.step_log(StepKind.ALREADY_FENCED if fenced else StepKind.NODE_BACK, self.named)
         return StepOutcome.NOT_POSSIBLE
 
     def _prove(self) -> bool:
-        """Whether somebody knows that the machine is off."""
+        """Whether the machine is proven to be off."""
         options = self._options
         if options.powered_off:
             self.step_log(StepKind.VOUCHED, self.named)
             return True
-        command = [*shlex.split(options.fence_command), self.looked.node.metadata.name]
+        command = [*shlex.split(options.fence_command), self.facts.node.metadata.name]
         shown = shlex.join(command)
         if options.dry_run:
             if options.fence_command:
@@ -156,12 +156,12 @@ class _Fence(NodeChange):
         return True
 
     def _follow(self) -> StepOutcome:
-        """Tell what goes, until everything has gone or the time is over.
+        """Log what goes, until everything is gone or the time is over.
 
         Raises:
             Unreachable: the API server did not answer until the time was over.
         """
-        deadline, left = Deadline(self._options.timeout), self.looked.left
+        deadline, left = Deadline(self._options.timeout), self.facts.left
         if left.staying:
             self.step_log(StepKind.STAYING, self.named, names=left.staying)
         if not left.nothing:
@@ -170,7 +170,7 @@ class _Fence(NodeChange):
         while True:
             unanswered = None
             try:
-                left, silent = self._tell_what_went(left), False
+                left, silent = self._log_what_went(left), False
                 if left.nothing:
                     self.step_log(StepKind.ALL_GONE, self.named)
                     return StepOutcome.DONE
@@ -188,7 +188,7 @@ class _Fence(NodeChange):
                 self.print_state(sure=True)
                 return StepOutcome.UNDER_WAY
 
-    def _tell_what_went(self, before: Left) -> Left:
+    def _log_what_went(self, before: Left) -> Left:
         left = self.what_is_left()
         for pod in before.pods:
             if pod not in left.pods:

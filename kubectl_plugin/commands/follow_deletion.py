@@ -1,4 +1,4 @@
-"""A pod that was deleted, followed until it is gone: what changes is told, and why it does not go."""
+"""Follows a deleted pod until it is gone, and logs what changes and what keeps it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Followed", "follow"]
 
 
 class Followed(Enum):
-    """How it ended."""
+    """How the following ended."""
 
     GONE = "Gone"
     STUCK = "Stuck"
@@ -27,13 +27,13 @@ class Followed(Enum):
 
 
 def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> Followed:
-    """Tell what becomes of a pod.
+    """Log what happens to a deleted pod.
 
     Raises:
         Unreachable: the API server did not answer until the time was over.
         ClusterError: the pod cannot be read any more.
     """
-    seen = _Seen(pod, step_log)
+    seen = _FollowedPod(pod, step_log)
     while True:
         unanswered = None
         try:
@@ -57,8 +57,8 @@ def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> F
             return Followed.TIME_OVER
 
 
-class _Seen:
-    """What was told of a pod."""
+class _FollowedPod:
+    """What was logged about a pod."""
 
     def __init__(self, pod: Pod, step_log: StepLog) -> None:
         self.name = f"pod/{pod.metadata.name}"
@@ -69,7 +69,7 @@ class _Seen:
         self._was_cut_off = False
 
     def look(self, pod: Pod, source: Source) -> None:
-        """Tell what is new."""
+        """Log what is new."""
         self._said.discard(StepKind.NO_ANSWER)
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
             end = status.state.terminated
@@ -91,7 +91,7 @@ class _Seen:
             self._once(StepKind.OVERDUE, node)
 
     def unanswered(self, error: Unreachable) -> None:
-        """Tell, once at a time, that nothing can be seen."""
+        """Log once that there is no answer."""
         self._was_cut_off = True
         self._once(StepKind.NO_ANSWER, error.message)
 

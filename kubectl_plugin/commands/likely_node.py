@@ -1,4 +1,4 @@
-"""Likely placements: what a pod's scheduling cycle reads, read once for all pods of a run."""
+"""Likely nodes of pods: reads what scheduling needs, once for all pods of a run, and asks the rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.controllers import Controllers
-from kubectl_plugin.commands.manifest_objects import Brought, with_brought
+from kubectl_plugin.commands.manifest_objects import ManifestObjects, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import claim_templates, first_ordinal
 from kubectl_plugin.reports.pod import LikelyNode
 from podrules.cluster.gather import Gatherer
@@ -30,7 +30,7 @@ __all__ = ["LikelyNodes", "Maker", "Schedulers", "left_out"]
 
 
 class Maker(Struct, frozen=True):
-    """What makes pods; a pod makes itself."""
+    """The object that makes a pod; for a bare pod, the pod itself."""
 
     kind: Kind[Any]
     entry: Any
@@ -39,7 +39,7 @@ class Maker(Struct, frozen=True):
 
 
 class Schedulers:
-    """The profiles of the scheduler's configuration, read once."""
+    """The profiles of the scheduler's configuration. They are read once."""
 
     def __init__(self, source: Source, where: str | None) -> None:
         """Read nothing yet.
@@ -54,25 +54,25 @@ class Schedulers:
         self._outlines: Mapping[str, Profile] | None = None
 
     def preemption_disabled(self, pod: Pod) -> str:
-        """The field by which a pod's profile preempts nobody; empty: it preempts, or is not known. Loads no arrays.
+        """The field that turns preemption off in a pod's profile; empty: it is on, or not known. Loads no arrays.
 
         Raises:
             ClusterError: the configuration cannot be read.
         """
-        profile = self._outlined().get(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME)
+        profile = self._profiles_without_arguments().get(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME)
         return "" if profile is None else profile.preemption_disabled
 
     def preemption_disabled_everywhere(self) -> str:
-        """The same of all profiles: nobody is preempted for any pod of theirs.
+        """The field that turns preemption off, if every profile does; else empty.
 
         Raises:
             ClusterError: the configuration cannot be read.
         """
-        fields = [profile.preemption_disabled for profile in self._outlined().values()]
+        fields = [profile.preemption_disabled for profile in self._profiles_without_arguments().values()]
         return fields[0] if fields and all(fields) else ""
 
-    def _outlined(self) -> Mapping[str, Profile]:
-        """The profiles without arguments; none without a configuration, for the defaults preempt."""
+    def _profiles_without_arguments(self) -> Mapping[str, Profile]:
+        """The profiles without arguments. None without a configuration, because the defaults preempt."""
         if self._outlines is None and self._where:
             from podrules.cluster.scheduler_config import read_scheduler_configuration
 
@@ -80,7 +80,7 @@ class Schedulers:
         return self._outlines or {}
 
     def framework(self, pod: Pod) -> Framework | str:
-        """What a pod's scheduler runs; or why its placement is not modelled.
+        """The plugins that a pod's scheduler runs, or why its placement is not modelled.
 
         Raises:
             ClusterError: the configuration cannot be read.
@@ -119,7 +119,7 @@ class Schedulers:
 
 
 class LikelyNodes:
-    """Tells where the scheduler would put pods."""
+    """Finds where the scheduler would put pods."""
 
     def __init__(self, source: Source, gatherer: Gatherer, schedulers: Schedulers, *, every_node: bool) -> None:
         """Read nothing yet.
@@ -139,7 +139,7 @@ class LikelyNodes:
         self._tabled: ClusterSnapshot | None = None
 
     def place(self, pod: Pod) -> LikelyNode:
-        """Where a pod that is there would go, as if it came now.
+        """Where a pod of the cluster would go if it came now.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -149,13 +149,13 @@ class LikelyNodes:
             return LikelyNode(self._not_modelled(pod, framework))
         return self._placed(pod, framework, lambda snapshot: (pod, snapshot))
 
-    def place_coming(self, pod: Pod, maker: Maker, brought: Brought, pods: Sequence[Pod]) -> LikelyNode:
-        """Where a pod that is to come would go.
+    def place_coming(self, pod: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
+        """Where a pod to come would go.
 
         Args:
             pod: As it will be stored, named as what makes it.
             maker: What makes it.
-            brought: What comes with it.
+            objects: The other objects of its file.
             pods: Those that a StatefulSet has.
 
         Raises:
@@ -176,7 +176,7 @@ class LikelyNodes:
         named, claims = with_claims_of(made, claim_templates(kind, entry))
 
         def before(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
-            snapshot = with_controllers(with_brought(snapshot, brought), [controlled])
+            snapshot = with_controllers(with_manifest_objects(snapshot, objects), [controlled])
             return with_device_claims(named, with_claims(snapshot, claims))
 
         return self._placed(named, framework, before, coming=True)
@@ -189,7 +189,7 @@ class LikelyNodes:
         *,
         coming: bool = False,
     ) -> LikelyNode:
-        """A pod's placement, as what is said to be before its cycle has it and the cluster."""
+        """The placement of a pod, after `before` has prepared the pod and the cluster."""
         from podrules.placement.likely import likely_placement, named_placement
         from podrules.placement.situation import Situation
 
@@ -210,14 +210,14 @@ class LikelyNodes:
         )
         if coming and pod.spec.node_name:
             return LikelyNode(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
-        return LikelyNode(self._reached(likely_placement(situation, every_node=self._every_node)))
+        return LikelyNode(self._with_reach(likely_placement(situation, every_node=self._every_node)))
 
     def not_modelled(self, pod: Pod) -> bool:
-        """Whether nothing can be told of a pod's placement, for its group or its scheduler; raises as `place` does."""
+        """Whether a pod's placement is not modelled, because of its group or scheduler; raises as `place` does."""
         return self._schedulers.not_modelled(pod) is not None
 
-    def _reached(self, placement: Placement) -> Placement:
-        """With what the Lease of a nominated node tells, where pods are to leave that node."""
+    def _with_reach(self, placement: Placement) -> Placement:
+        """The placement with the reach of the nominated node, where pods are to leave that node."""
         nominated = placement.nominated
         if nominated is None or nominated.reach is None:
             return placement
@@ -239,7 +239,7 @@ class LikelyNodes:
         )
 
     def _table_of(self, snapshot: ClusterSnapshot) -> NodeTable:
-        """The nodes with their pods; made anew only for other lists of them."""
+        """The node table of a snapshot; built again only for other nodes or pods."""
         from podrules.scheduler.framework.node_table import NodeTable
 
         known = self._tabled

@@ -1,4 +1,4 @@
-"""``kubectl qos lint``: manifests held against Kubernetes' rules, without a cluster."""
+"""``kubectl qos lint``: checks manifests against the rules of Kubernetes, without a cluster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _EMPTY: Final = "Look at what should have written it: a command that fails write
 
 
 class _Entry(Struct, frozen=True):
-    """An object that is checked, and where it stands."""
+    """An object that is checked, and its position in the file."""
 
     object: LintObject
     places: Places
@@ -51,8 +51,8 @@ class _Entry(Struct, frozen=True):
     """Rules that the annotation names."""
 
 
-class _Read:
-    """What was read of all files."""
+class _ReadFiles:
+    """Everything that was read from the files."""
 
     def __init__(self) -> None:
         self.files = 0
@@ -66,13 +66,13 @@ class _Read:
 
 
 def run(options: LintOptions, source: Source, streams: Streams) -> int:
-    """Check what was named, and tell."""
+    """Check the files that were named, and print the findings."""
     del source
     disabled = _known(options.disabled)
     if not options.files:
         raise UsageError("nothing to check", advice="Name it: -f FILE, -f FOLDER, or -f - for standard input")
     read = _read(options, streams.stdin)
-    _tell_empty(read, options.files, streams.err)
+    _report_empty_files(read, options.files, streams.err)
     report = _report(read, disabled)
     severity = Level(options.severity)
     _print(report, severity, options, streams)
@@ -81,8 +81,8 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
     return FINDINGS if report.failing(severity) else 0
 
 
-def _tell_empty(read: _Read, named: Iterable[str], err: IO[str]) -> None:
-    """An empty file says that what should have written it failed; among the good ones of a folder it may be meant.
+def _report_empty_files(read: _ReadFiles, named: Iterable[str], err: IO[str]) -> None:
+    """Report empty files: the command that should have written one failed. In a folder an empty file is only a warning.
 
     Raises:
         ManifestError: nothing was in any file.
@@ -105,9 +105,9 @@ def _known(disabled: Iterable[str]) -> frozenset[str]:
     return frozenset(disabled)
 
 
-def _read(options: LintOptions, stdin: IO[str]) -> _Read:
-    """Every file as far as it can be read: one that cannot does not keep the others from being checked."""
-    read = _Read()
+def _read(options: LintOptions, stdin: IO[str]) -> _ReadFiles:
+    """Read every file. One that cannot be read does not keep the others from being checked."""
+    read = _ReadFiles()
     for where, text in _texts(options.files, stdin, read):
         found = list(located_objects(where, text, KINDS))
         if not found:
@@ -120,7 +120,7 @@ def _read(options: LintOptions, stdin: IO[str]) -> _Read:
     return read
 
 
-def _texts(paths: Iterable[str], stdin: IO[str], read: _Read) -> Iterator[tuple[str, str]]:
+def _texts(paths: Iterable[str], stdin: IO[str], read: _ReadFiles) -> Iterator[tuple[str, str]]:
     for path in paths:
         if path == "-":
             yield from _text(STDIN, partial(read_stdin, stdin, MAX_TEXT), read)
@@ -135,7 +135,7 @@ def _texts(paths: Iterable[str], stdin: IO[str], read: _Read) -> Iterator[tuple[
             yield from _text(str(file), partial(read_text, file, MAX_TEXT), read)
 
 
-def _text(where: str, get: Callable[[], str], read: _Read) -> Iterator[tuple[str, str]]:
+def _text(where: str, get: Callable[[], str], read: _ReadFiles) -> Iterator[tuple[str, str]]:
     read.files += 1
     try:
         yield where, get()
@@ -149,7 +149,7 @@ def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
     return UnreadableFile(file=where, problem=f"{problem}. {advice}" if advice else problem)
 
 
-def _add(read: _Read, file: str, located: Located | None, namespace: str) -> None:
+def _add(read: _ReadFiles, file: str, located: Located | None, namespace: str) -> None:
     position = len(read.entries)
     manifest = None if located is None else read_manifest(position, located.content, namespace=namespace)
     if located is None or manifest is None:
@@ -177,7 +177,7 @@ def _annotated(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name.strip() for name in asked.split(",")) if isinstance(asked, str) else ()
 
 
-def _report(read: _Read, disabled: frozenset[str]) -> LintReport:
+def _report(read: _ReadFiles, disabled: frozenset[str]) -> LintReport:
     found = [*read.misshapen, *check(Objects.of(read.manifests))]
     findings = [
         _lint_finding(finding, read.entries[finding.position]) for finding in found if finding.rule not in disabled

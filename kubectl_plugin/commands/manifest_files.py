@@ -1,4 +1,4 @@
-"""What files hold: the pods and workloads, what comes with them, what tells nothing, and what cannot be read."""
+"""The content of files: pods and workloads, other objects, ignored objects, and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import IO, Any, Final
 
-from kubectl_plugin.commands.manifest_objects import Brought, brought_with, is_brought
+from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
 from kubectl_plugin.commands.manifest_pods import Manifest, own_replicas, read_manifests
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.files import Document, read_what_can_be
@@ -18,10 +18,10 @@ _AUTOSCALER: Final = "HorizontalPodAutoscaler"
 
 
 class ManifestFile:
-    """A file, a folder or standard input."""
+    """The content of a file, a folder or standard input."""
 
     def __init__(self, path: str, namespace: str, stdin: IO[str] | None = None) -> None:
-        """Read what can be read of it.
+        """Read what can be read.
 
         Args:
             path: As it was typed; ``-``: standard input.
@@ -40,8 +40,8 @@ class ManifestFile:
             else:
                 documents.append(entry)
         self.warnings = list(dict.fromkeys(_warnings(documents)))
-        self.brought: Brought
-        self.brought, errors = brought_with(documents, namespace)
+        self.objects: ManifestObjects
+        self.objects, errors = read_manifest_objects(documents, namespace)
         self.errors += errors
         for manifest in read_manifests(documents, namespace):
             if isinstance(manifest, ManifestError):
@@ -56,7 +56,7 @@ class ManifestFile:
         self._autoscalers = dict(_targets(others, namespace))
 
     def title(self, manifest: Manifest) -> str:
-        """What heads the page of one of its manifests."""
+        """The title of the page of one of its manifests."""
         from kubectl_plugin.views.manifest import manifest_title
 
         meta, kind, space = manifest.entry.metadata, manifest.kind, manifest.pod.metadata.namespace
@@ -70,12 +70,12 @@ class ManifestFile:
         )
 
     def _short(self, file: str) -> str:
-        """Of a folder's file what comes below the folder, of another its name."""
+        """The path of a file below the folder that was named; for a single file its name."""
         inside = file.removeprefix(self.where).lstrip("/")
         return inside or PurePath(file).name
 
     def nothing(self, done: str) -> ManifestError | None:
-        """Why nothing is explained or placed of it; None: something is, or an error said it already.
+        """Why nothing in it is explained or placed; None: something is, or an error says so already.
 
         Args:
             done: ``explain``.
@@ -102,7 +102,7 @@ def _is_explained(document: Document) -> bool:
 
 
 def _counts(document: Document) -> bool:
-    return is_brought(document) or document.content["kind"] == _AUTOSCALER
+    return is_manifest_object(document) or document.content["kind"] == _AUTOSCALER
 
 
 def _name(content: Mapping[str, Any]) -> tuple[str, str]:
@@ -112,7 +112,7 @@ def _name(content: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _targets(documents: Sequence[Document], namespace: str) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """Namespace, kind and name of workloads with autoscalers, and the names of these."""
+    """The names of autoscalers by namespace, kind and name of their workloads."""
     for document in documents:
         spec = document.content.get("spec")
         target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None

@@ -1,4 +1,4 @@
-"""What manifests bring with them: the pods of a file find its PriorityClasses, claims, volumes, classes and Services.
+"""Other objects of a file that its pods find: PriorityClasses, claims, volumes, classes and Services.
 
 What is in the cluster already stays as it is there. A volume that is written by hand is free. Of ``resource.k8s.io``
 the shapes of v1 and v1beta2, which are one, are read, and that of v1beta1, whose requests are flat.
@@ -30,7 +30,14 @@ if TYPE_CHECKING:
     from podrules.cluster.files import Document
     from podrules.model.snapshot import ClusterSnapshot
 
-__all__ = ["NOTHING", "Brought", "brought_with", "is_brought", "joined", "with_brought"]
+__all__ = [
+    "NO_OBJECTS",
+    "ManifestObjects",
+    "is_manifest_object",
+    "joined",
+    "read_manifest_objects",
+    "with_manifest_objects",
+]
 
 _KINDS: Final[tuple[Kind[Any], ...]] = (
     PRIORITY_CLASSES,
@@ -43,19 +50,21 @@ _DEVICES: Final = "resource.k8s.io/"
 _FLAT: Final = "resource.k8s.io/v1beta1"
 
 
-class Brought(Struct, frozen=True):
-    """Objects of files."""
+class ManifestObjects(Struct, frozen=True):
+    """Objects of files that count for the pods of those files."""
 
     classes: dict[str, PriorityClass] = {}
     claims: tuple[PersistentVolumeClaim, ...] = ()
     others: tuple[tuple[Kind[Any], KubeObject], ...] = ()
 
 
-NOTHING: Final = Brought()
+NO_OBJECTS: Final = ManifestObjects()
 
 
-def brought_with(documents: Sequence[Document], namespace: str) -> tuple[Brought, Sequence[ManifestError]]:
-    """What files bring, and what of it cannot be read.
+def read_manifest_objects(
+    documents: Sequence[Document], namespace: str
+) -> tuple[ManifestObjects, Sequence[ManifestError]]:
+    """Read such objects, and the errors of those that cannot be read.
 
     Args:
         documents: In order.
@@ -73,35 +82,35 @@ def brought_with(documents: Sequence[Document], namespace: str) -> tuple[Brought
     return _sorted(found), errors
 
 
-def is_brought(document: Document) -> bool:
-    """Whether a document counts for the pods beside it."""
+def is_manifest_object(document: Document) -> bool:
+    """Whether a document counts for the pods of the file."""
     return _kind(document) is not None
 
 
-def joined(parts: Sequence[Brought]) -> Brought:
-    """What several files bring: of classes of one name the last counts."""
-    return Brought(
+def joined(parts: Sequence[ManifestObjects]) -> ManifestObjects:
+    """The objects of several files; of PriorityClasses with one name the last counts."""
+    return ManifestObjects(
         {name: entry for part in parts for name, entry in part.classes.items()},
         tuple(claim for part in parts for claim in part.claims),
         tuple(other for part in parts for other in part.others),
     )
 
 
-def with_brought(snapshot: ClusterSnapshot, brought: Brought) -> ClusterSnapshot:
-    """The cluster with what files bring, where it is not there yet."""
+def with_manifest_objects(snapshot: ClusterSnapshot, objects: ManifestObjects) -> ClusterSnapshot:
+    """The cluster with the objects that are not in it yet."""
     from podrules.cluster.needs import field_of
     from podrules.placement.claims import with_claims
 
-    for kind in dict.fromkeys(kind for kind, _ in brought.others):
+    for kind in dict.fromkeys(kind for kind, _ in objects.others):
         field = field_of(kind)
         there: tuple[KubeObject, ...] = getattr(snapshot, field)
         known = {entry.metadata.place for entry in there}
         new: dict[tuple[str, str], KubeObject] = {}
-        for entry in _of(brought.others, kind):
+        for entry in _of(objects.others, kind):
             if entry.metadata.place not in known:
                 new.setdefault(entry.metadata.place, entry)
         snapshot = replace(snapshot, **{field: (*there, *new.values())})
-    return with_claims(snapshot, brought.claims)
+    return with_claims(snapshot, objects.claims)
 
 
 def _kind(document: Document) -> Kind[Any] | None:
@@ -127,7 +136,7 @@ def _decoded(document: Document, kind: Kind[Any], namespace: str) -> KubeObject:
 
 
 def _in_form(content: Any) -> Any:
-    """The same with the requests of claims as v1 has them."""
+    """The same content, with the device requests in the form of v1."""
     if isinstance(content, list):
         return [_in_form(entry) for entry in content]
     if not isinstance(content, Mapping):
@@ -144,10 +153,10 @@ def _exactly(request: Any) -> Any:
     return {"name": request.get("name", ""), "exactly": {key: request[key] for key in request if key != "name"}}
 
 
-def _sorted(found: Sequence[tuple[Kind[Any], KubeObject]]) -> Brought:
+def _sorted(found: Sequence[tuple[Kind[Any], KubeObject]]) -> ManifestObjects:
     classes = {entry.metadata.name: entry for entry in _of(found, PRIORITY_CLASSES)}
     others = tuple((kind, entry) for kind, entry in found if kind not in (PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS))
-    return Brought(classes, tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)), others)
+    return ManifestObjects(classes, tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)), others)
 
 
 def _of(found: Sequence[tuple[Kind[Any], KubeObject]], wanted: Kind[Any]) -> Iterator[Any]:

@@ -63,7 +63,7 @@ class Manifest(NamedTuple):
 
 
 def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Manifest | ManifestError]:
-    """The pods and workloads among a file's documents; what cannot be read does not keep the others.
+    """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
 
     Args:
         documents: In order.
@@ -93,7 +93,7 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Ma
 
 
 def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
-    """Refuse what the API server refuses for its numbers.
+    """Refuse numbers that the API server refuses.
 
     Raises:
         ManifestError: of the first of them.
@@ -121,7 +121,7 @@ def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[A
 
 
 def own_replicas(manifest: Manifest) -> int:
-    """How many pods a manifest asks for; of a Job, at once."""
+    """How many pods a manifest asks for; for a Job, how many at a time."""
     if manifest.kind is PODS:
         return 1
     spec = manifest.entry.spec.job_template.spec if manifest.kind is CRON_JOBS else manifest.entry.spec
@@ -132,13 +132,13 @@ def own_replicas(manifest: Manifest) -> int:
 
 
 def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim, ...]:
-    """Of a StatefulSet; other kinds have none."""
+    """The claim templates of a StatefulSet; other kinds have none."""
     templates: tuple[PersistentVolumeClaim, ...] = entry.spec.volume_claim_templates if kind is STATEFUL_SETS else ()
     return templates
 
 
 def first_ordinal(kind: Kind[Any], entry: Any) -> int:
-    """Of a StatefulSet's pods; others count from 0."""
+    """The first ordinal of a StatefulSet's pods; 0 for others."""
     return int(entry.spec.ordinals.start) if kind is STATEFUL_SETS else 0
 
 
@@ -148,7 +148,7 @@ def printed_name(kind: Kind[Any], name: str) -> str:
 
 
 def decode(document: Document, kind: Kind[Any]) -> Any:
-    """A document as its kind.
+    """A document, decoded as its kind.
 
     Raises:
         ManifestError: it does not have the kind's shape.
@@ -160,7 +160,7 @@ def decode(document: Document, kind: Kind[Any]) -> Any:
 
 
 def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
-    """An object that the API server would not take, with the line of the field.
+    """The error for an object that the API server would refuse, with the line of the field.
 
     Args:
         document: The object.

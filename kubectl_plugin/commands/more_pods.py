@@ -1,4 +1,4 @@
-"""More pods of what the cluster has: another replica of a workload, another pod like one."""
+"""Targets of ``place``: another replica of a workload, or another pod like an existing one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WorkloadOrPod = Manifest | Pod
 
 
 def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[WorkloadOrPod]:
-    """What was named, to have more pods of it.
+    """The workloads and pods that were named.
 
     Args:
         words: ``TYPE/NAME …``, ``TYPE NAME …``, or ``NAME …`` of pods.
@@ -38,7 +38,7 @@ def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[Wor
 
 
 def _found_of(asked: ObjectQuery, words: Sequence[str], source: Source, *, live: bool) -> Sequence[WorkloadOrPod]:
-    """What was found; a number behind names is no name."""
+    """What was found for one target. A number after the names is meant as --replicas."""
     try:
         return tuple(_found(asked, source, live=live))
     except NotFound as error:

@@ -28,7 +28,7 @@ __all__ = ["run"]
 
 
 def run(options: NodeOptions, source: Source, streams: Streams) -> int:
-    """Report on every node that was named, or on all; the first thing that went wrong gives the exit code.
+    """Report on every node that was named, or on all; the first error gives the exit code.
 
     One has its page, several a line each.
 
@@ -94,7 +94,7 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
 
 
 def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureReport]:
-    """Those of the nodes that a selection leaves; without one of all, whose pods are read at once."""
+    """The reports of the selected nodes. Without a selection, all pods are read in one request."""
     from kubectl_plugin.commands.targets import ObjectQuery, find
 
     nodes = cast("Sequence[Node]", find(ObjectQuery(NODES), options.selection, source, live=options.cluster.live))
@@ -105,7 +105,7 @@ def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureRep
 
 
 def _pods_of(nodes: Sequence[Node], gatherer: Gatherer, *, everywhere: bool) -> Sequence[Pod] | None:
-    """The pods of some nodes, or of all in one request; None: they cannot be read."""
+    """The pods of some nodes; all pods in one request when all nodes are asked for. None: they cannot be read."""
     if everywhere:
         return gatherer.all_pods()
     found: list[Pod] = []

@@ -1,4 +1,4 @@
-"""What fencing a node and taking it back share: how it is looked at, and a patch of its taints that one of two wins."""
+"""What ``fence`` and ``unfence`` share: the facts about a node, and a patch of its taints."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from podrules.model.node import Node
 from podrules.partitions import NodeDown, partitions
 from podrules.reading import Access
 
-__all__ = ["Looked", "NodeChange"]
+__all__ = ["FencingFacts", "NodeChange"]
 
 _ATTEMPTS: Final = 5
 
 
-class Looked(Struct, frozen=True):
-    """The node as it was looked at."""
+class FencingFacts(Struct, frozen=True):
+    """What was read about a node."""
 
     node: Node
     state: FenceState
@@ -45,27 +45,27 @@ class NodeChange(ClusterAction):
     undo: ClassVar[bool]
 
     def __init__(self, node: Node, options: FenceOptions, source: Source, streams: Streams) -> None:
-        """Look at the node and at what depends on it."""
+        """Read the node and what depends on it."""
         super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
         # Read now: a report is made also when the connection has gone with an interruption.
         self._server_version = source.git_version
         self._gatherer = Gatherer(source)
         self._denied: tuple[Access, ...] = ()
-        self.looked = self._look(node)
+        self.facts = self._read_facts(node)
 
     def report(self) -> FenceReport:
         """See `ClusterAction.report`."""
-        looked = self.looked
+        facts = self.facts
         return FenceReport(
-            name=looked.node.metadata.name,
+            name=facts.node.metadata.name,
             undo=self.undo,
             source=self._source.description,
             server_version=self._server_version,
             dry_run=self._options.dry_run,
-            state=looked.state,
-            node=looked.down,
-            left=looked.left,
+            state=facts.state,
+            node=facts.down,
+            left=facts.left,
             denied=self._denied,
             steps=self.step_log.steps,
             outcome=self.outcome,
@@ -80,14 +80,14 @@ class NodeChange(ClusterAction):
         return state_words(self.report(), sure=sure)
 
     def refresh(self) -> FenceState:
-        """Read the node and its Lease anew, not what depends on it."""
-        node = self._source.get(NODES, self.looked.node.metadata.name)
-        if node.metadata.uid != self.looked.node.metadata.uid:
+        """Read the node and its Lease again, not what depends on it."""
+        node = self._source.get(NODES, self.facts.node.metadata.name)
+        if node.metadata.uid != self.facts.node.metadata.uid:
             raise Conflict(f"{self.named} is another Node by now: it was made anew")
         now = present(self._source)
         renewed = renewals(Gatherer(self._source)).get(node.metadata.name)
         state = fence_state(node, renewed=renewed, now=now)
-        self.looked = Looked(node, state, self.looked.down, self.looked.left, self.looked.kept)
+        self.facts = FencingFacts(node, state, self.facts.down, self.facts.left, self.facts.kept)
         return state
 
     def patch(
@@ -108,7 +108,7 @@ class NodeChange(ClusterAction):
             RequestRefused: the API server does not let it.
         """
         for attempt in range(_ATTEMPTS):
-            node = self.looked.node
+            node = self.facts.node
             self.step_log(kind, self.named, node.metadata.resource_version)
             try:
                 self.step_log.add_warnings(writer.patch(NODES, node, operations(node)))
@@ -116,7 +116,7 @@ class NodeChange(ClusterAction):
             except (Conflict, RequestRefused) as error:
                 state = self.refresh()
                 # A place in a list that has become shorter is refused before versions are compared.
-                unchanged = self.looked.node.metadata.resource_version == node.metadata.resource_version
+                unchanged = self.facts.node.metadata.resource_version == node.metadata.resource_version
                 if isinstance(error, RequestRefused) and unchanged:
                     raise
                 if state not in while_in:
@@ -125,7 +125,7 @@ class NodeChange(ClusterAction):
                     raise
         return False
 
-    def _look(self, node: Node) -> Looked:
+    def _read_facts(self, node: Node) -> FencingFacts:
         now = present(self._source)
         facts = partition_facts(self._gatherer, self._source.list(NODES), now)
         name = node.metadata.name
@@ -133,15 +133,15 @@ class NodeChange(ClusterAction):
         state = fence_state(node, renewed=facts.renewed.get(name), now=now)
         pods = [pod for pod in facts.pods if pod.spec.node_name == name]
         kept = kept_volumes(down, node, pods) if down is not None else frozenset()
-        return Looked(node, state, down, left_to_go(node, pods, facts.attachments, kept), kept)
+        return FencingFacts(node, state, down, left_to_go(node, pods, facts.attachments, kept), kept)
 
     def what_is_left(self) -> Left:
-        """Read anew what has still to go.
+        """Read again what still has to go.
 
         Raises:
             ClusterError: it cannot be read.
         """
-        node = self.looked.node
+        node = self.facts.node
         pods = self._source.list(PODS, field_selector=f"spec.nodeName={node.metadata.name}")
         attachments = self._source.list(VOLUME_ATTACHMENTS)
-        return left_to_go(node, pods, attachments, self.looked.kept)
+        return left_to_go(node, pods, attachments, self.facts.kept)

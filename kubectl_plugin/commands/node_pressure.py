@@ -1,4 +1,4 @@
-"""A node to its report: its usage is read, and the rules are asked."""
+"""Reports of node pressure: reads the usage of a node, and asks the rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["pressure_report", "pressure_reports"]
 def pressure_report(
     gatherer: Gatherer, node: Node, *, of_many: bool = False, read: ReadUsage | None = None
 ) -> NodePressureReport:
-    """Who goes first on a node, how far it is, and what it has promised.
+    """The report of one node: who goes first, how far away that is, and what is requested.
 
     Args:
         gatherer: Of the source.
@@ -49,7 +49,7 @@ def pressure_report(
 
 
 def pressure_reports(gatherer: Gatherer, nodes: Sequence[Node]) -> Iterator[NodePressureReport]:
-    """The same of many nodes; what holds for all of them is read once.
+    """The reports of many nodes; what they share is read once.
 
     Raises:
         Unreachable: the cluster does not answer.

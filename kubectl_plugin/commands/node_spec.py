@@ -1,4 +1,4 @@
-"""``--add-node``: a node in one line.
+"""``--add-node``: the text that describes new nodes.
 
 like=NODE                labels, room and taints of a node that is there
 name=NAME  count=N       its name, and how many; of several each gets a number

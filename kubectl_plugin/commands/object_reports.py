@@ -1,4 +1,4 @@
-"""Objects to reports: what belongs to each is read, and the rules are asked."""
+"""Reports of objects: reads what belongs to each object, and asks the rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
-from kubectl_plugin.commands.manifest_objects import NOTHING, Brought
+from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects
 from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node import NodeReport, node_report
@@ -50,7 +50,7 @@ Report = PodReport | NodeReport | WorkloadReport
 
 
 class ReportBuilder:
-    """Makes reports; what several of them need is read once."""
+    """Makes reports. What several of them need is read once."""
 
     def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
         """Read nothing yet.
@@ -78,8 +78,8 @@ class ReportBuilder:
         Args:
             entry: The object.
             kind: Its kind.
-            named: Whether it was asked for by its name: then a live cluster is asked for its place on its node.
-            in_line: Whether no more than a line tells of it: what only a page tells is not read.
+            named: Whether it was asked for by name: then a live cluster is asked for its position on its node.
+            in_line: Whether it gets only a line: what only a page shows is not read.
         """
         if isinstance(entry, Pod):
             return self._pod(entry, named=named, in_line=in_line)
@@ -88,25 +88,25 @@ class ReportBuilder:
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         template = self._to_come(
-            template_pod(entry, kind), maker, NOTHING, place=bool(self._wants_placement), pods=pods or ()
+            template_pod(entry, kind), maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ()
         )
         return self._workload(entry, kind, template, pods)
 
-    def manifest(self, manifest: Manifest, brought: Brought) -> PodReport:
+    def manifest(self, manifest: Manifest, objects: ManifestObjects) -> PodReport:
         """The report of a manifest's pod, or of the pod that its workload would make.
 
         Args:
             manifest: The pod or workload.
-            brought: What comes with it.
+            objects: The other objects of its file.
         """
         place = self._way is None if self._wants_placement is None else self._wants_placement
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
-        return self._to_come(pod, Maker(kind, entry, manifest.written), brought, place=place, pods=pods or ())
+        return self._to_come(pod, Maker(kind, entry, manifest.written), objects, place=place, pods=pods or ())
 
     def not_modelled(self, pod: Pod) -> bool:
-        """Whether nothing can be told of a pod's placement, for its group or its scheduler.
+        """Whether a pod's placement is not modelled, because of its group or scheduler.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -133,7 +133,7 @@ class ReportBuilder:
         return placement is not None and placement.nominated is not None and placement.nominated.under_way
 
     def outcome(self, pod: Pod) -> PlacementOutcome | None:
-        """What the scheduler would do with a pod that waits for a node; None: that cannot be told.
+        """What the scheduler would do with a pod that waits for a node; None: not known.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -142,7 +142,7 @@ class ReportBuilder:
         return None if placement is None else placement.outcome
 
     def _place(self, pod: Pod) -> LikelyNode:
-        """Where a pod of the cluster would go, found once."""
+        """Where a pod of the cluster would go; computed once for each pod."""
         if pod.metadata.place not in self._placed:
             self._placed[pod.metadata.place] = self._placer.place(pod)
         return self._placed[pod.metadata.place]
@@ -219,20 +219,22 @@ class ReportBuilder:
         return Timelines(self._gatherer, way, preemption_disabled=self.preemption_disabled())
 
     def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
-        """Where its volumes are, as far as they are on their way."""
+        """The positions of its volumes that are not where they belong."""
         volumes, reach = volumes_on_their_way(self._gatherer, pod)
         positions = (volume_position(pod, volume, reach) for volume in volumes)
         return tuple(position for position in positions if position is not None)
 
     def _preempted(self, pod: Pod) -> Preempted:
-        """By whom a pod was preempted: the event tells, while it is there."""
+        """Who preempted a pod, by the event, while there is one."""
         event = preemption_event(self._gatherer.events_about(pod) or ())
         return preempted(pod, event, self._gatherer.all_pods())
 
-    def _to_come(self, pod: Pod, maker: Maker, brought: Brought, *, place: bool, pods: Sequence[Pod]) -> PodReport:
-        """A pod that does not exist yet: one of a manifest, or the next one of a workload that has pods."""
+    def _to_come(
+        self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod]
+    ) -> PodReport:
+        """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
-        reviewed = self._admission.review(pod, kind, maker.entry, maker.written, brought.classes)
+        reviewed = self._admission.review(pod, kind, maker.entry, maker.written, objects.classes)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
@@ -247,24 +249,24 @@ class ReportBuilder:
         stored, in_cluster = reviewed.stored, PodInCluster()
         # A pod that is refused never comes.
         if isinstance(stored, Pod):
-            in_cluster = self._coming_in_cluster(stored, maker, brought, pods, place=place)
+            in_cluster = self._coming_in_cluster(stored, maker, objects, pods, place=place)
         return pod_report(facts, in_cluster, gatherer.unread)
 
     def _coming_in_cluster(
-        self, stored: Pod, maker: Maker, brought: Brought, pods: Sequence[Pod], *, place: bool
+        self, stored: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod], *, place: bool
     ) -> PodInCluster:
         """What the cluster means for a pod to come, as it will be stored."""
         # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
         # no place.
         placeable = place and maker.kind is not DAEMON_SETS and not isinstance(self._source, NothingSource)
-        likely = self._placer.place_coming(stored, maker, brought, pods) if placeable else LikelyNode()
+        likely = self._placer.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
         if self._way is not None:
             timeline = self._timelines(self._way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
         return PodInCluster(likely=likely, position=self._coming_position(stored, likely.placement))
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
-        """What a node has promised, and what its usage comes to, where that takes no request for each of many."""
+        """The report of a node. Its usage is included unless that takes a request for each of many nodes."""
         of_many = in_line or not named
         if named or not self._source.side_by_side:
             # Loaded when it is asked for.
@@ -289,7 +291,7 @@ class ReportBuilder:
         return None if chosen is None else self._gatherer.pods_of(namespace, chosen)
 
     def _spread(self, own: Sequence[Pod], namespace: str) -> tuple[WorkloadSpread, ...]:
-        """How a workload's pods stand by the constraints that they have themselves."""
+        """How the pods of a workload are spread, by their own constraints."""
         if not any(pod.spec.topology_spread_constraints for pod in own):
             return ()
         # Loaded when it is asked for: it counts with arrays.
@@ -309,7 +311,7 @@ class ReportBuilder:
         return workload_pods(pods, gatherer.features, self._reach_of_many, node_of, self._near_limit)
 
     def _near_limit(self, pod: Pod) -> NearLimit | None:
-        """A pod's container near its own limit: of many pods only a source that has everything at hand is asked."""
+        """The container of a pod that is near its own limit; a live cluster is not asked for many pods."""
         node = self._gatherer.node(pod.spec.node_name) if pod.spec.node_name else None
         if node is None or pod.finished or self._source.side_by_side:
             return None
@@ -340,7 +342,7 @@ class ReportBuilder:
 
 
 def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
-    """Whether a pod that has a node may wait for volumes, or keep others waiting: it does not run as it should."""
+    """Whether a pod with a node may wait for volumes, or keep others waiting, because it does not run normally."""
     leaving = pod.metadata.deletion_timestamp is not None
     quiet = reach is not None and reach.reach.quiet
     return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")

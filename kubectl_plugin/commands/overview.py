@@ -1,4 +1,4 @@
-"""What the page of a cluster is made of, read once: nodes, pods, what they use, and what protects them."""
+"""Reads a cluster once for its page: nodes, pods, their usage, and what protects them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WORKLOADS: Final[tuple[Kind[Workload], ...]] = (DEPLOYMENTS, STATEFUL_SETS, DAE
 
 
 class Scope(NamedTuple):
-    """What is to be told of."""
+    """The nodes, namespaces and pods that a report covers."""
 
     pods: frozenset[str]
     """Names, in the source's namespace."""
@@ -142,7 +142,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
 
 
 def _check_namespace(source: Source) -> None:
-    """See that the namespace of no pods is there, where that can be known.
+    """Check that a namespace without pods exists, where that can be known.
 
     Raises:
         NotFound: it is not.
@@ -154,7 +154,7 @@ def _check_namespace(source: Source) -> None:
 
 
 def _origin(source: Source) -> Origin:
-    """Which cluster is asked; of objects that were kept it is not known."""
+    """The server of the cluster; not known for a snapshot."""
     from podrules.cluster.live import LiveSource
 
     return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
@@ -202,7 +202,7 @@ def _scope_words(scope: Scope, namespace: str) -> str:
 
 
 def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """What the controllers of pods belong to."""
+    """The owners of the controllers of pods."""
     found: dict[tuple[str, str, str], tuple[str, str]] = {}
     for kind in _BETWEEN:
         for entry in gatherer.list(kind, namespace) or ():
@@ -213,7 +213,7 @@ def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, s
 
 
 def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[tuple[str, str, str], Workload] | None:
-    """What has no controller of its own; None: of pods that were chosen nobody can say whether they are all."""
+    """The workloads without a controller of their own; None when only some pods are covered."""
     if scope.pods or scope.nodes or scope.selection.flags:
         return None
     return {

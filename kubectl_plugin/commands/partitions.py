@@ -23,7 +23,7 @@ __all__ = ["run"]
 
 
 def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
-    """List them.
+    """List the nodes that do not answer.
 
     Raises:
         ClusterError: the nodes cannot be read.

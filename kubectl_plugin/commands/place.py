@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_plugin.commands.likely_node import left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
-from kubectl_plugin.commands.manifest_objects import Brought, joined, with_brought
+from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import (
     Manifest,
 )
@@ -55,10 +55,10 @@ T = TypeVar("T")
 
 
 class _Files(Struct, frozen=True):
-    """What was asked for in files, and what they bring with them."""
+    """The manifests of files, and the other objects in them."""
 
     manifests: tuple[Manifest, ...]
-    brought: Brought
+    objects: ManifestObjects
     incomplete: bool
     """Whether something in them cannot be read."""
 
@@ -94,14 +94,14 @@ def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
 
 
 def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Files:
-    """What can be read of all files; the rest is said on standard error, and gives the exit code.
+    """Read all files. Errors go to standard error, and give the exit code.
 
     Raises:
         ManifestError: there is nothing to place.
     """
     files = [ManifestFile(path, source.namespace, streams.stdin) for path in options.files]
     manifests = tuple(manifest for file in files for manifest in file.manifests)
-    errors = [error for file in files for error in _wrong(file, beside=bool(options.targets))]
+    errors = [error for file in files for error in _wrong(file, with_targets=bool(options.targets))]
     for file in files:
         warn(file.warnings, streams.err)
     for error in errors:
@@ -110,19 +110,19 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
         tell(error, streams.err, options.cluster.target())
     if errors and not manifests:
         raise errors[-1]
-    return _Files(manifests, joined([file.brought for file in files]), bool(errors))
+    return _Files(manifests, joined([file.objects for file in files]), bool(errors))
 
 
-def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
-    """What of a file cannot be read, or that it has nothing to place and nothing for what is named beside it."""
+def _wrong(file: ManifestFile, *, with_targets: bool) -> Iterator[ManifestError]:
+    """The errors of a file, and one when it has nothing to place and nothing that the named targets need."""
     yield from file.errors
     nothing = file.nothing("place")
-    if nothing is not None and not (beside and file.read_with):
+    if nothing is not None and not (with_targets and file.read_with):
         yield nothing
 
 
 class _Planner:
-    """Reads the cluster, changes it as asked, and places."""
+    """Reads the cluster, changes it as asked, and places the pods."""
 
     def __init__(self, options: PlaceOptions, source: Source) -> None:
         self._options = options
@@ -132,9 +132,9 @@ class _Planner:
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
-        """Everything, as data."""
-        asked = [self._asked.of_manifest(manifest, files.brought.classes) for manifest in files.manifests]
-        asked += (self._asked.more(entry, files.brought.classes) for entry in more)
+        """The report on everything that was asked for."""
+        asked = [self._asked.of_manifest(manifest, files.objects.classes) for manifest in files.manifests]
+        asked += (self._asked.more(entry, files.objects.classes) for entry in more)
         wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
         read = self._read(wanted)
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
@@ -191,7 +191,7 @@ class _Planner:
         return self._options.drain or ""
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
-        """Nodes that take pods and do not answer; none is known of those that are added."""
+        """The nodes that take pods and do not answer. Added nodes always answer."""
         added = {node.name for node in self._added}
         for name in dict.fromkeys(name for spec in specs for name in spec.nodes):
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
@@ -226,7 +226,7 @@ class _Planner:
         Raises:
             ClusterError: a node or pod of an option is not there.
         """
-        snapshot = with_controllers(with_brought(read, files.brought), (entry.controlled for entry in wanted))
+        snapshot = with_controllers(with_manifest_objects(read, files.objects), (entry.controlled for entry in wanted))
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
         snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
@@ -284,7 +284,7 @@ class _Planner:
         )
 
     def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:
-        """What keeps a StatefulSet of the cluster from making more."""
+        """The pod that keeps a StatefulSet of the cluster from making more."""
         pod = awaited_pod(entry.stateful_set, pods) if entry.stateful_set is not None else None
         if pod is None:
             return None
@@ -294,7 +294,7 @@ class _Planner:
 
 
 def _missing(entry: Unread) -> ClusterError:
-    """Why nothing can be placed."""
+    """The error that says why nothing can be placed."""
     kind = find_kind(entry.resource)
     if entry.reason == "forbidden" and kind is not None:
         return Forbidden(entry.verb, kind, entry.namespace, "")

@@ -1,4 +1,4 @@
-"""What ``kubectl qos place`` is asked for, as pods that can be placed: of a manifest, more of a workload, made anew."""
+"""The pods that ``kubectl qos place`` places: of manifests, more of a workload, waiting and evicted ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["PlaceableSpec", "PlaceableSpecs", "waiting_pods"]
 
 
 class PlaceableSpec(Struct, frozen=True):
-    """A spec that can be placed."""
+    """Pods of one spec that can be placed."""
 
     name: str
     controlled: Controlled
@@ -50,10 +50,10 @@ class PlaceableSpec(Struct, frozen=True):
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     suspended: bool = False
     there: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda _: ()
-    """Which of the cluster's pods it has already."""
+    """Finds the pods of the cluster that it has already."""
     origin: Origin = "manifest"
     stateful_set: Workload | None = None
-    """The cluster's, of which more are wanted."""
+    """The StatefulSet of the cluster that gets more pods."""
 
     @property
     def pod(self) -> Pod:
@@ -62,12 +62,12 @@ class PlaceableSpec(Struct, frozen=True):
 
     @property
     def first_pod(self) -> Pod:
-        """It tells what has to be read: all of its volumes are named."""
+        """The first pod with all its volumes named: it decides what has to be read."""
         return with_claims_of(self.pod, self.claim_templates)[0]
 
 
 class PlaceableSpecs:
-    """Makes of what is asked for what can be placed, or says why it cannot."""
+    """Turns manifests, workloads and pods into specs to place, or says why that is not possible."""
 
     def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
         """Read nothing yet."""
@@ -77,7 +77,7 @@ class PlaceableSpecs:
         self._controllers = Controllers(gatherer)
 
     def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
-        """A manifest's pods, or why there can be none."""
+        """The pods of a manifest, or why there can be none."""
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
             return RefusedSpec(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
@@ -140,13 +140,13 @@ class PlaceableSpecs:
         return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
 
     def _number(self, own: int) -> int | None:
-        """How many are wanted; None: as many as fit."""
+        """How many pods to place; None: as many as fit."""
         if self._replicas is None:
             return own
         return None if self._replicas == "max" else int(self._replicas)
 
 
 def waiting_pods(wanted: Sequence[PlaceableSpec], pods: Sequence[Pod]) -> Sequence[Pod]:
-    """Pods of what there are to be more of, named or in a file, that wait already: the scheduler takes them first."""
+    """Pods of the same workloads that wait already. The scheduler takes them first."""
     found = (pod for entry in wanted for pod in entry.there(pods))
     return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

@@ -1,4 +1,4 @@
-"""A pod's place in the orders of its node, or of one that it may come to."""
+"""The position of a pod when its node, or a node that it may come to, runs short."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOWHERE: Final = PodStanding()
 
 
 class _Known(NamedTuple):
-    """Of a node, for all pods on it."""
+    """What was computed for a node and holds for all pods on it."""
 
     usage_source: UsageSource
     standings: Mapping[tuple[str, str], PodStanding]
@@ -37,7 +37,7 @@ class _Known(NamedTuple):
 
 
 class Pressures:
-    """Finds places; what a node needs is read once."""
+    """Finds the positions of pods. What a node needs is read once."""
 
     def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
@@ -45,7 +45,7 @@ class Pressures:
         self._known: dict[str, _Known] = {}
 
     def of_bound(self, pod: Pod, node: Node) -> PodPosition:
-        """The place of a pod that runs."""
+        """The position of a pod on its own node."""
         if node_platform(node) is not Platform.LINUX:
             return PodPosition(())
         pods = self._gatherer.neighbours(node.metadata.name)
@@ -64,7 +64,7 @@ class Pressures:
         return PodPosition((report,), known.unread)
 
     def of_coming(self, pod: Pod, node: Node) -> PodPosition:
-        """The places of a pod that is not there yet: where it uses what it requests, and all that it may.
+        """The positions of a pod to come, once if it uses what it requests and once if it uses its limits.
 
         Args:
             pod: As the API server will keep it; a pod of its name counts as replaced by it.

@@ -22,14 +22,14 @@ _ADVICE: Final = "Make one with: kubectl qos report -o json > OLD.json"
 
 
 class _Head(Struct, rename="camel"):
-    """What says whether it is a report."""
+    """The fields that say whether a file is a report."""
 
     api_version: str = ""
     kind: str = ""
 
 
 def read_previous_report(path: str) -> EarlierReport:
-    """Of an earlier report what is compared.
+    """Read from an earlier report what is compared.
 
     Raises:
         ManifestError: the file cannot be read, is no report, or one of another API version.

@@ -1,4 +1,4 @@
-"""``kubectl qos report``: a cluster as one HTML page, in short, or as data; what changed since an earlier one."""
+"""``kubectl qos report``: a cluster as one HTML page, as text or as data, and what changed since an earlier report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.manifest_objects import brought_with
+from kubectl_plugin.commands.manifest_objects import read_manifest_objects
 from kubectl_plugin.commands.manifest_pods import read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
@@ -51,7 +51,7 @@ _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
 def run(options: ReportOptions, source: Source, streams: Streams) -> int:
-    """Write the page.
+    """Write the report.
 
     Raises:
         ClusterError: the pods cannot be read, or the file cannot be written.
@@ -89,7 +89,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
 
 
 def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
-    """The same report with what changed.
+    """The report with what changed since the earlier one.
 
     Raises:
         UsageError: they are of different pods.
@@ -103,7 +103,7 @@ def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
 
 
 def _same_pods(scope: str) -> str:
-    """How to ask for the pods of an earlier report, whose words are untrusted."""
+    """The options that ask for the pods of an earlier report. Its texts are untrusted."""
     kind, _, namespace = scope.partition(" ")
     if kind == "namespace" and is_plain_name(namespace):
         return f"Ask for the same pods: -n {namespace}"
@@ -111,7 +111,7 @@ def _same_pods(scope: str) -> str:
 
 
 def _printed(options: ReportOptions, report: ClusterReport, read: Overview, streams: Streams) -> int:
-    """The report in words or as data, in place of the page."""
+    """Print the report as text or as data, in place of the page."""
     target = options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
     printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
@@ -120,13 +120,13 @@ def _printed(options: ReportOptions, report: ClusterReport, read: Overview, stre
 
 
 def _origin(options: ReportOptions, read: Overview) -> Origin:
-    """Which cluster was asked; with --cluster it is not the context's."""
+    """The server of the cluster; with --cluster it is not that of the context."""
     found = read.facts.origin
     return replace(found, server=None) if options.cluster.cluster else found
 
 
 def _outcomes(read: Overview, reporter: ReportBuilder) -> Iterator[tuple[PodKey, PlacementOutcome]]:
-    """What becomes of pods that wait for a node, as their explanations say; of many, those that wait for longest."""
+    """The placement outcomes of pods that wait for a node; of many pods, only those that wait the longest."""
     waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
     for number, pod in enumerate(waiting):
         outcome = PlacementOutcome.NOT_MODELLED if reporter.not_modelled(pod) else None
@@ -150,7 +150,7 @@ def _explaining(options: ReportOptions) -> ExplainOptions:
 def _manifests(
     options: ReportOptions, reporter: ReportBuilder, read: Overview, streams: Streams
 ) -> tuple[Sequence[Page], int]:
-    """The pods of files, as far as they can be read, and the exit code of the first that cannot, or is refused."""
+    """The pods of files, and the exit code of the first that cannot be read or is refused."""
     pages: list[Page] = []
     code = 0
     for path in options.files:
@@ -175,19 +175,19 @@ def _of_file(
             yield entry
         else:
             documents.append(entry)
-    brought, errors = brought_with(documents, read.source.namespace)
+    objects, errors = read_manifest_objects(documents, read.source.namespace)
     yield from errors
     for manifest in read_manifests(documents, read.source.namespace):
         if isinstance(manifest, ManifestError):
             yield manifest
         else:
-            yield reporter.manifest(manifest, brought)
+            yield reporter.manifest(manifest, objects)
 
 
 def _pod_pages(
     read: Overview, report: ClusterReport, reporter: ReportBuilder
 ) -> Iterator[tuple[tuple[str, str], Page]]:
-    """The explanations of all pods where they are few, else of those that something is wrong with."""
+    """The explanations of all pods if there are few, else of the pods with a problem."""
     last = len(_RISKS)
     entries = sorted(report.pods, key=lambda entry: last if entry.risk is None else _RISKS[entry.risk])
     if len(entries) > MAX_EXPLAINED:

@@ -1,4 +1,4 @@
-"""Where ``--watch`` shows its answers: a terminal that is drawn in place, or a pipe that gets what is new."""
+"""Where ``--watch`` shows its answers: a terminal that is redrawn, or a pipe that gets what is new."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REST: Final = "\x1b[J"
 
 
 class Screen(Protocol):
-    """Shows answers, one in place of the other."""
+    """Shows answers, each in place of the one before."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -36,7 +36,7 @@ class Screen(Protocol):
         ...
 
     def show(self, text: str, problem: str) -> None:
-        """An answer, and what went wrong with parts of it."""
+        """Show an answer, and the errors of its parts."""
         ...
 
     def tell(self, problem: str) -> None:
@@ -44,12 +44,12 @@ class Screen(Protocol):
         ...
 
     def draw(self) -> None:
-        """The same once more."""
+        """Draw the same again."""
         ...
 
 
 class Terminal:
-    """The alternate screen: when it ends, the terminal shows what it did before."""
+    """The alternate screen of a terminal. At the end the terminal shows what it showed before."""
 
     def __init__(self, out: IO[str]) -> None:
         """Change nothing yet."""
@@ -78,7 +78,7 @@ class Terminal:
         self.draw()
 
     def draw(self) -> None:
-        """See `Screen.draw`; what does not fit is told."""
+        """See `Screen.draw`. The last line says what does not fit."""
         size = os.get_terminal_size(self._out.fileno())
         # A terminal that tells no size is a new one of 0 by 0.
         columns, rows = size.columns or 80, size.lines or 24
@@ -92,7 +92,7 @@ class Terminal:
         self._write(_HOME + "\n".join(f"{_cut(line, columns - 1)}{_REST_OF_LINE}" for line in drawn) + _REST)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        """On Ctrl-Z give the terminal back, stop, and take it again; whoever woke the loop draws."""
+        """On Ctrl-Z, give the terminal back, stop, and take it again. The loop draws it."""
         # Not through the stream: its own write may be what was interrupted.
         os.write(self._out.fileno(), _LEAVE.encode())
         signal.signal(number, signal.SIG_DFL)
@@ -106,7 +106,7 @@ class Terminal:
 
 
 def _cut(line: str, columns: int) -> str:
-    """As much of a line as fits; the colours in it need no room."""
+    """As much of a line as fits. Colours take no columns."""
     if len(line) <= columns:
         return line
     shown, room = [], columns
@@ -118,7 +118,7 @@ def _cut(line: str, columns: int) -> str:
 
 
 class Pipe:
-    """Lines that are new, each with its time; of data the whole, for a program reads them."""
+    """Prints new lines, each with its time. Data is printed as a whole, because a program reads it."""
 
     def __init__(self, streams: Streams, *, in_words: bool) -> None:
         """Write nothing yet."""

@@ -1,4 +1,4 @@
-"""``kubectl qos snapshot``: what the rules need of a cluster, in a file."""
+"""``kubectl qos snapshot``: writes what the rules need from a cluster into a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORBIDDEN = "forbidden"
 
 
 def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
-    """Read everything, write it, and say what is in it.
+    """Read everything, write the file, and print what is in it.
 
     Raises:
         ClusterError: nothing can be read, or the file cannot be written.
@@ -65,7 +65,7 @@ def _write_to_stdout(parts: Sequence[bytes], streams: Streams) -> None:
 
 
 def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, Sequence[bytes]]:
-    """What is in it, and the file's content."""
+    """The summary of a snapshot, and the content of the file."""
     now = source.now
     if now is None or source.is_plain_list:
         raise ManifestError(

@@ -1,4 +1,4 @@
-"""What was named on the command line: types, names, or a choice among the objects of a type."""
+"""Targets on the command line: types, names, or a selection of the objects of a type."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = [
     "find",
     "is_namespace_of_pod",
     "label_selector",
-    "name_its_place",
     "namespace_hint",
     "namespace_in_front",
     "source_pods",
+    "suggest_namespace",
     "targets_of",
 ]
 
@@ -43,7 +43,7 @@ _OTHER_TYPES: Final = frozenset(
 
 
 class ObjectQuery(NamedTuple):
-    """Objects that were asked for."""
+    """One object, or all objects of a kind that the selection leaves."""
 
     kind: Kind[Any]
     name: str = ""
@@ -81,7 +81,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
 def find(
     asked: ObjectQuery, selection: Selection, source: Source, *, live: bool, command: str = "explain"
 ) -> Sequence[KubeObject]:
-    """The objects that were asked for.
+    """The objects of a query.
 
     Args:
         asked: What.
@@ -102,13 +102,13 @@ def find(
     try:
         return [source.get(asked.kind, asked.name, source.namespace)]
     except NotFound as error:
-        error.advice = _meant(asked, error, source)
-        if error.advice == _of_what_else(asked.name) and _is_workload(asked, error, source, command, live=live):
+        error.advice = _advice(asked, error, source)
+        if error.advice == _type_advice(asked.name) and _suggest_workload(asked, error, source, command, live=live):
             raise
         if live:
-            _look_everywhere(asked, error)
+            _suggest_search(asked, error)
         else:
-            name_its_place(asked, error, source, command)
+            suggest_namespace(asked, error, source, command)
         raise
 
 
@@ -127,7 +127,7 @@ def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence
 
 
 def label_selector(text: str) -> Selector | None:
-    """What ``-l`` says; None: nothing.
+    """The selector of ``-l``; None: there is none.
 
     Raises:
         UsageError: it cannot be read.
@@ -193,13 +193,13 @@ def _one(word: str, verb: str) -> ObjectQuery:
 
 
 def is_namespace_of_pod(typed: str) -> bool:
-    """Whether what stands before the slash can be meant as a namespace: it is no type, nor nearly one."""
+    """Whether the text before the slash can be a namespace: it is no type, and not similar to one."""
     known = typed.lower() in _OTHER_TYPES or find_kind(typed, _ELSEWHERE) is not None
     return bool(typed) and not known and not _near_type(typed, closeness=_TYPE_WITH_SLIP)
 
 
 def namespace_in_front(word: str, command: str = "") -> UsageError:
-    """``shop/db-1``, as lists of all namespaces print a pod.
+    """The error for ``shop/db-1``, which is how lists of all namespaces print a pod.
 
     Args:
         word: As it was typed.
@@ -213,7 +213,7 @@ def namespace_in_front(word: str, command: str = "") -> UsageError:
 
 
 def _with_comma(word: str) -> UsageError:
-    """Commas stand between types: ``pod,deploy NAME``."""
+    """The error for a name with a comma. Commas separate types: ``pod,deploy NAME``."""
     return UsageError(
         f'"{word}": no name has a comma',
         advice="Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME",
@@ -226,8 +226,8 @@ def _not_explained(word: str, verb: str) -> UsageError:
     return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 
-def _meant(asked: ObjectQuery, error: NotFound, source: Source) -> str:
-    """What was probably meant where there is no object of a name; empty: nothing is near."""
+def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
+    """The advice when there is no object of a name; empty: there is none."""
     near = _near_type(asked.name) if asked.bare else ""
     if near:
         return f"Did you mean the type {near}? A word that is no type is the name of a pod"
@@ -235,11 +235,11 @@ def _meant(asked: ObjectQuery, error: NotFound, source: Source) -> str:
         return said
     # The name of a workload begins those of its pods.
     own = [name for name in error.near if not name.startswith(f"{asked.name}-")]
-    return error.advice if own or not asked.bare else _of_what_else(asked.name)
+    return error.advice if own or not asked.bare else _type_advice(asked.name)
 
 
-def _is_workload(asked: ObjectQuery, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
-    """Name in the error the workload that has the name of no pod; whether there is one."""
+def _suggest_workload(asked: ObjectQuery, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
+    """Add to the error the workload of that name; False: there is none."""
     found = next(_workloads(asked.name, source, live=live), None)
     if found is None:
         return False
@@ -251,7 +251,7 @@ def _is_workload(asked: ObjectQuery, error: NotFound, source: Source, command: s
 
 
 def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[Any], str]]:
-    """Those of a name, of the source's namespace first; a cluster is asked for no others."""
+    """The workloads of a name, first in the namespace of the source. A live cluster is asked for no others."""
     for kind in WORKLOADS:
         try:
             source.get(kind, name, source.namespace)
@@ -263,15 +263,15 @@ def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[
         yield from ((kind, meta.namespace) for kind, meta in entries if meta.name == name)
 
 
-def _look_everywhere(asked: ObjectQuery, error: NotFound) -> None:
-    """Name in the error what looks for a name that stood alone: a cluster is not asked for all its pods unbidden."""
-    if error.advice == _of_what_else(asked.name):
+def _suggest_search(asked: ObjectQuery, error: NotFound) -> None:
+    """Add to the error the command that searches all namespaces. A live cluster is not asked for all pods unasked."""
+    if error.advice == _type_advice(asked.name):
         error.advice = f"{error.advice}."
         error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
 
 
-def name_its_place(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
-    """Name in the error the namespace that has an object of the name, where nothing else is wrong.
+def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
+    """Add to the error the namespace that has an object of the name, if nothing else is wrong.
 
     Args:
         asked: What was asked for.
@@ -279,7 +279,7 @@ def name_its_place(asked: ObjectQuery, error: NotFound, source: Source, command:
         source: Where; no cluster, for one is not asked for all its pods unbidden.
         command: Ours to be tried there.
     """
-    if not asked.kind.namespaced or error.advice not in {"", error.meant, _of_what_else(asked.name)}:
+    if not asked.kind.namespaced or error.advice not in {"", error.meant, _type_advice(asked.name)}:
         return
     try:
         places = sorted(
@@ -294,7 +294,7 @@ def name_its_place(asked: ObjectQuery, error: NotFound, source: Source, command:
 
 
 def namespace_hint(source: Source) -> str:
-    """What was probably meant where there is no namespace of the name; empty: there is, or that is not known."""
+    """A hint that the namespace does not exist; empty: it does, or that is not known."""
     try:
         names = [entry.metadata.name for entry in source.list(NAMESPACES)]
     except ClusterError:
@@ -305,8 +305,8 @@ def namespace_hint(source: Source) -> str:
     return f"There is no namespace {source.namespace}{f': did you mean -n {near[0]}?' if near else ''}"
 
 
-def _of_what_else(name: str) -> str:
-    """What helps where a name that stood alone is no pod's."""
+def _type_advice(name: str) -> str:
+    """The advice when a name without a type is not the name of a pod."""
     return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
 
 

@@ -1,4 +1,4 @@
-"""What a pod's timeline reads: its owner, its node's heartbeat and kubelet, its volumes, its budgets."""
+"""Timelines of pods: reads owner, heartbeat, kubelet, volumes and budgets, and asks the rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ALL: Final = "all"
 
 
 class Timelines:
-    """Reads what timelines need; the gatherer reads each thing once."""
+    """Makes timelines. The gatherer reads each thing once."""
 
     def __init__(self, gatherer: Gatherer, way: str, *, preemption_disabled: bool = False) -> None:
         """Read nothing yet.
@@ -52,11 +52,11 @@ class Timelines:
         self._preemption_disabled = preemption_disabled
 
     def of_stored(self, pod: Pod) -> PodTimeline:
-        """Of a pod of the cluster."""
+        """The timeline of a pod of the cluster."""
         return self._chosen(self._stored(pod))
 
     def of_coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> PodTimeline:
-        """Of a pod that does not exist yet, as if it ran.
+        """The timeline of a pod that does not exist yet, as if it ran.
 
         Args:
             pod: As it will be stored.

@@ -1,4 +1,4 @@
-"""``kubectl qos unfence``: take a node back that was declared out of service."""
+"""``kubectl qos unfence``: takes a node back that was declared out of service."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class _Unfence(NodeChange):
     def act(self) -> StepOutcome:
         """See `ClusterAction.act`."""
         options = self._options
-        if self.looked.state not in _FENCED:
+        if self.facts.state not in _FENCED:
             return self._shown(StepOutcome.DONE)
         if not options.confirm and not options.dry_run:
             return self._shown(StepOutcome.NOT_CONFIRMED)
         require_live(options.cluster, "without --confirm and --dry-run it shows what would change")
-        path = NODES.path(None, self.looked.node.metadata.name)
+        path = NODES.path(None, self.facts.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
-            access = writer.may("patch", NODES, self.looked.node.metadata.name)
+            access = writer.may("patch", NODES, self.facts.node.metadata.name)
             if not access.allowed:
                 self._denied = (access,)
                 raise Forbidden("patch", NODES, None, access.reason)
@@ -66,6 +66,6 @@ class _Unfence(NodeChange):
 
 
 def _removing_taint(node: Node) -> Sequence[Mapping[str, Any]]:
-    """A JSON patch: from the last to the first, for each removal moves those behind it."""
+    """A JSON patch. It goes from the last taint to the first, because each removal moves the later ones."""
     places = [index for index, taint in enumerate(node.spec.taints) if taint.key == OUT_OF_SERVICE]
     return [{"op": "remove", "path": f"/spec/taints/{index}"} for index in reversed(places)]

@@ -1,4 +1,4 @@
-"""``--watch``: the same answer again and again, when what it is about changes, and after an interval at the latest.
+"""``--watch``: answers again whenever a watched object changes, and at the latest after an interval.
 
     bell     what wakes us: a change that the API server told of, another size of the terminal
     screen   a terminal is drawn in place; a pipe gets what is new
@@ -50,7 +50,7 @@ WatchedOptions = ExplainOptions | NodeOptions | PartitionsOptions
 
 
 class Watched(NamedTuple):
-    """Objects whose changes are waited for."""
+    """Objects whose changes lead to a new answer."""
 
     kind: Kind[Any]
     namespace: str | None
@@ -79,7 +79,7 @@ class _Name(Model, frozen=True):
 
 
 class NodeHealth(Model, frozen=True):
-    """What of a node tells whether it answers; its version is left out, which changes with all else."""
+    """The fields of a node that say whether it answers. The resource version is left out: it always changes."""
 
     metadata: _Name = field(default_factory=_Name)
     spec: _Spec = field(default_factory=_Spec)
@@ -87,7 +87,7 @@ class NodeHealth(Model, frozen=True):
 
 
 def watch(options: WatchedOptions, source: Source, streams: Streams, run: Run, watched: Sequence[Watched]) -> int:
-    """Answer until interrupted.
+    """Answer again and again, until interrupted.
 
     Args:
         options: Of the command; ``watch`` holds the interval.
@@ -117,7 +117,7 @@ def watch(options: WatchedOptions, source: Source, streams: Streams, run: Run, w
 
 
 def _go_on(once: _Once, bell: _Bell, screen: Screen, interval: float) -> None:
-    """Until a signal ends it."""
+    """Run the loop, until a signal ends it."""
     delay, due = 0.0, once.began + interval
     while True:
         rung = bell.wait(max(0.0, due - time.monotonic()))
@@ -150,7 +150,7 @@ class _Answer(NamedTuple):
 
 
 class _Once:
-    """Answers once, into memory."""
+    """Runs the command once and keeps its output."""
 
     def __init__(self, options: WatchedOptions, source: Source, streams: Streams, run: Run) -> None:
         self._options, self._source, self._streams, self._run = options._replace(watch=None), source, streams, run
@@ -165,7 +165,7 @@ class _Once:
         return words_of(error, self._options.cluster.target())
 
     def look(self) -> _Answer:
-        """Ask for everything anew.
+        """Run the command again.
 
         Raises:
             ClusterError: it cannot be answered.
@@ -187,24 +187,24 @@ class _Once:
 
 
 class _Bell:
-    """A pipe that threads and signal handlers write to, and that the loop sleeps at."""
+    """A pipe that threads and signal handlers write to. The loop waits for it."""
 
     def __init__(self, read: int, write: int) -> None:
         self._read, self._write = read, write
 
     def ring(self) -> None:
-        """Tell of a change; from any thread."""
+        """Wake the loop; from any thread."""
         # A full pipe is a bell that rings already.
         with suppress(OSError):
             os.write(self._write, _CHANGED)
 
     def wait(self, seconds: float) -> bytes:
-        """Sleep; what rang, empty when the time was over."""
+        """Wait; returns what was written, empty when the time is over."""
         ready, _, _ = select.select([self._read], [], [], seconds)
         return os.read(self._read, 4096) if ready else b""
 
     def hush(self) -> None:
-        """Forget what has rung."""
+        """Discard what was written."""
         while self.wait(0):
             pass
 
@@ -227,7 +227,7 @@ def _bell() -> Iterator[_Bell]:
 
 @contextmanager
 def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Iterator[None]:
-    """Watches that ring, each in a thread, until the block ends."""
+    """Watch the objects, each in a thread, until the block ends."""
     # The reflector logs what fails; here the loop tells it, where it is not drawn over.
     logging.getLogger("podrules.cluster.reflector").disabled = True
     running = [_follow(source, entry, bell) for entry in watched] if isinstance(source, LiveSource) else []
@@ -239,7 +239,7 @@ def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Itera
 
 
 def _follow(source: LiveSource, watched: Watched, bell: _Bell) -> Callable[[], None]:
-    """Start one; returns what ends it."""
+    """Start one watch; returns what ends it."""
     seen: list[Mapping[str, CachedObject | NodeHealth]] = []
 
     def changed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_plugin.commands.manifest_objects import NOTHING
+from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import Manifest, read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
@@ -30,7 +30,7 @@ def predict(case: Case, cluster: Sequence[Object]) -> Placement:
     source = MemorySource(cluster, description="the cluster", git_version="v1.36.3", namespace=namespace)
     (manifest,) = read_manifests([Document("manifest", case.manifest)], namespace)
     assert isinstance(manifest, Manifest)
-    placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NOTHING).placement
+    placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NO_OBJECTS).placement
     assert placement is not None
     return placement
 

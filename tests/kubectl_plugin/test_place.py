@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_plugin.commands.manifest_objects import with_brought
+from kubectl_plugin.commands.manifest_objects import with_manifest_objects
 from podrules.cluster.demo import demo_objects
 from podrules.placement.controllers import with_controllers
 from podrules.placement.drain import drain_plan, drained
@@ -185,10 +185,10 @@ CASES = ROOT / "tests/testdata/cases"
 
 def test_a_drain_builds_its_cluster_once() -> None:
     """Who leaves is decided on the cluster as it is read; the changed cluster is made when all is known."""
-    with counted_calls(drain_plan, with_brought, with_controllers, drained) as counts:
+    with counted_calls(drain_plan, with_manifest_objects, with_controllers, drained) as counts:
         ran = run("place", "--demo", "--drain", "node/node-a1")
     assert "drained" in ran.out
-    assert counts == {"drain_plan": 1, "with_brought": 1, "with_controllers": 1, "drained": 1}
+    assert counts == {"drain_plan": 1, "with_manifest_objects": 1, "with_controllers": 1, "drained": 1}
 
 
 def test_what_fills_a_drained_node_is_no_way_out() -> None:
