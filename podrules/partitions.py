@@ -271,9 +271,7 @@ def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionF
         unknown_at=unknown,
         tainted_at=taint_added(node, UNREACHABLE),
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
-        taints=tuple(
-            f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.spec.taints
-        ),
+        taints=tuple(taint.text for taint in node.spec.taints),
         zone=zone,
         pods=tuple(sorted(down, key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),

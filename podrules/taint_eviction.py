@@ -84,7 +84,7 @@ def taint_eviction(
         after, taint = found
         at = None if added == _LONG_AGO else later(max(added, bound or added), after)
         if not scheduled.comes or (at is not None and (scheduled.at is None or at < scheduled.at)):
-            scheduled = Eviction(at, after, taint=_text(taint))
+            scheduled = Eviction(at, after, taint=taint.text)
     return scheduled
 
 
@@ -125,7 +125,3 @@ def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tup
 
 def _added(taint: Taint) -> datetime:
     return instant(taint.time_added) or _LONG_AGO
-
-
-def _text(taint: Taint) -> str:
-    return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"

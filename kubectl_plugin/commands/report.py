@@ -19,9 +19,9 @@ from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, Repo
 from kubectl_plugin.printing import Printer, without_missing_objects
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.cluster import ClusterReport, PodKey
-from kubectl_plugin.reports.cluster_changes import cluster_changes
 from kubectl_plugin.reports.cluster_facts import pod_key
 from kubectl_plugin.reports.cluster_report import cluster_report
+from kubectl_plugin.reports.compare import cluster_changes
 from kubectl_plugin.reports.node import node_report
 from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport

@@ -161,7 +161,7 @@ def _is_way(word: str) -> bool:
     if word.startswith("-") or "/" in word or word in COMMANDS:
         return False
     from kubectl_plugin.parsing.explain import WAYS
-    from kubectl_plugin.parsing.mistakes import nearest
+    from kubectl_plugin.parsing.similar_words import nearest
 
     return word in {"all", *WAYS} or (word.replace("-", "").isalpha() and bool(nearest(word, WAYS, closeness=0.75)))
 
@@ -183,7 +183,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            from kubectl_plugin.parsing.mistakes import not_one_of
+            from kubectl_plugin.parsing.similar_words import not_one_of
 
             raise argparse.ArgumentError(action, not_one_of(str(value), tuple(map(str, action.choices))))
 

@@ -91,7 +91,7 @@ class OutputFormats:
         name, _, given = text.partition("=")
         entry = self._formats.get(name)
         if entry is None or not entry.template:
-            from kubectl_plugin.parsing.mistakes import not_one_of
+            from kubectl_plugin.parsing.similar_words import not_one_of
 
             raise argparse.ArgumentTypeError(not_one_of(text, self.all))
         if not given:

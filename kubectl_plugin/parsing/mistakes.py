@@ -15,10 +15,10 @@ from kubectl_plugin.parsing.habits import (
     instead_of_force,
     instead_of_now,
 )
+from kubectl_plugin.parsing.similar_words import nearest
 from podrules.cluster.errors import UsageError
-from podrules.cluster.similar_names import nearest_word
 
-__all__ = ["left_over", "nearest", "no_command", "not_one_of", "unknown_command", "wrong_flag"]
+__all__ = ["left_over", "no_command", "unknown_command", "wrong_flag"]
 
 _REQUIRED: Final = "the following arguments are required: "
 _IN_KUBECONFIG: Final = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
@@ -33,25 +33,6 @@ _OF_KUBECTL: Final = {
     **dict.fromkeys(("--cache-dir", "--kuberc", "--match-server-version", "--warnings-as-errors"), _LEAVE_OUT),
 }
 """Flags of kubectl that are not passed on to it, each with what helps."""
-
-
-def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
-    """The most similar flag or value, whatever its dashes and case; empty: none is similar.
-
-    Args:
-        word: What was typed.
-        among: The words to choose from.
-        closeness: The similarity to ask for, from 0 to 1, as difflib defines it.
-    """
-    plain = {name.lstrip("-").lower(): name for name in among}
-    return plain.get(nearest_word(word.lstrip("-").lower(), plain, closeness=closeness), "")
-
-
-def not_one_of(value: str, choices: Sequence[str]) -> str:
-    """What is wrong with a value, and after a line break what was meant."""
-    near = nearest(value, choices)
-    advice = f"Did you mean {near}?" if near else "Write one of these"
-    return f'"{value}": not one of {", ".join(choices)}\n{advice}'
 
 
 def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> UsageError:

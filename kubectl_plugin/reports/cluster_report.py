@@ -176,9 +176,7 @@ class _Entries:
             unschedulable=node.spec.unschedulable,
             pressures=pressures_of(node.status.conditions),
             platform=node_platform(node),
-            taints=tuple(
-                f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" for taint in node.spec.taints
-            ),
+            taints=tuple(taint.text for taint in node.spec.taints),
             pods=len(pods),
             max_pods=allocatable.get("pods", ZERO).value,
             pods_by_class={one: sum(pod.qos_class is one for pod in asked) for one in PodQOSClass},

@@ -116,10 +116,7 @@ def node_report(
         unschedulable=node.spec.unschedulable,
         pressures=pressures_of(node.status.conditions),
         platform=node_platform(node),
-        taints=tuple(
-            f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-            for taint in node.spec.taints
-        ),
+        taints=tuple(taint.text for taint in node.spec.taints),
         evictions=() if quiet else tuple(filter(None, (pod_eviction(pod, node.spec.taints) for pod in pods or ()))),
         pods=None if pods is None else allocation.pods,
         max_pods=allocation.max_pods,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
+from podrules.model.node import Taint
 from podrules.model.pod_reference import PodReference
 from podrules.placement.outcome import RejectedNode
 
@@ -78,7 +79,7 @@ def _words(fact: object) -> str:
 
 
 def _taint(fact: TaintEffect) -> str:
-    return f"has {fact.key}{'=' if fact.value else ''}{fact.value}:{fact.effect}"
+    return f"has {Taint(fact.key, fact.value, fact.effect).text}"
 
 
 def _label(fact: LabelMismatch) -> str:

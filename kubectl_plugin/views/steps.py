@@ -15,7 +15,7 @@ from podrules.fencing import TAINT
 
 __all__ = ["TAINT_TEXT", "outcome_verdict", "refused_sentences", "remedy", "step_line", "step_words", "unanswered"]
 
-TAINT_TEXT: Final = f"{TAINT.key}={TAINT.value}:{TAINT.effect}"
+TAINT_TEXT: Final = TAINT.text
 _REMEDIES: Final = {
     RefusedBy.RIGHTS: "Ask whoever grants rights in the cluster for this one",
     RefusedBy.ADMISSION: "Do what its reason asks for, or turn to whoever runs it",

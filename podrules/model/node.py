@@ -32,6 +32,11 @@ class Taint(Model, frozen=True):
     effect: str = ""
     time_added: Time | None = None
 
+    @property
+    def text(self) -> str:
+        """As kubectl writes it: ``key=value:effect``, or ``key:effect``."""
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
 
 class NodeSpec(Model, frozen=True):
     """``spec``."""

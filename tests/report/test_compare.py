@@ -13,7 +13,7 @@ import pytest
 
 from kubectl_plugin.commands import previous_report
 from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.cluster_changes import cluster_changes
+from kubectl_plugin.reports.compare import cluster_changes
 from kubectl_plugin.reports.previous_report import EarlierReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.report_changes import changes_sentences

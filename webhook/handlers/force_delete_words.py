@@ -12,6 +12,7 @@ from typing import Final
 
 from podrules.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending import pod_ending
+from podrules.fencing import TAINT
 from podrules.forcing import has_another
 from podrules.model.pod import Pod
 from podrules.reachability import NodeReach, Reach
@@ -116,8 +117,7 @@ def fencing(node: str, argument: str = "") -> str:
         node: As people are told of it.
         argument: As the command has it, where that is something else.
     """
-    taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-    return f"once {node} is off for certain: kubectl taint nodes {argument or node} {taint}"
+    return f"once {node} is off for certain: kubectl taint nodes {argument or node} {TAINT.text}"
 
 
 def second_line(pod: Pod, stakes: ForceDeleteRisk) -> str:

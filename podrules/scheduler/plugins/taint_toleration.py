@@ -124,18 +124,17 @@ class TaintToleration:
         """A toleration; a taint that tells of a node's trouble has to go by itself."""
         name = situation.table.names[row]
         for taint in self.explain(context, state, row).rejecting[:1]:
-            text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
             if taint.key == TAINT_NODE_UNSCHEDULABLE.key:
                 yield uncordoned(situation, row)
             elif _TELLS_OF_TROUBLE.fullmatch(taint.key):
                 gone = situation.with_node(name, partial(_without_taint, key=taint.key))
-                yield Applied(CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=text), gone)
+                yield Applied(CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=taint.text), gone)
             else:
                 added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
                 tolerated = situation.with_spec(tolerations=(*situation.pod.spec.tolerations, added))
                 # Nodes of the control plane are kept free on purpose.
                 extra_cost = 100 if taint.key.startswith("node-role.kubernetes.io/") else 0
-                change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=text)
+                change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=taint.text)
                 yield Applied(change, tolerated, extra_cost)
 
 

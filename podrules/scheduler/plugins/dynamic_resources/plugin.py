@@ -24,7 +24,6 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 
 from podrules.features import Features
 from podrules.model.base import Model
+from podrules.model.duration import parse_duration
 from podrules.model.pod import Pod
 from podrules.model.resource import DeviceClass, ResourceClaim
 from podrules.model.snapshot import ClusterSnapshot
@@ -304,7 +304,7 @@ class DynamicResources:
     def _unavailable(self, context: CycleContext, state: DynamicResourcesState) -> list[_Unavailable]:
         """For each claim the nodes where its allocation cannot be used; a text where that is not known."""
         args = context.args.get(self.name) or DynamicResourcesArgs()
-        timeout = _duration(args.binding_timeout)
+        timeout = parse_duration(args.binding_timeout)
         now, binds = context.now, context.features.dra_device_binding_conditions
         found: list[_Unavailable] = []
         for claim in state.claims:
@@ -407,18 +407,3 @@ def _pools(allocator: Allocator | None, row: int) -> tuple[PoolValues, ...]:
         )
         for pool in allocator.slices.pools(allocator.slices.relevant(row))
     )
-
-
-def _duration(text: str) -> timedelta:
-    """A duration such as ``10m0s`` (metav1.Duration)."""
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-    seconds, number, unit = 0.0, "", ""
-    for character in f"{text} ":
-        if unit and not character.isalpha():
-            seconds += float(number) * units.get(unit, 0.0)
-            number = unit = ""
-        if character.isalpha():
-            unit += character
-        else:
-            number += character
-    return timedelta(seconds=seconds)

@@ -1,0 +1,28 @@
+"""The word that was probably meant by one that is not known. It is loaded for a mistake alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podrules.cluster.similar_names import nearest_word
+
+__all__ = ["nearest", "not_one_of"]
+
+
+def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
+    """The most similar flag or value, whatever its dashes and case; empty: none is similar.
+
+    Args:
+        word: What was typed.
+        among: The words to choose from.
+        closeness: The similarity to ask for, from 0 to 1, as difflib defines it.
+    """
+    plain = {name.lstrip("-").lower(): name for name in among}
+    return plain.get(nearest_word(word.lstrip("-").lower(), plain, closeness=closeness), "")
+
+
+def not_one_of(value: str, choices: Sequence[str]) -> str:
+    """What is wrong with a value, and after a line break what was meant."""
+    near = nearest(value, choices)
+    advice = f"Did you mean {near}?" if near else "Write one of these"
+    return f'"{value}": not one of {", ".join(choices)}\n{advice}'

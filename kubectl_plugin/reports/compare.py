@@ -1,0 +1,120 @@
+"""Compares two reports of a cluster: what `ClusterChanges` holds comes from here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from msgspec import Struct
+
+from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.cluster_changes import (
+    ClusterChanges,
+    NodeChange,
+    NodeStanding,
+    OtherCluster,
+    PodChange,
+    PodStanding,
+    Tally,
+)
+from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.previous_report import EarlierLevel, EarlierNode, EarlierPod, EarlierPromised, EarlierReport
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["cluster_changes"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Side(Struct):
+    """One of the two reports, in the form in which they are compared."""
+
+    nodes: dict[str, NodeStanding]
+    pods: dict[tuple[str, str], PodStanding]
+    tally: Tally
+
+
+def cluster_changes(earlier: EarlierReport, report: ClusterReport) -> ClusterChanges:
+    """Compare two reports of the same scope."""
+    before, after = _side(earlier), _side(report)
+    nodes = [NodeChange(*one) for one in _paired(before.nodes, after.nodes)]
+    pods = [PodChange(*key, *standings) for key, *standings in _paired(before.pods, after.pods)]
+    in_both = any(one.before and one.after for one in nodes) or any(
+        one.before and one.after and not one.made_anew for one in pods
+    )
+    return ClusterChanges(
+        since=earlier.at,
+        earlier_source=earlier.source,
+        earlier_context=earlier.origin.context,
+        earlier_server=earlier.origin.server,
+        other_cluster=_other_cluster(earlier, report, in_both=in_both),
+        usage_learned=tuple(one.name for one in nodes if one.usage_known == (False, True)),
+        usage_lost=tuple(one.name for one in nodes if one.usage_known == (True, False)),
+        before=before.tally,
+        after=after.tally,
+        nodes=tuple(one for one in nodes if one.differs),
+        pods=tuple(one for one in pods if one.differs),
+    )
+
+
+def _other_cluster(earlier: EarlierReport, report: ClusterReport, *, in_both: bool) -> OtherCluster | None:
+    """By what they seem to be of different clusters; of files neither server nor context is known."""
+    for which, before, now in (
+        (OtherCluster.SERVER, earlier.origin.server, report.origin.server),
+        (OtherCluster.CONTEXT, earlier.origin.context, report.origin.context),
+    ):
+        if before and now:
+            return which if before != now else None
+    return None if in_both else OtherCluster.OBJECTS
+
+
+def _paired(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
+    """Each name with what it was and is."""
+    keys: list[K] = sorted({*before, *after}, key=repr)
+    for key in keys:
+        yield key, before.get(key), after.get(key)
+
+
+def _side(report: EarlierReport | ClusterReport) -> _Side:
+    nodes = {node.name: _node_standing(node) for node in report.nodes}
+    pods = {(pod.namespace, pod.name): _pod_standing(pod, nodes.get(pod.node)) for pod in report.pods}
+    risks = Counter(pod.risk.value if isinstance(pod.risk, PodRisk) else pod.risk for pod in report.pods if pod.risk)
+    tally = Tally(
+        nodes=len(nodes),
+        nodes_ready=sum(node.is_ready and not node.unschedulable for node in nodes.values()),
+        nodes_cordoned=sum(node.is_ready and node.unschedulable for node in nodes.values()),
+        nodes_measured=sum(node.usage_known for node in nodes.values()),
+        pods=len(pods),
+        pods_by_risk=dict(sorted(risks.items())),
+        restarts=sum(pod.restarts for pod in pods.values()),
+    )
+    return _Side(nodes, pods, tally)
+
+
+def _pod_standing(pod: EarlierPod | PodEntry, node: NodeStanding | None) -> PodStanding:
+    risk = pod.risk if isinstance(pod.risk, PodRisk) else next((one for one in PodRisk if one.value == pod.risk), None)
+    known = pod.used is not None or not pod.node or (node is not None and node.usage_known)
+    return PodStanding(pod.node, pod.status, pod.restarts, pod.created, risk, known)
+
+
+def _node_standing(node: EarlierNode | NodeEntry) -> NodeStanding:
+    return NodeStanding(
+        ready=node.ready,
+        down=node.down,
+        unschedulable=node.unschedulable,
+        cpu_requested=_percent(node.cpu),
+        memory_requested=_percent(node.memory),
+        headroom=None if node.nearest is None else _left(node.nearest),
+        usage_known=node.usage_source not in {UsageSource.NONE, UsageSource.NONE.value},
+        pressures=tuple(one if isinstance(one, str) else one.value for one in node.pressures),
+    )
+
+
+def _left(level: EarlierLevel | Level) -> int:
+    return level.percent
+
+
+def _percent(promised: EarlierPromised | Promised) -> int:
+    return 100 * sum(promised.requested.values()) // promised.allocatable if promised.allocatable > 0 else 0
