@@ -84,7 +84,7 @@ def words_of(error: ClusterError, target: Target) -> str:
 
     if not error.remedy:
         return str(error)
-    return target.said(Prose((error.message, Hint(Command(error.remedy), "; try `", "`"))))
+    return target.sentence(Prose((error.message, Hint(Command(error.remedy), "; try `", "`"))))
 
 
 def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
@@ -114,7 +114,7 @@ def _helps(error: ClusterError, target: Target | None) -> str:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:
         return error.advice
-    return " ".join(filter(None, (error.advice, target.said(Prose((hint,))))))
+    return " ".join(filter(None, (error.advice, target.sentence(Prose((hint,))))))
 
 
 def _listing(error: NotFound) -> Command:

@@ -1,4 +1,4 @@
-"""Manual pages, made from the words of the commands: ``python -m kubectl_plugin.manual FOLDER``.
+"""Manual pages, made from the help of the commands: ``python -m kubectl_plugin.manual FOLDER``.
 
 One page for ``kubectl qos`` and one for each command, in the macros of man(7). They hold no date: the same sources make
 the same pages.
@@ -22,7 +22,7 @@ _NAMED: Final = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(g
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write all pages to a folder, which is made."""
+    """Write all pages to a folder, creating it."""
     words = sys.argv[1:] if argv is None else argv
     if len(words) != 1:
         print("usage: python -m kubectl_plugin.manual FOLDER", file=sys.stderr)
@@ -89,7 +89,7 @@ def _flag(flag: Flag) -> str:
 
 
 def _sentence(flag: Flag) -> str:
-    """Its help, else what may be said."""
+    """The flag's help, else its choices."""
     return flag.help.replace("%%", "%") or (f"one of: {', '.join(flag.choices)}" if flag.choices else "as in kubectl")
 
 
@@ -105,12 +105,12 @@ def _as_it_is(text: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """A line of text, which no macro is made of."""
+    """A line of text that roff does not take for a macro."""
     return rf"\&{_text(text)}" if text[:1] in {".", "'"} else _text(text)
 
 
 def _text(text: str) -> str:
-    """Characters that roff has a meaning of its own for: a dash to be typed is no hyphen."""
+    """Text with roff's special characters escaped; a typed dash is not a hyphen."""
     return "".join(char if char.isascii() else rf"\[u{ord(char):04X}]" for char in text.translate(_NAMED))
 
 

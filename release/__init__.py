@@ -1,1 +1,1 @@
-"""What a release consists of, made from one commit and one version number."""
+"""Builds a release and the reference pages from one commit."""

@@ -1,8 +1,8 @@
-"""What a release says of where it comes from, signed with a key that is given as a file; checked without a network.
+"""The provenance of a release, signed with a key from a file. It can be verified without a network.
 
     SHA256SUMS.sig                  the signature of SHA256SUMS, as ``openssl dgst -sha256 -verify`` reads it
-    provenance.intoto.json          of which commit and base all files are
-    qos-webhook-V.cdx.intoto.json   the image's bill of materials, of the image's digest
+    provenance.intoto.json          the commit and the base image of all files
+    qos-webhook-V.cdx.intoto.json   the image's bill of materials, for the image's digest
 
 The latter two are Statements of in-toto (v1) in an envelope (DSSE 1.0); their predicates are SLSA Provenance v1 and
 CycloneDX. All signatures are ECDSA over P-256 with SHA-256, the kind of key that cosign has, too.
@@ -50,10 +50,10 @@ class Source:
 
 
 def signing_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """The key of a file.
+    """Read the key from a file.
 
     Raises:
-        SystemExit: it is not there, or another kind of key.
+        SystemExit: the file cannot be read, or holds another kind of key.
     """
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
@@ -65,7 +65,7 @@ def signing_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> bytes:
-    """A signature in DER, as openssl has it."""
+    """A signature in DER, as openssl writes it."""
     return key.sign(content, ec.ECDSA(hashes.SHA256()))
 
 
@@ -81,12 +81,12 @@ def attest(
     """Write the signed statements.
 
     Args:
-        out: Their folder.
-        files: What the release consists of.
-        key: Signs them.
-        source: What it was made of.
-        image: The webhook's, if it is part of the release.
-        parameters: What the release was asked for.
+        out: The folder for them.
+        files: All files of the release.
+        key: The signing key.
+        source: The commit of the release.
+        image: The webhook's image, if it is part of the release.
+        parameters: The arguments of the build.
     """
     subjects = [_subject(path.name, _sha256(path)) for path in files]
     if image:
@@ -100,7 +100,7 @@ def attest(
             "externalParameters": dict(parameters),
             "resolvedDependencies": _dependencies(source, image),
         },
-        # A person or a pipeline runs make: who holds the key answers for it.
+        # A person or a pipeline runs make; the holder of the key vouches for it.
         "runDetails": {"builder": {"id": "urn:kubectl-qos:holder-of-the-key"}},
     }
     statement = _statement(subjects, "https://slsa.dev/provenance/v1", predicate)
@@ -119,7 +119,7 @@ def _bill_name(image: ReleasedImage) -> str:
 def _dependencies(source: Source, image: ReleasedImage | None) -> list[_Object]:
     commit: _Object = {"name": "source", "digest": {"gitCommit": source.commit}}
     if source.modified:
-        # Signed all the same, and said.
+        # Signed in any case, and stated.
         commit["annotations"] = {"modified": True}
     locks = [_subject(name, _sha256(_ROOT / name)) for name in _LOCKS]
     if image is None:
@@ -133,7 +133,7 @@ def _statement(subjects: Sequence[_Object], kind: str, predicate: _Object) -> _O
 
 
 def _envelope(key: ec.EllipticCurvePrivateKey, statement: _Object) -> str:
-    """The statement with its signature, which is of the payload's type, too (DSSE's PAE)."""
+    """The statement with its signature, which covers the payload's type, too (DSSE's PAE)."""
     payload = json.dumps(statement, sort_keys=True).encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(_PAYLOAD), _PAYLOAD.encode(), len(payload), payload)
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

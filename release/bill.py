@@ -1,4 +1,4 @@
-"""The bill of materials of the whole image: what Debian and Python brought, as CycloneDX.
+"""The bill of materials of the whole image, Debian's and Python's packages, as CycloneDX.
 
 The Dockerfile runs it inside the image that is built: ``bill.py PYTHON.cdx.json``, with the list that cyclonedx-py
 made of Python's packages. It prints the list with Debian's packages and, where it is not one of them, the interpreter.
@@ -26,7 +26,7 @@ def main() -> None:
     """Print the whole list.
 
     Raises:
-        SystemExit: It does not keep to CycloneDX's schema.
+        SystemExit: the list does not fit CycloneDX's schema.
     """
     bill = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     system = _release()
@@ -49,7 +49,7 @@ def _operating_system(system: dict[str, str]) -> dict[str, Any]:
 
 def _debian_packages(system: dict[str, str]) -> Iterator[dict[str, Any]]:
     distribution = f"{system['ID']}-{system.get('VERSION_ID', '')}"
-    for line in sorted(_said("dpkg-query", "--show", f"--showformat={_FORMAT}").splitlines()):
+    for line in sorted(_output("dpkg-query", "--show", f"--showformat={_FORMAT}").splitlines()):
         state, name, version, architecture, source, source_version = line.split("\t")
         if state != "installed":
             continue
@@ -69,7 +69,7 @@ def _debian_packages(system: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _interpreter() -> Iterator[dict[str, Any]]:
-    """Python, where no package brought it: images of Python build it themselves."""
+    """Python itself, if it is not one of Debian's packages."""
     owned = subprocess.run(
         ("dpkg-query", "--search", str(Path(sys.executable).resolve())), capture_output=True, check=False
     )
@@ -79,7 +79,7 @@ def _interpreter() -> Iterator[dict[str, Any]]:
         yield {"type": "application", "bom-ref": purl, "name": "python", "version": version, "purl": purl}
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

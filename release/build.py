@@ -1,15 +1,15 @@
-"""``make dist``: everything that a release consists of, in ``dist/``; unsigned, each commit gives the same bytes.
+"""``make dist``: builds all files of a release in ``dist/``. Without a signature, a commit always gives the same bytes.
 
     kubectl_qos-V.whl, kubectl_qos-V.tar.gz   for pip, pipx and uv
-    kubectl-qos-V-SYSTEM-ARCH.tar.gz          one file that runs where a Python is, as Krew installs it
-    qos.yaml                                  the Krew manifest of these
+    kubectl-qos-V-SYSTEM-ARCH.tar.gz          one file that needs Python alone, as Krew installs it
+    qos.yaml                                  the Krew manifest of these archives
     qos-webhook-V.tgz                         the chart
     qos-webhook-V-linux-ARCH.oci.tar          with --image: the webhook's image
     qos-webhook-V.cdx.json                    its bill of materials
     provenance.intoto.json, SHA256SUMS.sig    with --signing-key; see `release.attest`
-    SHA256SUMS                                of all
+    SHA256SUMS                                of all files
 
-The version stands in ``podrules/__init__.py`` alone; files carry the time of the commit (SOURCE_DATE_EPOCH).
+The version is stated in ``podrules/__init__.py`` alone. Files carry the time of the commit (SOURCE_DATE_EPOCH).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _COMPLETE: Final = """\
 #!/bin/sh
 PEX_SCRIPT=kubectl_complete-qos exec "$(dirname "$0")/kubectl-qos" "$@"
 """
-"""Kubectl asks a program of this name to complete our words; it is in the one file too."""
+"""The program that kubectl runs for completion; the executable contains it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build what was asked for; 1: a program that is needed is not there."""
+    """Build the release; returns 1 if helm is missing, so that there is no chart."""
     parser = argparse.ArgumentParser(prog="python -m release.build", description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER")
     parser.add_argument("--all-platforms", action="store_true", help="executables also for other systems")
@@ -86,15 +86,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def finish(
     out: Path, key: EllipticCurvePrivateKey | None, image: ReleasedImage | None, parameters: Mapping[str, Any]
 ) -> None:
-    """Sums of all that was made; with a key also where it comes from, signed.
+    """Write the checksums, and with a key the provenance and the signatures.
 
     Args:
-        out: The folder with what was made.
-        key: Signs; without one nothing is attested to.
-        image: The webhook's, if it was made.
-        parameters: What was asked for.
+        out: The folder of the release.
+        key: Signs; None: no provenance and no signature.
+        image: The webhook's image, if it is part of the release.
+        parameters: The arguments of the build, for the provenance.
     """
-    # Of an earlier release: they would be attested to, too.
+    # Files of an earlier release, which would be attested, too.
     for name in (SIGNATURE, *attested_names(image)):
         (out / name).unlink(missing_ok=True)
     if key:
@@ -105,7 +105,7 @@ def finish(
 
 
 def reproducible_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """With the time of the commit, unless SOURCE_DATE_EPOCH is given."""
+    """The environment with the time of the commit, unless SOURCE_DATE_EPOCH is given."""
     known = environment.get("SOURCE_DATE_EPOCH")
     if known is None:
         log = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
@@ -114,7 +114,7 @@ def reproducible_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def build_packages(out: Path, environment: Mapping[str, str]) -> Path:
-    """Wheel and source distribution; returns the wheel."""
+    """Build the wheel and the source distribution; returns the wheel."""
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(out)]
     subprocess.run(command, cwd=ROOT, env=dict(environment), check=True, stdout=subprocess.DEVNULL)
     return out / f"kubectl_qos-{__version__}-py3-none-any.whl"
@@ -123,7 +123,7 @@ def build_packages(out: Path, environment: Mapping[str, str]) -> Path:
 def build_archive(
     out: Path, platform: Platform, wheel: Path, environment: Mapping[str, str], wheels: Path | None = None
 ) -> Archive:
-    """One executable file with all that the plugin needs, and its completion, manual and licence, in an archive.
+    """Build the archive of one system: the executable with all that the plugin needs, completion, manual and licence.
 
     Args:
         out: The archive's folder.
@@ -165,7 +165,7 @@ def build_archive(
 
 
 def build_chart(out: Path, helm: str, epoch: int) -> Path:
-    """The chart's package; helm writes the present time into it, so it is packed anew with the commit's."""
+    """Package the chart. helm writes the present time into it, so it is packed again with the commit's."""
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         command = [helm, "package", str(CHART), "--destination", folder, "--version", __version__]
         subprocess.run([*command, "--app-version", __version__], check=True, stdout=subprocess.DEVNULL)
@@ -185,7 +185,7 @@ def _contents(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, bytes
 
 
 def _write_archive(path: Path, files: Mapping[str, tuple[bytes, int]], epoch: int) -> None:
-    """A compressed archive of contents and modes, that tells nothing else of who made it and when."""
+    """Write a compressed archive of contents and modes, with no other trace of who made it and when."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, (content, mode) in files.items():

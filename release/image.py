@@ -24,33 +24,33 @@ class ReleasedImage(NamedTuple):
     archive: Path
     bill: Path
     digest: str
-    """Of its manifest, ``sha256:…``: by this it is known in a registry, if it is pushed as it is."""
+    """The manifest's digest, ``sha256:…``; a registry keeps it if the archive is pushed unchanged."""
     base: str
-    """By digest."""
+    """The base image, by digest."""
 
     @property
     def subject(self) -> dict[str, Any]:
-        """What a statement is about."""
+        """The image as the subject of a statement."""
         return {"name": _NAME, "digest": {"sha256": self.digest.removeprefix("sha256:")}}
 
 
 def buildah(*arguments: str) -> str:
-    """What buildah prints."""
+    """Run buildah; returns what it prints."""
     done = subprocess.run(("buildah", *arguments), check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
 
 
 def release_image(run: Callable[..., str], name: str, out: Path, *, commit: str) -> ReleasedImage:
-    """Write the archive of an image that was built, and what is in it.
+    """Write the archive of a built image, and its bill of materials.
 
     Args:
-        run: `buildah`, with the storage that has the image.
-        name: The image's.
-        out: Where the files go.
-        commit: Of the tree: the image must be of it.
+        run: `buildah`, with the storage that holds the image.
+        name: The image's name.
+        out: The folder for both files.
+        commit: The commit that the image must be built from.
 
     Raises:
-        SystemExit: it is of another commit.
+        SystemExit: the image is of another commit.
     """
     described = json.loads(run("inspect", "--type", "image", name))["OCIv1"]
     labels = described["config"]["Labels"]
@@ -58,7 +58,7 @@ def release_image(run: Callable[..., str], name: str, out: Path, *, commit: str)
     if revision != commit:
         raise SystemExit(f"image {name} is of commit {revision or 'unknown'}, not of {commit}: run make image again")
     archive = out / f"{_NAME}-{__version__}-linux-{described['architecture']}.oci.tar"
-    # buildah adds to one that is there.
+    # buildah would add to an existing archive.
     archive.unlink(missing_ok=True)
     digest = out / ".digest"
     run("push", "--digestfile", str(digest), name, f"oci-archive:{archive}")

@@ -40,9 +40,9 @@ def manifest(version: str, url: str, archives: Iterable[Archive]) -> str:
     """The manifest as YAML.
 
     Args:
-        version: Without the leading v, which Krew wants.
-        url: Of the folder where the archives are.
-        archives: One a system.
+        version: Without the leading v, which Krew needs and this adds.
+        url: The folder of the archives.
+        archives: One for each system.
     """
     content = {
         "apiVersion": "krew.googlecontainertools.github.com/v1alpha2",

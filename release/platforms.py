@@ -9,25 +9,25 @@ from typing import Final, NamedTuple
 __all__ = ["PLATFORMS", "THIS", "Platform"]
 
 _PYTHONS: Final = {"311": "3.11.0", "312": "3.12.0", "313": "3.13.0"}
-"""By the word in names of wheels: the oldest of each; markers of requirements are judged by it."""
+"""By the tag in names of wheels: the oldest Python of that version, which decides the markers of requirements."""
 _MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 class Platform(NamedTuple):
-    """A system and processor, by the words that Krew has for them."""
+    """A system and processor, named as Krew does."""
 
     system: str
     arch: str
     wheels: str
-    """The platform tag of the oldest wheels that are taken; empty: those of this machine and this Python alone."""
+    """The platform tag of the oldest wheels to use; empty: this machine and this Python alone."""
 
     @property
     def name(self) -> str:
-        """For names of files."""
+        """The name in file names."""
         return f"{self.system}-{self.arch}"
 
     def pex_flags(self) -> list[str]:
-        """Which Pythons the executable runs with."""
+        """The flags of pex that say which Pythons the executable runs with."""
         return (
             [f"--platform={self.wheels}-cp-{version}-cp{abi}" for abi, version in _PYTHONS.items()]
             if self.wheels

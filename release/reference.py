@@ -2,7 +2,7 @@
 
 commands.md   each command's help, and the exit codes
 terms.md      what ``kubectl qos why`` explains
-rules.md      what each module of rules restates, and from where
+rules.md      what each module of rules restates, and its source
 metrics.md    what the webhook counts
 json.md       the kinds of ``-o json``, with their schemas
 chart.md      the chart's README
@@ -48,13 +48,13 @@ _KEPS: Final = "https://github.com/kubernetes/enhancements/issues/"
 
 
 def main() -> int:
-    """Write the pages into the folder that is named."""
+    """Write the pages into the folder of the first argument."""
     write_reference(Path(sys.argv[1]))
     return 0
 
 
 def write_reference(folder: Path) -> None:
-    """Write all pages, and copy the schemas beside them."""
+    """Write all pages, and copy the schemas into the same folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, page in _PAGES.items():
         (folder / f"{name}.md").write_text(f"{page().rstrip()}\n", encoding="utf-8")
@@ -73,7 +73,7 @@ def _commands() -> str:
 
 
 def _help(command: str) -> str:
-    # argparse lays its help out for the terminal at hand.
+    # argparse formats its help for the width of the terminal.
     os.environ["COLUMNS"] = "80"
     with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
         parse([command, "--help"])
@@ -187,7 +187,7 @@ def _sentence(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Text with Markdown's special characters escaped."""
     return re.sub(r"([\\*_<>|\[\]])", r"\\\1", " ".join(text.split()))
 
 

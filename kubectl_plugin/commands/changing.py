@@ -177,7 +177,7 @@ class ClusterAction(ABC):
 
         self._streams.out.flush()
         helps = () if self.refusal is None else (remedy(self.refusal),)
-        for line in filter(None, map(self._target.said, (*helps, *self.state(sure=sure)))):
+        for line in filter(None, map(self._target.sentence, (*helps, *self.state(sure=sure)))):
             self._streams.err.write(f"{escape(line)}\n")
         self._streams.err.flush()
 

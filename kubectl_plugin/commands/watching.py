@@ -26,7 +26,7 @@ from msgspec import field
 from kubectl_plugin.commands.screen import Pipe, Screen, Terminal
 from kubectl_plugin.exit_codes import words_of
 from kubectl_plugin.options import ExplainOptions, NodeOptions, PartitionsOptions, Run, Streams
-from kubectl_plugin.render.width import LEAST_COLUMNS
+from kubectl_plugin.render.width import MIN_COLUMNS
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.live import LiveSource
@@ -183,7 +183,7 @@ class _Once:
 
     def _width(self) -> int:
         # The screen leaves its last column free.
-        return max(self._streams.width() - self._streams.out.isatty(), LEAST_COLUMNS)
+        return max(self._streams.width() - self._streams.out.isatty(), MIN_COLUMNS)
 
 
 class _Bell:

@@ -313,7 +313,7 @@ def partitions(report: ClusterReport, target: Target) -> Markup:
 
 def unknown(report: ClusterReport, target: Target) -> Markup | None:
     """What could not be read; the target is for the commands in it."""
-    lines = [target.said(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
+    lines = [target.sentence(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
     if not lines:
         return None
     return element(

@@ -44,7 +44,7 @@ def _section(section: Section, level: int, target: Target) -> Markup:
             body = element("tbody", [element("tr", [element("td", cell) for cell in cells]) for cells in rows])
             lines.append(element("table", body, class_="rows", role="presentation"))
         else:
-            lines += [element("p", target.said(line)) for line in group if not isinstance(line, Row)]
+            lines += [element("p", target.sentence(line)) for line in group if not isinstance(line, Row)]
     return element("section", element(f"h{level}", section.label), element("div", lines), class_="fact")
 
 

@@ -1,1 +1,1 @@
-"""From words and reports to bytes: plain text with or without colour, JSON, YAML."""
+"""Formats: pages and reports to text. `formats` has the table of `-o`. Only modules here escape untrusted text."""

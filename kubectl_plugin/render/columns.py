@@ -1,7 +1,7 @@
 """``-o custom-columns``: a line for each report, each cell found by a JSONPath of its own.
 
 Source: pkg/cmd/get/customcolumn.go of k8s.io/kubectl, pkg/printers/tabwriter.go of k8s.io/cli-runtime (the widths),
-both at v0.36.3. Text of the cluster is escaped here as everywhere in tables: a new line in it starts no line.
+both at v0.36.3. Text from the cluster is escaped, as in every table: a line break in it starts no new row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST_WIDTH: Final = 6
 
 
 class Columns(NamedTuple):
-    """Headings, and where their values are."""
+    """Headings, and the paths of their values."""
 
     headings: tuple[str, ...]
     paths: tuple[Template, ...]
@@ -31,10 +31,10 @@ class Columns(NamedTuple):
     shows_headings: bool = True
 
     def render(self, items: Sequence[Any]) -> str:
-        """The headings, unless they are not wanted, and a line for each item.
+        """The headings, if they are wanted, and a line for each item.
 
         Raises:
-            JSONPathError: a path does not go with an item.
+            JSONPathError: a path does not fit an item.
         """
         rows = [self.headings] if self.shows_headings else []
         rows += [tuple(_cell(path, item) for path in self.paths) for item in items]
@@ -42,10 +42,10 @@ class Columns(NamedTuple):
         return "".join(f"{_line(row, widths)}\n" for row in rows)
 
     def missing(self, items: Sequence[Any]) -> tuple[str, ...]:
-        """The paths by which nothing is found in any item: their columns are ``<none>`` throughout.
+        """The paths that find nothing in any item: every cell of their columns is ``<none>``.
 
         Raises:
-            JSONPathError: a path does not go with an item.
+            JSONPathError: a path does not fit an item.
         """
         found = zip(self.fields, self.paths, strict=True)
         return tuple(field for field, path in found if items and not any(path.find(item) for item in items))
@@ -83,7 +83,7 @@ def _columns(headings: Sequence[str], paths: Sequence[str]) -> Columns:
 
 
 def _braced(path: str) -> str:
-    """``name``, ``.name``, ``{name}`` and ``{.name}`` are the same."""
+    """The path in its full form: ``name``, ``.name``, ``{name}`` and ``{.name}`` are the same."""
     if not path:
         return ""
     found = _RELAXED.fullmatch(path)

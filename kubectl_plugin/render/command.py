@@ -1,11 +1,11 @@
 """Commands that an answer suggests, and the flags that lead each of them to where the answer came from.
 
-    Command   what a view suggests: program, what it asks, of which namespace
-    Target    the flags that were typed to choose a cluster, a snapshot or the demo; whoever prints adds them
+    Command   what a view suggests: program, target and namespace
+    Target    the typed flags that choose a cluster, a snapshot or the demo; the renderer adds them
     Prose     a sentence with commands in it
 
-A view names no flag of the target, so it can forget none. What is pasted must ask the same cluster as the same user:
-else a deletion that was looked at in one cluster would be made in another.
+A view names no flag of the target, so it can forget none. A pasted command must ask the same cluster as the same user:
+else a deletion that was checked in one cluster would happen in another.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from kubectl_plugin.render.escape import escape
 __all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "kubectl", "qos"]
 
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
-"""Commands of ours without the flags of a target."""
+"""Commands of the plugin that take no flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9@%+=:,./_-]+", re.ASCII)
-"""What no shell reads anything into."""
+"""Characters that no shell interprets."""
 
 
 class Command(Struct, frozen=True):
@@ -34,29 +34,29 @@ class Command(Struct, frozen=True):
     words: tuple[str, ...]
     """``kubectl``, ``qos``, ``explain``, ``pod/web-0``."""
     namespace: str | None = None
-    """Of the object that it is about; empty: that of the target; None: it is about none."""
+    """The namespace of the command's object; empty: the target's; None: the command needs none."""
     options: tuple[str, ...] = ()
-    """What stands behind the target."""
+    """Flags after the target."""
     comment: str = ""
-    """What it is good for, behind ``#``."""
+    """What the command is for, printed after ``#``."""
     changes: bool = False
-    """Whether it changes something: no demo and no snapshot lets it."""
+    """Whether the command changes something, which needs a live cluster."""
     typed: tuple[tuple[str, str], ...] = ()
-    """Further flags with values that the user gave: they are quoted, whatever is in them."""
+    """Further flags with the user's own values, which are always quoted."""
 
     @property
     def ours(self) -> str:
-        """The plugin's command; empty: it is another program's."""
+        """The name of the plugin's command; empty: it is another program's."""
         return self.words[2] if self.words[:2] == ("kubectl", "qos") and len(self.words) > 2 else ""
 
     @property
     def asks_a_cluster(self) -> bool:
-        """Whether the flags of a target belong to it."""
+        """Whether it takes the flags of a target."""
         return self.words[0] == "kubectl" and self.ours not in _ASK_NO_CLUSTER
 
 
 class Hint(Struct, frozen=True):
-    """A command in a sentence, with the words that go with it where it cannot be suggested."""
+    """A command in a sentence, with the words around it that are left out if the command is."""
 
     command: Command
     before: str = ""
@@ -77,19 +77,19 @@ def qos(
     changes: bool = False,
     typed: tuple[tuple[str, str], ...] = (),
 ) -> Command:
-    """One of the plugin's own; see `Command`."""
+    """A command of the plugin; see `Command`."""
     return Command(("kubectl", "qos", *words), namespace, options, comment, changes, typed)
 
 
 def kubectl(
     *words: str, namespace: str | None = None, options: tuple[str, ...] = (), comment: str = "", changes: bool = False
 ) -> Command:
-    """One of kubectl itself; see `Command`."""
+    """A command of kubectl; see `Command`."""
     return Command(("kubectl", *words), namespace, options, comment, changes)
 
 
 def as_typed(text: str) -> Command:
-    """One that stands somewhere as it is typed."""
+    """A command from its text."""
     return Command(tuple(shlex.split(text)))
 
 
@@ -102,29 +102,29 @@ class Target(Struct, frozen=True):
     """The flags that chose where an answer came from. Without any: the current context."""
 
     connection: tuple[tuple[str, str], ...] = ()
-    """Flags that kubectl has too, each with its value."""
+    """Flags of kubectl, each with its value."""
     source: tuple[tuple[str, str], ...] = ()
     """``--demo`` without a value, or ``--snapshot``."""
     namespace: str = ""
     """As it was typed."""
     scheduler_config: str = ""
     live: bool = True
-    """Whether there is a cluster to ask."""
+    """Whether the objects come from a cluster."""
     command: str = ""
-    """Which of ours was typed."""
+    """The plugin's command that was typed."""
     typed: tuple[tuple[str, str], ...] = ()
-    """Its flags that are none of a target."""
+    """The flags of that command that do not choose a target."""
 
     def corrected(self, words: tuple[str, ...]) -> Command:
-        """The command that corrects what was typed, with the flags that were typed where it is the same command."""
+        """A corrected command; it keeps the typed flags if it is the same command."""
         corrected = Command(words)
         return Command(words, typed=self.typed) if self.command and corrected.ours == self.command else corrected
 
     def flags(self, command: str) -> str | None:
-        """What a command of ours needs to be led here, quoted for the shell; None: it cannot be shown as it is.
+        """The flags that lead a command to this target, quoted for the shell; None: they cannot be shown safely.
 
         Args:
-            command: ``explain``; empty: it is kubectl itself.
+            command: The plugin's command, ``explain``; empty: kubectl itself.
         """
         flags = " ".join(map(_flag, self._flags(command)))
         return flags if escape(flags) == flags else None
@@ -137,9 +137,9 @@ class Target(Struct, frozen=True):
             yield "--scheduler-config", self.scheduler_config
 
     def line(self, command: Command) -> str | None:
-        """The command as it is pasted; None where it cannot be suggested.
+        """The command as it is pasted; None: it cannot be suggested.
 
-        That is so where it would need a cluster and there is none; and where a name of the cluster is none that an API
+        A command is not suggested if it needs a cluster and there is none, or if a name in it is not one that an API
         server accepts: a hostile snapshot must not put words into a command that people paste.
         """
         asks = command.asks_a_cluster
@@ -152,24 +152,24 @@ class Target(Struct, frozen=True):
         flags = (*(self._flags(command.ours) if asks else ()), *command.typed)
         words = [*map(shlex.quote, (*command.words, *place)), *map(_flag, flags), *map(shlex.quote, command.options)]
         line = " ".join(words)
-        # What is shown otherwise than it was typed would name something else.
+        # An escaped command would name something else.
         return None if escape(line) != line else line
 
     def suggestion(self, command: Command) -> str | None:
-        """The command with what it is good for."""
+        """The command with its comment; None: it cannot be suggested."""
         line = self.line(command)
         return f"{line}   # {command.comment}" if line is not None and command.comment else line
 
     def suggestions(self, commands: tuple[Command, ...]) -> tuple[str, ...]:
-        """Those that can be suggested, each as a line."""
+        """The commands that can be suggested, a line each."""
         return tuple(line for command in commands if (line := self.suggestion(command)) is not None)
 
-    def said(self, text: str | Prose, space: str = " ") -> str:
-        """A sentence with its commands.
+    def sentence(self, text: str | Prose, space: str = " ") -> str:
+        """A sentence with its commands filled in.
 
         Args:
             text: The sentence.
-            space: What stands between the words of a command, for those that must not break it.
+            space: Separates the words of a command; a renderer that wraps lines passes an unbreakable one.
         """
         if isinstance(text, str):
             return text

@@ -18,7 +18,7 @@ _UNSAFE: Final = re.compile(
 
 
 def escape(text: str) -> str:
-    """The same text with everything that a terminal or a reader's eye could be misled by made visible."""
+    """The text with every character that could mislead a terminal or a reader written as an escape."""
     return _UNSAFE.sub(_visible, text.replace("\n", " ").replace("\t", " "))
 
 

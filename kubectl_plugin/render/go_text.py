@@ -1,4 +1,4 @@
-"""Values of JSON as Go prints them: kubectl's templates are Go programs, and scripts compare what they print.
+"""Values of JSON as Go prints them, so that templates print what kubectl prints.
 
 Source: fmt and strconv (``%v``) and encoding/json (`Marshal`) of Go's standard library.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 __all__ = ["go_json", "go_print"]
 
 _HTML: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-"""What `json.Marshal` escapes so that its text can stand in HTML and in JavaScript."""
+"""Characters that `json.Marshal` escapes for HTML and JavaScript."""
 
 
 def go_print(value: Any) -> str:
@@ -48,7 +48,7 @@ def go_json(value: Any) -> str:
 
 
 def _float(value: float, *, below: int, least: int) -> str:
-    """The shortest digits that mean this number; with an exponent unless that is from least to below."""
+    """The shortest digits of a number, with an exponent unless it is at least `least` and below `below`."""
     sign, digits, exponent = _shortest(value)
     if not least <= exponent < below:
         fraction = f".{digits[1:]}" if digits[1:] else ""

@@ -9,11 +9,11 @@
     "text" 5 1.5 true        themselves
     range … end              what stands between, once for each
 
-Missing fields are no error, as of ``kubectl get``, and what kubectl does with unusual data is done here as well: an
-empty list ends what ``[…]`` finds in all lists (use ``range``), and a filter that cannot look is one that passes.
+Missing fields are no error, as in ``kubectl get``. Two habits of kubectl are kept: an empty list ends what ``[…]``
+finds in all lists (use ``range``), and a filter that fails passes.
 
-Where it is stricter: a ``range`` without ``end``, and either of them beside other things in its braces, are errors;
-kubectl prints such a range once more for the whole. Fields of one object keep their order; kubectl's is random.
+Two things are stricter: a ``range`` without ``end``, and either word with other text in its braces, are errors; kubectl
+prints such a range once more for the whole. Fields of one object keep their order; kubectl's order is random.
 
 Source: util/jsonpath of k8s.io/client-go at v0.36.3.
 """
@@ -45,13 +45,13 @@ class JSONPathError(TemplateError):
 
 
 class _Node(Protocol):
-    """A step: from what was found so far to what is found next."""
+    """One step of a path."""
 
     def find(self, found: Values) -> Values:
-        """One step on.
+        """The values that this step finds, from those found before.
 
         Raises:
-            JSONPathError: the data are not what it is for.
+            JSONPathError: the step does not fit the data.
         """
         ...
 
@@ -105,7 +105,7 @@ class _Recursive(NamedTuple):
 
 
 def _children(value: Any) -> Sequence[Any]:
-    """What is in a value; of a text its bytes, as in Go."""
+    """The elements of a value; those of a text are its bytes, as in Go."""
     match value:
         case dict():
             return list(value.values())
@@ -123,7 +123,7 @@ class _Array(NamedTuple):
     end: int | None
     step: int | None
     single: bool
-    """``[start]``: the end follows from it."""
+    """Whether only ``[start]`` was given."""
 
     def find(self, found: Values) -> Values:
         result: Values = []
@@ -166,7 +166,7 @@ class _Union(NamedTuple):
 
 
 class _Filter(NamedTuple):
-    """Elements of lists; without an operator those of which something is found."""
+    """Elements of lists that pass a comparison; without an operator, those that have the path."""
 
     left: Path
     operator: str
@@ -201,7 +201,7 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
         return bool((left == right) is (operator == "=="))
     if isinstance(left, bool):
         raise JSONPathError(f"of truth values none is {operator} another: use == or !=")
-    # The order of code points is that of UTF-8, by which Go goes.
+    # Go compares UTF-8 bytes, which has the order of code points.
     less, equal = left < right, left == right
     return bool({"<": less, "<=": less or equal, ">": not (less or equal), ">=": not less}[operator])
 
@@ -258,25 +258,25 @@ def _scalar(value: Any) -> str:
 
 
 class Template(NamedTuple):
-    """What was typed, understood."""
+    """A parsed template."""
 
     text: str
     parts: tuple[_Action | _Loop, ...]
 
     def render(self, data: Any, shown: Callable[[str], str] = str) -> str:
-        """The text for these data.
+        """The template, filled with data.
 
         Args:
             data: JSON: dict, list, str, int, float, bool, None.
-            shown: What is done with each text of the data.
+            shown: Applied to each text in the data.
 
         Raises:
-            JSONPathError: it does not go with them.
+            JSONPathError: the template does not fit the data.
         """
         return "".join(_rendered(path, found, shown) for path, found in self._reached(data))
 
     def values(self, data: Any) -> list[Values]:
-        """What each action finds in these data, and text as it stands.
+        """What each action finds in the data, and the text between actions.
 
         Raises:
             JSONPathError: as of `render`.
@@ -284,7 +284,7 @@ class Template(NamedTuple):
         return [_walk(path, found) for path, found in self._reached(data)]
 
     def find(self, data: Any) -> Values:
-        """The values for these data, one after the other.
+        """All values that are found in the data.
 
         Raises:
             JSONPathError: as of `render`.
@@ -292,12 +292,12 @@ class Template(NamedTuple):
         return [value for values in self.values(data) for value in values]
 
     def _reached(self, data: Any) -> Iterator[tuple[Path, Values]]:
-        """Each action in its turn, and where it starts from."""
+        """Each action in order, and the values that it starts from."""
         return (reached for part in self.parts for reached in part.reached([data]))
 
 
 def parse(text: str) -> Template:
-    """Understand a template.
+    """Parse a template.
 
     Raises:
         JSONPathError: it cannot be read.
@@ -306,7 +306,7 @@ def parse(text: str) -> Template:
 
 
 class _Parser:
-    """Reads from left to right; `_at` is the next character."""
+    """Reads a template from left to right; `_at` is the position of the next character."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -342,7 +342,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _action(self) -> tuple[str, Path]:
-        """What stands in braces, and its word: range, end or none."""
+        """The keyword of an action, range, end or none, and its path."""
         inside = self._text[self._at :].lstrip(" ")
         word = next((word for word in ("range", "end") if re.match(rf"{word}(?![\w-])", inside)), "")
         if word:
@@ -353,7 +353,7 @@ class _Parser:
         return word, path
 
     def path(self, end: str) -> Path:
-        """Steps up to what ends them, which is read too; nothing: up to the end of the text."""
+        """Steps up to and including the character that ends them; empty: up to the end of the text."""
         nodes: list[_Node] = []
         while True:
             char = self._peek()
@@ -391,7 +391,7 @@ class _Parser:
         raise self._error(f"unexpected {char!r}")
 
     def _until_terminator(self) -> str:
-        """Up to a character that ends a name; a backslash keeps the next one in it."""
+        """Text up to a character that ends a name; a backslash escapes the next one."""
         start = self._at
         while (char := self._peek()) and char not in _TERMINATORS:
             self._at += 2 if char == "\\" else 1
@@ -479,7 +479,7 @@ class _Parser:
         return _Filter(left, found[2] if found else "", right)
 
     def _filter_end(self, start: int) -> int:
-        """Where the filter's parenthesis closes: not one in a quoted text."""
+        """The position of the filter's closing parenthesis, outside of quoted text."""
         quote, closed = "", False
         for at in range(start, len(self._text)):
             char = self._text[at]

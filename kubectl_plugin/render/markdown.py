@@ -1,7 +1,7 @@
 """Pages as GitHub-flavoured Markdown, for tickets.
 
-Text of the cluster is untrusted: whatever it holds, it makes no heading, list, link, tag, cell, formula or mention.
-What could is written as an entity, or behind a backslash, so that it reads the same once it is rendered.
+Text from the cluster is untrusted. It must not make a heading, list, link, tag, cell, formula or mention. Characters
+that could are written as entities or after a backslash, so that the rendered text reads the same.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SPECIAL: Final = str.maketrans(
     }
 )
 _UNDERSCORE: Final = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-"""Within a word it means nothing."""
+"""An underscore at the edge of a word; within a word it has no meaning."""
 _REFERENCE: Final = re.compile(r"(?<![\w&])([@#])(?=\w)")
-"""``@somebody`` would be told, ``#12`` be linked; what is a comment between them is seen by nobody."""
+"""``@name`` would notify somebody and ``#12`` become a link; an invisible comment after the sign prevents both."""
 _LINK: Final = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\bwww(?=\.)")
 _CLOSING: Final = re.compile(r"(?<=\s)#+$")
-"""At the end of a heading it would go."""
+"""Hashes at the end of a heading, which Markdown drops."""
 _OPENING: Final = re.compile(r"\d*[-+=#.)]")
-"""What a line of a list or a heading begins with."""
+"""The beginning of a list item or a heading."""
 
 
 def render_markdown(answer: Answer, medium: Medium) -> str:
@@ -47,11 +47,11 @@ def render_markdown(answer: Answer, medium: Medium) -> str:
 
 
 def markdown_page(page: Page, *, target: Target) -> str:
-    """The whole page, ending in a new line. Every text in it is escaped here, and only here.
+    """The whole page, ending in a new line, with all its text escaped.
 
     Args:
         page: What it says.
-        target: Where the answer came from, for the commands in it.
+        target: The flags for suggested commands.
     """
     blocks = [f"### {_text(page.title)}"] if page.title else []
     if page.verdict:
@@ -83,7 +83,7 @@ def _section(section: Section, target: Target) -> str:
 def _line(line: str | Prose | Row, target: Target) -> str:
     if isinstance(line, Row):
         return " · ".join(_text(cell) for cell in line.cells if cell)
-    return _text(target.said(line))
+    return _text(target.sentence(line))
 
 
 def _table(table: Table) -> str:
@@ -98,14 +98,14 @@ def _cells(cells: Iterator[str]) -> str:
 
 
 def _commands(commands: tuple[str, ...]) -> str:
-    """To be pasted: as they are, behind a fence that nothing in them closes."""
+    """Commands to paste, in a fence that no text in them can close."""
     text = "\n".join(map(escape, commands))
     fence = "`" * max([2, *(len(run) for run in re.findall("`+", text))]) + "`"
     return f"{fence}sh\n{text}\n{fence}"
 
 
 def _text(text: str) -> str:
-    """A text that reads the same when it is rendered."""
+    """The text, escaped so that it reads the same when it is rendered."""
     plain = escape(text).strip().translate(_SPECIAL)
     plain = _UNDERSCORE.sub(r"\\_", plain)
     plain = _REFERENCE.sub(r"\1<!-- -->", plain)

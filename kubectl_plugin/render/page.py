@@ -1,4 +1,4 @@
-"""A page of text: what views make and `render.text` lays out. It holds no layout, no colour, no escapes."""
+"""A page of text, as views make it. Formats add layout, colour and escapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Row(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """A label at the left and lines beside it; rows that follow each other share their columns."""
+    """A label on the left and lines to its right; consecutive rows share their columns."""
 
     label: str
     lines: tuple[str | Prose | Row, ...]
@@ -32,13 +32,13 @@ class Table(Struct, frozen=True):
     right: frozenset[int] = frozenset()
     """Columns that hold numbers."""
     drawing: bool = False
-    """Its signs stand at their columns, and words beside it say the same: left out where it does not fit."""
+    """Whether the table is a drawing that text on the page repeats; it is left out where it does not fit."""
     one_line: bool = False
-    """Whether each row has one line in text; a last cell that does not fit beside the others goes below, indented."""
+    """Whether each row has one line in text; a last cell that does not fit goes below it, indented."""
     dispensable: tuple[str, ...] = ()
-    """Of such a table the headings of the columns that are left out for the last one, the first one first."""
+    """Headings of columns that such a table leaves out, in this order, to make room for the last column."""
     narrow: tuple[str, ...] = ()
-    """Those that are left out too where the columns before the last one do not fit the page."""
+    """Headings of further columns to leave out where the columns before the last one do not fit."""
 
 
 class Line(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Line(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """One answer: whose it is, the verdict, the details, the next commands."""
+    """One answer: title, verdict, details, next commands."""
 
     title: str
     verdict: tuple[str, ...]

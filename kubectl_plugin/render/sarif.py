@@ -78,7 +78,7 @@ def _result(finding: LintFinding, index: int) -> dict[str, Any]:
 
 
 def _notifications(report: LintReport) -> list[dict[str, Any]]:
-    """Files that could not be read, and ignores of rules that there are not."""
+    """Files that could not be read, and ignores that name no known rule."""
     unread = [
         {
             "level": "error",

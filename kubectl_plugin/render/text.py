@@ -18,15 +18,15 @@ from kubectl_plugin.render.width import DEFAULT_COLUMNS
 __all__ = ["render_page", "render_text"]
 
 _PROSE: Final = 100
-"""Columns of prose at most, also on wider terminals: longer lines are harder to read. Tables take all there are."""
+"""Columns of prose at most, because longer lines are harder to read. Tables use the whole width."""
 _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
-"""The last cell of a row keeps at least this many columns; else it goes below."""
+"""Columns that the last cell of a row needs at least; with fewer it goes below the row."""
 _MAX_LAST: Final = 60
-"""In a table of one line each columns are left out until the last cell has as many, or all that it needs."""
+"""In a table with one line per row, columns are left out until the last cell has this many, or all that it needs."""
 _UNBROKEN: Final = "\xa0"
-"""A space at which no line ends."""
+"""A space at which lines do not wrap."""
 _BOLD: Final = "\x1b[1m"
 _RESET: Final = "\x1b[0m"
 _COLOURS: Final = {Severity.FINE: "\x1b[32m", Severity.NOTICE: "\x1b[33m", Severity.TROUBLE: "\x1b[31m"}
@@ -43,13 +43,13 @@ def render_text(answer: Answer, medium: Medium) -> str:
 
 
 def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAULT_COLUMNS) -> str:
-    """The whole page, ending in a new line. Every text in it is escaped here, and only here.
+    """The whole page, ending in a new line, with all its text escaped.
 
     Args:
         page: What it says.
-        colour: Whether the terminal wants it.
-        target: Where the answer came from, for the commands in it.
-        width: Columns that there are; only what cannot be broken, a name or a command, is longer.
+        colour: Whether to print in colour.
+        target: The flags for suggested commands.
+        width: Columns of a line. Only a name or a command, which cannot be broken, may be longer.
     """
     prose = min(width, _PROSE)
     paint = _Painter(colour=colour)
@@ -76,7 +76,7 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
 
 
 class _Painter:
-    """Adds colour, or nothing."""
+    """Adds colour where it is wanted."""
 
     def __init__(self, *, colour: bool) -> None:
         self._colour = colour
@@ -112,13 +112,13 @@ def _table(table: Table, paint: _Painter, width: int) -> list[str]:
 
 
 def _fits(table: Table, width: int) -> bool:
-    # The legend below it may wrap.
+    # The legend below the table may wrap.
     widths = _widths([table.headings, *(row for row in table.rows if row[0])])
     return sum(widths) + len(_GAP) * (len(widths) - 1) <= width
 
 
 def _fitted(table: Table, width: int) -> Table:
-    """The columns that leave room for the last one."""
+    """The table without the columns that leave no room for the last one."""
     kept = list(range(len(table.headings)))
     widths = _widths([table.headings, *table.rows])
 
@@ -128,14 +128,14 @@ def _fitted(table: Table, width: int) -> Table:
     least = min(_MAX_LAST, widths[-1])
     spared = sum(widths[table.headings.index(heading)] + len(_GAP) for heading in table.dispensable)
     if room() + spared < least:
-        # The last cells go below their lines anyway.
+        # There is no room: the last cells go below their rows in any case.
         least = -len(_GAP)
     for names, needed in ((table.dispensable, least), (table.narrow, -len(_GAP))):
         for name in names:
             if room() < needed:
                 kept.remove(table.headings.index(name))
     headings = [table.headings[column] for column in kept]
-    # Where each goes below its line, a heading would stand over nothing.
+    # If every last cell goes below its row, nothing is under the heading.
     if not any(0 < len(escape(row[-1])) <= room() for row in table.rows):
         headings[-1] = ""
     rows = tuple(tuple(row[column] for column in kept) for row in table.rows)
@@ -156,7 +156,10 @@ def _rows(
     widths: list[int] | None = None,
     least: int = _MIN_LAST,
 ) -> list[str]:
-    """Cells in columns; the last wraps below itself, or below all with less room than `least` or its longest word."""
+    """Cells in columns. The last cell wraps in its column, or below the row if there is too little room.
+
+    It needs `least` columns, and as many as its longest word.
+    """
     widths = widths or _widths(rows)
     lines: list[str] = []
     for row in rows:
@@ -180,7 +183,7 @@ def _rows(
 
 
 def _folded(cells: Sequence[str], head: str, width: int) -> list[str]:
-    """The cells before the last one in as many lines as they need; in one, they keep their columns."""
+    """The cells before the last one, on one line in their columns, or on several lines."""
     if len(head.rstrip()) <= width:
         return [head.rstrip()]
     lines = [""]
@@ -198,10 +201,10 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _wrap_prose(text: str | Prose, width: int, target: Target) -> list[str]:
-    """As `_wrap`; a command is not broken."""
+    """Wraps a sentence without breaking its commands."""
     if isinstance(text, str):
         return _wrap(text, width)
-    return [line.replace(_UNBROKEN, " ") for line in _wrap(target.said(text, _UNBROKEN), width)]
+    return [line.replace(_UNBROKEN, " ") for line in _wrap(target.sentence(text, _UNBROKEN), width)]
 
 
 def _fill(text: str, width: int) -> list[str]:

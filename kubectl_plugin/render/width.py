@@ -1,30 +1,30 @@
-"""How many columns text has: as many as the terminal, within what people can read."""
+"""The width of text: the terminal's, within limits."""
 
 from __future__ import annotations
 
 import os
 from typing import IO, Final
 
-__all__ = ["DEFAULT_COLUMNS", "LEAST_COLUMNS", "MAX_COLUMNS", "text_columns"]
+__all__ = ["DEFAULT_COLUMNS", "MAX_COLUMNS", "MIN_COLUMNS", "text_columns"]
 
 DEFAULT_COLUMNS: Final = 80
-"""Where nothing tells: in a pipe or a file."""
-LEAST_COLUMNS: Final = 40
-"""In a narrower terminal lines fold."""
+"""In a pipe or a file, which have no width."""
+MIN_COLUMNS: Final = 40
+"""Lines fold in a narrower terminal."""
 MAX_COLUMNS: Final = 200
 _DIGITS: Final = 9
-"""A longer number is no width of anything."""
+"""Digits of ``COLUMNS`` at most; a longer number is ignored."""
 
 
 def text_columns(stream: IO[str]) -> int:
-    """``COLUMNS``, else the width of the terminal that a stream writes to, else 80; from 40 to 200."""
-    told = os.environ.get("COLUMNS", "")
-    columns = int(told) if told.isascii() and told.isdigit() and len(told) <= _DIGITS else 0
-    return min(max(columns or _terminal_columns(stream) or DEFAULT_COLUMNS, LEAST_COLUMNS), MAX_COLUMNS)
+    """``COLUMNS``, else the width of the stream's terminal, else 80; limited to 40 to 200."""
+    given = os.environ.get("COLUMNS", "")
+    columns = int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else 0
+    return min(max(columns or _terminal_columns(stream) or DEFAULT_COLUMNS, MIN_COLUMNS), MAX_COLUMNS)
 
 
 def _terminal_columns(stream: IO[str]) -> int:
-    """0: it is no terminal, or one that tells no size."""
+    """The width; 0: the stream is no terminal, or it reports no size."""
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):

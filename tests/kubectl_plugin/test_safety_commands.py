@@ -419,7 +419,7 @@ def _steps(*kinds: StepKind) -> list[Step]:
 )
 def test_F2_where_a_deletion_stands(kinds: Sequence[StepKind], sure: bool, said: str) -> None:
     lines = state_words(ObjectMeta(name="db-1", namespace="shop"), _steps(*kinds), sure=sure)
-    assert said in " ".join(map(Target().said, lines))
+    assert said in " ".join(map(Target().sentence, lines))
 
 
 @pytest.mark.parametrize("kind", StepKind)

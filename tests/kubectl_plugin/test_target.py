@@ -262,7 +262,7 @@ def test_K_suggested_lines_are_never_wrapped() -> None:
     page = live(command, lines=(refused,))
     target = CHOSEN.target()
     asked = target.line(kubectl("auth", "can-i", "list", "pods", namespace="shop"))
-    for text in (render_page(page, colour=False, target=target), target.said(refused)):
+    for text in (render_page(page, colour=False, target=target), target.sentence(refused)):
         assert f"({asked})" in text
     assert suggested(render_page(page, colour=False, target=target)) == [target.line(command)]
     fenced = markdown_page(page, target=target).partition("```sh\n")[2]
@@ -272,15 +272,15 @@ def test_K_suggested_lines_are_never_wrapped() -> None:
 def test_K_permissions_of_a_part_are_asked_for_as_kubectl_does() -> None:
     """``nodes/proxy`` behind can-i is a node that is called proxy."""
     [line] = unread_lines([Unread("get", "nodes/proxy", None, "forbidden", "node-1", "stats/summary")])
-    said = Target(connection=(("--context", "c"),)).said(line)
+    said = Target(connection=(("--context", "c"),)).sentence(line)
     ask = "(kubectl auth can-i get nodes --context=c --subresource=proxy)"
     assert said == f"usage of node-1 is unknown: you may not get nodes/proxy {ask}"
 
 
 def test_K_a_hint_goes_with_its_words() -> None:
     hint = Prose(("you may not", Hint(kubectl("auth", "whoami"), " (", ")")))
-    assert Target().said(hint) == "you may not (kubectl auth whoami)"
-    assert Target(live=False).said(hint) == "you may not"
+    assert Target().sentence(hint) == "you may not (kubectl auth whoami)"
+    assert Target(live=False).sentence(hint) == "you may not"
 
 
 # What is said when a change was broken off, and of errors
@@ -320,7 +320,7 @@ def _fencing(*kinds: StepKind, state: FenceState = FenceState.POSSIBLE) -> Fence
 )
 def test_K_sentences_keep_the_target(lines: Sequence[str | Prose]) -> None:
     target = CHOSEN.target()
-    commands = [said.partition(": ")[2] for said in map(target.said, lines) if ": kubectl" in said]
+    commands = [said.partition(": ")[2] for said in map(target.sentence, lines) if ": kubectl" in said]
     assert commands
     for command in commands:
         assert command.count("kubectl ") == 1

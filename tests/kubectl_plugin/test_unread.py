@@ -71,7 +71,7 @@ def test_a_right_that_is_missing_leaves_the_usage_of_every_node_unknown() -> Non
     _, unread = read_usages(Gatherer(source), source.list(NODES), {})
     assert [one for one in source.asked if "proxy" in one] == ["get nodes/proxy n1 stats/summary"]
     [line] = unread_lines(unread)
-    assert Target().said(line) == (
+    assert Target().sentence(line) == (
         "usage of n1 and n2 is unknown: you may not get nodes/proxy (kubectl auth can-i get nodes --subresource=proxy)"
     )
 
