@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Final
+from unittest import mock
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -74,8 +75,11 @@ def _commands() -> str:
 
 def _help(command: str) -> str:
     # argparse formats its help for the width of the terminal.
-    os.environ["COLUMNS"] = "80"
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+    with (
+        mock.patch.dict(os.environ, COLUMNS="80"),
+        contextlib.redirect_stdout(io.StringIO()) as printed,
+        contextlib.suppress(SystemExit),
+    ):
         parse([command, "--help"])
     return printed.getvalue()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from release.reference import write_reference
 def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("reference"))
+    before = dict(os.environ)
     write_reference(docs / "reference")
+    assert dict(os.environ) == before
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-b", "html"]
     done = subprocess.run([*command, docs, tmp_path / "site"], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
