@@ -33,7 +33,6 @@ __all__ = [
     "new_object",
     "new_pod",
     "old_object",
-    "old_pod",
     "skim",
 ]
 
@@ -159,15 +158,6 @@ def skim(beginning: bytes, end: bytes) -> Request:
             # What follows the objects is spoilt too.
             pass
     return decode_review(before + b"}}")
-
-
-def old_pod(request: Request) -> Seen[Pod] | None:
-    """The pod as it is stored; None when the review does not hold one.
-
-    Raises:
-        BadReview: the object has another shape.
-    """
-    return old_object(request, Pod)
 
 
 def new_pod(request: Request) -> Seen[Pod] | None:

@@ -1,6 +1,6 @@
 """Reviews over HTTP, as a WSGI application: body, handler, answer.
 
-It stands before Flask's routes, which take a sixth of a review's CPU for contexts and rules that no review needs.
+It runs in front of Flask's routes, whose contexts and rules would take a sixth of a review's CPU to no use.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["REVIEW_PATHS", "Reviews", "TellRefused", "is_accepted"]
 
 _LOG: Final = logging.getLogger(__name__)
 TellRefused = Callable[[Forced, str, str], None]
-"""Takes a refused force deletion, the user, and what that user is told."""
+"""Takes a refused force deletion, the user who asked for it, and the message of the refusal."""
 
 
 class _Handlers(NamedTuple):
-    look: Callable[[Request, Cluster], Answer]
-    leave: Callable[[Request, Cluster, str], Answer]
-    """Answers without a look, for that reason."""
+    readable: Callable[[Request, Cluster], Answer]
+    unreadable: Callable[[Request, Cluster, str], Answer]
+    """Answers a review whose objects are unknown; the text says why they are."""
 
 
 _HANDLERS: Final = {"/mutate": _Handlers(mutate, leave_unseen), "/validate": _Handlers(validate, refuse_unseen)}
@@ -44,15 +44,18 @@ _LEVELS: Final = {
     ReviewResult.UNREADABLE: logging.WARNING,
     ReviewResult.FAILED: logging.WARNING,
 }
-"""Levels of the lines about outcomes that somebody may ask about; all others are debug, but for slow ones."""
+"""Log levels of outcomes that somebody may ask about. A slow review is logged at info, any other at debug."""
 _SLOW_SECONDS: Final = 0.25
 _HOLD_SECONDS: Final = 0.15
-"""How long a review waits for us to become ready; the API server then asks up to ten times more, in its own time."""
+"""How long a review waits until the webhook is ready; the API server then retries it up to ten times."""
 _HOLD_STEP: Final = 0.01
 _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
-"""As the API server tells it (pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3)."""
+"""In the query that the API server sends.
+
+Source: pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3.
+"""
 _MAX_PATIENCE: Final = 30
-"""Seconds: more than that no webhook configuration can ask for."""
+"""Seconds: the longest timeout that a webhook configuration can have."""
 
 
 class Reviews:
@@ -68,7 +71,7 @@ class Reviews:
         refused: Callable[[WSGIEnvironment, HTTPException], Callable[..., Iterable[bytes]]],
         tell_refused: TellRefused | None = None,
     ) -> None:
-        """Take what `webhook.app.create_app` was given, and what answers a request that is none."""
+        """Take the arguments of `webhook.app.create_app`; ``refused`` makes the answer to a request with an error."""
         self._cluster = cluster
         self._waiting_for = waiting_for
         self._metrics = metrics
@@ -77,20 +80,22 @@ class Reviews:
         self._tell_refused = tell_refused
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """The answer to a review, or what is wrong with the request."""
+        """Answer a review, or say with an HTTP error what is wrong with the request."""
         try:
-            encoded = self._answer(environ)
+            body, cluster = self._receive(environ)
+            encoded = self._review(environ["PATH_INFO"], body, cluster)
         except HTTPException as error:
             return self._refused(environ, error)(environ, start_response)
         except ConnectionResetError:
             raise
-        except Exception:  # noqa: BLE001 - whoever asks is told, and goes by the failurePolicy
+        except Exception:  # noqa: BLE001 - the API server gets the error and applies its failurePolicy
             _LOG.exception("a review could not be read")
             return self._refused(environ, InternalServerError())(environ, start_response)
         start_response("200 OK", [("Content-Type", JSON), ("Content-Length", str(len(encoded)))])
         return [encoded]
 
-    def _answer(self, environ: WSGIEnvironment) -> bytes:
+    def _receive(self, environ: WSGIEnvironment) -> tuple[Body, Cluster]:
+        """The body of an accepted request, and the cluster with as much time for live reads as the client waits."""
         arrived = time.monotonic()
         if environ["REQUEST_METHOD"] != "POST":
             raise MethodNotAllowed(["POST"])
@@ -98,23 +103,19 @@ class Reviews:
             _admit(environ, self._client_names)
         body = read_body(environ)
         if environ["PATH_INFO"] == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
-            # There may be memory in a moment, and an answer without a look fills nothing in.
+            # There may be memory in a moment, and an answer without the whole body would fill nothing in.
             raise Unavailable("too many large reviews at once", again=1)
         _wait_until_ready(self._waiting_for)
-        cluster = self._cluster_for(environ["QUERY_STRING"], arrived)
-        return self._reviewed(body, environ["PATH_INFO"], cluster)
+        timeout = _TIMEOUT.search(environ["QUERY_STRING"])
+        if timeout is None:
+            return body, self._cluster.for_review(arrived)
+        return body, self._cluster.for_review(arrived, min(int(timeout[1]), _MAX_PATIENCE))
 
-    def _cluster_for(self, query: str, arrived: float) -> Cluster:
-        """The cluster for a review, which may tell how long its answer is waited for: ``?timeout=10s``."""
-        told = _TIMEOUT.search(query)
-        if told is None:
-            return self._cluster.for_review(arrived)
-        return self._cluster.for_review(arrived, min(int(told[1]), _MAX_PATIENCE))
-
-    def _reviewed(self, body: Body, path: str, cluster: Cluster) -> bytes:
+    def _review(self, path: str, body: Body, cluster: Cluster) -> bytes:
+        """Decode, ask the handlers, count, log; returns the encoded answer."""
         started = time.perf_counter()
         review, problem = _read_review(body)
-        answer, outcome, reason = _answered(review, problem, _HANDLERS[path], cluster)
+        answer, outcome, reason = _ask_handlers(review, problem, _HANDLERS[path], cluster)
         if answer.forced is not None and self._tell_refused is not None and not review.dry_run:
             self._tell_refused(answer.forced, review.user_info.username, answer.denial)
         encoded = encode_answer(review.uid, answer)
@@ -129,10 +130,10 @@ class Reviews:
 
 
 def _read_review(body: Body) -> tuple[Request, str]:
-    """The request, and why it has no objects; empty: it has them.
+    """The request, and the reason why its objects are left out; an empty reason: they are there.
 
     Raises:
-        HTTPException: The body does not even tell who asks for what.
+        HTTPException: The body does not even say who asks for what.
     """
     if body.is_whole:
         try:
@@ -150,7 +151,7 @@ def _read_review(body: Body) -> tuple[Request, str]:
 
 
 def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
-    """Let a client in whose certificate has one of these names; TLS has checked whose authority it is of."""
+    """Refuse a client whose certificate has none of these names; TLS has already checked the authority."""
     certificate = environ["gunicorn.socket"].getpeercert()
     if not certificate:
         abort(401, "show a client certificate of an authority in --client-ca")
@@ -160,7 +161,12 @@ def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
 
 
 def is_accepted(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:
-    """Whether a client's certificate, as of `ssl.SSLSocket.getpeercert`, has one of these names; none: any name."""
+    """Whether a client's certificate has one of these common names, or any name if none is given.
+
+    Args:
+        certificate: As `ssl.SSLSocket.getpeercert` returns it.
+        names: The accepted common names.
+    """
     if not certificate:
         return False
     return not names or any(name in names for name in _common_names(certificate))
@@ -174,37 +180,42 @@ def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
     deadline = time.monotonic() + _HOLD_SECONDS
     while missing := waiting_for():
         if time.monotonic() >= deadline:
-            # The API server goes by its failurePolicy at last: an answer without a look would be no better, and hidden.
+            # In the end the API server applies its failurePolicy: an answer without a look would hide the trouble.
             raise Unavailable(f"not ready: waiting for {', '.join(missing)}", again=0)
         time.sleep(_HOLD_STEP)
 
 
-def _answered(review: Request, problem: str, handlers: _Handlers, cluster: Cluster) -> tuple[Answer, ReviewResult, str]:
-    """The handlers' answer; what they cannot look at is refused only where a rule might have refused it."""
+def _ask_handlers(
+    review: Request, problem: str, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, ReviewResult, str]:
+    """The handlers' answer, how the review ended, and the problem for the log.
+
+    A review that the handlers cannot read is refused only if a rule might have refused it.
+    """
     outcome = ReviewResult.UNREADABLE
     try:
-        answer = ALLOWED if problem else handlers.look(review, cluster)
+        answer = ALLOWED if problem else handlers.readable(review, cluster)
     except BadReview as error:
         problem = f"it cannot be read: {error}"
-    except Exception:  # noqa: BLE001 - whatever it is, it must not hinder anybody whom no rule might have hindered
+    except Exception:  # noqa: BLE001 - our mistake must not block a request that no rule might have refused
         _LOG.exception("review %s of %s was not looked at", review.uid, review.resource.resource)
         outcome, problem = ReviewResult.FAILED, "the webhook failed, its log tells why"
     if problem:
-        return _unseen(review, problem, outcome, handlers, cluster)
+        return _ask_without_objects(review, problem, outcome, handlers, cluster)
     if answer.denial:
-        # Not the refusal itself: it says what the object holds, and whoever sent that is told.
+        # The log does not get the refusal: it quotes the object, and only its sender may read that.
         return answer, ReviewResult.DENIED, ""
     if answer.patch:
         return answer, ReviewResult.PATCHED, ""
     return answer, ReviewResult.WARNED if answer.warnings else ReviewResult.ALLOWED, ""
 
 
-def _unseen(
+def _ask_without_objects(
     review: Request, problem: str, outcome: ReviewResult, handlers: _Handlers, cluster: Cluster
 ) -> tuple[Answer, ReviewResult, str]:
     try:
-        answer = handlers.leave(review, cluster, problem)
-    except Exception:  # noqa: BLE001 - likewise
+        answer = handlers.unreadable(review, cluster, problem)
+    except Exception:  # noqa: BLE001 - as above
         _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
         return ALLOWED, ReviewResult.FAILED, problem
     return answer, ReviewResult.DENIED if answer.denial else outcome, problem

@@ -11,12 +11,13 @@ import pytest
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.responses import Response
+from podrules.model.pod import Pod
 from podrules.reachability import Reach
 from podrules.volumes import WriterLock
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import controlled_by, delete_review, pod_object
-from webhook.admission_review import decode_review, old_pod
+from webhook.admission_review import decode_review, old_object
 from webhook.cluster import live_sources
 from webhook.force_delete_risk import read_force_delete_risk
 from webhook.handlers import validate
@@ -297,7 +298,7 @@ PATHS = {
 
 def _stakes(transport: _Served, *, budget: float, volumes: Sequence[str] = ("data",)) -> tuple[Reach, list[WriterLock]]:
     """Reach and locks as read live within a budget."""
-    seen = old_pod(decode_review(delete_review(make_running(*volumes))))
+    seen = old_object(decode_review(delete_review(make_running(*volumes))), Pod)
     assert seen is not None
     cluster = make_cluster(live=live_sources(transport)(time.monotonic() + budget))
     stakes = read_force_delete_risk(seen.object, cluster)

@@ -24,7 +24,7 @@ from podrules.cluster.kinds import PODS
 from podrules.model.pod import Pod
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
-from webhook.admission_review import Eviction, Request, new_object, old_pod
+from webhook.admission_review import Eviction, Request, new_object, old_object
 from webhook.cluster import Cluster
 from webhook.force_delete_risk import ForceDeleteRisk, as_far_as_read, read_force_delete_risk, without_names
 from webhook.handlers.force_delete_policy import (
@@ -51,7 +51,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     seconds = request.options.grace_period_seconds if request.options is not None else None
     if seconds or is_exempt(request, cluster):
         return ALLOWED
-    seen = old_pod(request)
+    seen = old_object(request, Pod)
     if seen is None or (seconds is None and not _goes_at_once(seen.object)):
         return ALLOWED
     return _answer(seen, cluster)
