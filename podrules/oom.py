@@ -136,7 +136,7 @@ def container_oom_score_adj(
 ) -> OOMScoreAdj | None:
     """One container's value (GetContainerOOMScoreAdjust); None when a Burstable pod's node capacity is not known."""
     fixed = _fixed(pod, features)
-    request = _memory_request(ref)
+    request = ref.container.resources.requests.get(MEMORY, ZERO).value
     if fixed is not None:
         rule, value = fixed
         return OOMScoreAdj(
@@ -180,10 +180,6 @@ def _fixed(pod: Pod, features: Features) -> tuple[OOMRule, int] | None:
             return OOMRule.BEST_EFFORT, BEST_EFFORT_OOM_SCORE_ADJ
         case _:
             return None
-
-
-def _memory_request(ref: ContainerRef) -> int:
-    return ref.container.resources.requests.get(MEMORY, ZERO).value
 
 
 def _formula(request: int, capacity: int) -> int:

@@ -106,7 +106,7 @@ def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
     """The class, the fields that decided it and the way to Guaranteed, for the pod exactly as given."""
     rows = _rows(pod, features)
-    pod_level = _pod_level(pod, features)
+    pod_level = features.pod_level_resources and pod.spec.resources is not None
     qos_class = _class_of(rows)
     # Where the pod itself names no request, the API server takes the containers' sum as soon as there is a limit.
     implied = aggregate_container_requests(pod) if pod_level else {}
@@ -128,10 +128,6 @@ def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERE
     if compute_pod_qos(proposed, features=features) is before:
         return None
     return f'spec: Invalid value: "{before.value}": Pod QOS Class may not change as a result of resizing'
-
-
-def _pod_level(pod: Pod, features: Features) -> bool:
-    return features.pod_level_resources and pod.spec.resources is not None
 
 
 def _rows(pod: Pod, features: Features) -> list[_Row]:

@@ -29,17 +29,13 @@ def main() -> None:
         SystemExit: the list does not fit CycloneDX's schema.
     """
     bill = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    system = _release()
+    system = platform.freedesktop_os_release()
     bill["components"] += [_operating_system(system), *_debian_packages(system), *_interpreter()]
     text = json.dumps(bill, indent=1)
     wrong = JsonStrictValidator(SchemaVersion.from_version(bill["specVersion"])).validate_str(text)
     if wrong is not None:
         raise SystemExit(f"the bill of materials is not CycloneDX {bill['specVersion']}: {wrong}")
     print(text)
-
-
-def _release() -> dict[str, str]:
-    return platform.freedesktop_os_release()
 
 
 def _operating_system(system: dict[str, str]) -> dict[str, Any]:

@@ -111,12 +111,8 @@ def _plan_of(model: Any) -> _Plan:
 def _field(entry: Any) -> _Field:
     kinds = set(get_args(entry.type)) if get_origin(entry.type) in {Union, UnionType} else {entry.type}
     structs = [kind for kind in kinds - {NoneType} if isinstance(kind, type) and issubclass(kind, Struct)]
-    single = all(_is_single(kind) for kind in kinds)
+    single = all(getattr(kind, "__origin__", kind) in _SINGLE for kind in kinds)
     return _Field(entry.name, entry.encode_name, entry.type, _plan_of(structs[0]) if structs else None, single)
-
-
-def _is_single(kind: Any) -> bool:
-    return getattr(kind, "__origin__", kind) in _SINGLE
 
 
 def _pieces(name: str, fields: Iterable[_Field]) -> Any:

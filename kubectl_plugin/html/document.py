@@ -70,35 +70,30 @@ def document(report: ClusterReport, explained: Explained, target: Target) -> str
         _footer(report),
         element(
             "dialog",
-            element("div", element("h2", "", id="detail-title"), _close(), class_="bar-of"),
+            element(
+                "div",
+                element("h2", "", id="detail-title"),
+                element("button", "Close", type="button", id="detail-close"),
+                class_="bar-of",
+            ),
             element("div", "", id="detail-body"),
             id="detail",
             aria_labelledby="detail-title",
         ),
         [
-            element("template", page_body(page, level=3, target=target), id=f"node-{row}")
-            for row, page in _by_row(report, explained)
+            element("template", page_body(explained.nodes[node.name], level=3, target=target), id=f"node-{row}")
+            for row, node in enumerate(report.nodes)
+            if node.name in explained.nodes
         ],
         [
-            element("template", page_body(page, level=3, target=target), id=f"pod-{row}")
-            for row, page in _pods_by_row(report, explained)
+            element("template", page_body(explained.pods[pod.key], level=3, target=target), id=f"pod-{row}")
+            for row, pod in enumerate(report.pods)
+            if pod.key in explained.pods
         ],
         data_block(report, target),
         element("script", Markup(script)),
     )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _by_row(report: ClusterReport, explained: Explained) -> list[tuple[int, Page]]:
-    return [(row, explained.nodes[one.name]) for row, one in enumerate(report.nodes) if one.name in explained.nodes]
-
-
-def _pods_by_row(report: ClusterReport, explained: Explained) -> list[tuple[int, Page]]:
-    return [(row, explained.pods[one.key]) for row, one in enumerate(report.pods) if one.key in explained.pods]
-
-
-def _close() -> Markup:
-    return element("button", "Close", type="button", id="detail-close")
 
 
 def _header(report: ClusterReport) -> Markup:

@@ -13,7 +13,7 @@ from podrules.allocation import ResourceAllocation, node_allocation
 from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
-from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.quantity import Quantity
 from podrules.platform import Platform, node_platform
@@ -121,7 +121,7 @@ def node_report(
         pods=None if pods is None else allocation.pods,
         max_pods=allocation.max_pods,
         pods_full=pods is not None and allocation.pods_full,
-        pods_by_class=_by_class(allocation.pods_by_class),
+        pods_by_class={qos_class.value: count for qos_class, count in allocation.pods_by_class.items()},
         resources=tuple(map(_resource, allocation.resources)),
         kept=_kept(nominated, features) if nominated else None,
         usage=None,
@@ -138,10 +138,6 @@ def _kept(nominated: Sequence[Pod], features: Features) -> KeptRoom:
         tuple(PodReference(pod.metadata.namespace, pod.metadata.name) for pod in nominated),
         {name: str(requests[name]) for name in sorted(requests)},
     )
-
-
-def _by_class(counts: dict[PodQOSClass, int]) -> dict[str, int]:
-    return {qos_class.value: count for qos_class, count in counts.items()}
 
 
 def _resource(entry: ResourceAllocation) -> NodeResourceReport:

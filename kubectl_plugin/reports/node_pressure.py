@@ -28,7 +28,7 @@ from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import ZERO, Quantity
 from podrules.platform import Platform
 from podrules.pressure.nearness import is_near_limit, limit_percent
-from podrules.pressure.node import EvictionOrder, NodePressure, OOMOrder, OOMScope, ThresholdSource
+from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
 from podrules.pressure.oom_order import (
     PAGE_SIZE,
     OOMPlace,
@@ -215,7 +215,13 @@ def node_pressure_report(
         max_pod_grace_period_seconds=pressure.max_pod_grace_period_seconds,
         memory=_memory(node, usage, pressure),
         oom=tuple(_oom(order, classes) for order in pressure.ooms),
-        evictions=tuple(_eviction(order, classes) for order in pressure.evictions),
+        evictions=tuple(
+            EvictionOrderReport(
+                order.signal,
+                tuple(eviction_place(rank, place, classes) for rank, place in enumerate(order.places, start=1)),
+            )
+            for order in pressure.evictions
+        ),
         thresholds=tuple(map(threshold_report, pressure.headrooms)),
         over_limits=tuple(
             OverLimitReport(
@@ -348,12 +354,6 @@ def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | N
         decided_by=place.decided_by,
         proc_oom_score=None if total_pages is None else proc_oom_score(pages, adj, total_pages),
         proc_oom_score_before_5_9=None if total_pages is None else proc_oom_score_before_5_9(pages, adj, total_pages),
-    )
-
-
-def _eviction(order: EvictionOrder, classes: Classes) -> EvictionOrderReport:
-    return EvictionOrderReport(
-        order.signal, tuple(eviction_place(rank, place, classes) for rank, place in enumerate(order.places, start=1))
     )
 
 

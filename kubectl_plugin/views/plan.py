@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
@@ -242,11 +242,7 @@ def _where(spec: PlannedSpec) -> str:
         (node,) = spec.nodes
         (zone,) = spec.zones
         return f"{node} ({zone})" if zone else node
-    return _counts(spec.zones) or "-"
-
-
-def _counts(zones: Mapping[str, int]) -> str:
-    return ", ".join(f"{zone or 'no zone'} {count}" for zone, count in zones.items())
+    return ", ".join(f"{zone or 'no zone'} {count}" for zone, count in spec.zones.items()) or "-"
 
 
 def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:

@@ -10,7 +10,6 @@ from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.node_facts import NodeFacts
 from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_cgroup import ContainerCgroup
 from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.views.claim_words import claim_command
 from kubectl_plugin.views.container_words import container_words
@@ -135,12 +134,8 @@ def _cgroup_section(report: PodReport) -> Section:
     lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight)]
     if own.cgroupfs:
         lines.append(f"with the cgroupfs driver: {own.cgroupfs}")
-    lines += [_container_cgroup(entry) for entry in own.containers]
+    lines += [Row((entry.container, _cgroup_values(entry.config, entry.cpu_weight))) for entry in own.containers]
     return Section("Cgroup", tuple(lines))
-
-
-def _container_cgroup(entry: ContainerCgroup) -> Row:
-    return Row((entry.container, _cgroup_values(entry.config, entry.cpu_weight)))
 
 
 def _cgroup_values(config: ResourceConfig, weight: int | None) -> str:

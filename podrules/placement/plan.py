@@ -256,7 +256,7 @@ def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
         reference(pod),
         node,
         priority_of(pod),
-        () if leaving else _names(victim.violates),
+        () if leaving else tuple(f"{budget.metadata.namespace}/{budget.metadata.name}" for budget in victim.violates),
         leaving,
         owner_guarantee(pod).guarantee is not Guarantee.NOT_REPLACED,
         tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
@@ -300,10 +300,6 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         awaited=demand.awaited,
         origin=demand.origin,
     )
-
-
-def _names(budgets: Sequence[PodDisruptionBudget]) -> tuple[str, ...]:
-    return tuple(f"{budget.metadata.namespace}/{budget.metadata.name}" for budget in budgets)
 
 
 def _achieved(end: Situation) -> Iterator[AchievedSpread]:

@@ -79,7 +79,11 @@ def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pa
             x509.SubjectAlternativeName([_alternative(name) for name in names]),
         ),
     )
-    return Pair(_signed(authority, issuer, authority_key), _signed(certificate, issuer, authority_key), _key_pem(key))
+    return Pair(
+        _signed(authority, issuer, authority_key),
+        _signed(certificate, issuer, authority_key),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )
 
 
 def inspect(certificate: bytes, key: bytes) -> Inspected:
@@ -189,9 +193,3 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )

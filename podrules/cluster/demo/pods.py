@@ -58,10 +58,6 @@ def claim_name(workload: Workload, index: int) -> str:
     return f"data-{workload.name}-{index}"
 
 
-def _labels(workload: Workload) -> Obj:
-    return {"app": workload.name, "team": workload.namespace}
-
-
 def template_of(workload: Workload) -> Obj:
     """The pod template with API defaults, before admission adds what only pods have."""
     extra = clone(dict(workload.spec))
@@ -83,7 +79,7 @@ def template_of(workload: Workload) -> Obj:
     if workload.claim:
         mounts = spec["containers"][0].setdefault("volumeMounts", [])
         mounts.append({"name": "data", "mountPath": f"/var/lib/{workload.name}"})
-    labels = _labels(workload)
+    labels = {"app": workload.name, "team": workload.namespace}
     if workload.kind == "Deployment":
         labels["pod-template-hash"] = pod_template_hash(workload)
     return {"metadata": {"labels": labels}, "spec": spec}

@@ -180,7 +180,7 @@ class NodeAffinity:
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
         """Skip, an error, or the preferred terms: the pod's and the added ones."""
-        own, added = _preferred(context.pod), self._added_preferred(context)
+        own, added = _preferred(context.pod), self._added(context).preferred_during_scheduling_ignored_during_execution
         if not own and not added:
             return PreScoreResult(SKIP)
         problems = preferred_problems(own)
@@ -204,9 +204,6 @@ class NodeAffinity:
 
     def _added_selector(self, context: CycleContext) -> NodeSelector | None:
         return self._added(context).required_during_scheduling_ignored_during_execution
-
-    def _added_preferred(self, context: CycleContext) -> tuple[PreferredSchedulingTerm, ...]:
-        return self._added(context).preferred_during_scheduling_ignored_during_execution
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
         """Labels for the node; the requirement dropped."""
