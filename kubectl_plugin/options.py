@@ -364,7 +364,7 @@ class LintOptions(NamedTuple):
 
     files: tuple[str, ...]
     severity: str
-    """The lowest level that fails: a value of `podrules.checks.rules.Level`."""
+    """The lowest level that fails: a value of `podrules.checks.finding.Level`."""
     disabled: tuple[str, ...]
     """Rules to leave out, as they were typed."""
     namespace: str

@@ -19,6 +19,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.base import ObjectMeta
+from podrules.model.field_error import FieldError
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 
@@ -30,6 +31,7 @@ __all__ = [
     "SYSTEM_CRITICAL_PRIORITY",
     "SYSTEM_NODE_CRITICAL",
     "SYSTEM_PRIORITY_CLASSES",
+    "PriorityMismatch",
     "PrioritySource",
     "ResolvedPriority",
     "UnknownPriorityClass",
@@ -42,6 +44,7 @@ __all__ = [
     "is_node_critical_pod",
     "is_reserved_class_name",
     "is_static_pod",
+    "priority_mismatch",
     "resolve_priority",
     "static_pod_uid",
     "validate_priority_class",
@@ -95,6 +98,23 @@ class UnknownPriorityClass(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"no PriorityClass with name {self.name} was found"
+
+
+class PriorityMismatch(Struct, frozen=True):
+    """A pod gives a priority or a preemption policy that its class does not; the pod is refused."""
+
+    field: str
+    """``priority`` or ``preemptionPolicy``, below ``spec``."""
+    given: int | str
+    computed: int | str
+    """What the class gives."""
+
+    def __str__(self) -> str:
+        kind, name = ("integer", "priority") if isinstance(self.given, int) else ("string", "PreemptionPolicy")
+        return (
+            f"the {kind} value of {name} ({self.given}) must not be provided in pod spec; "
+            f"priority admission controller computed {self.computed} from the given PriorityClass name"
+        )
 
 
 def is_static_pod(pod: Pod) -> bool:
@@ -152,13 +172,18 @@ def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> Resolved
     name = pod.metadata.name or pod.metadata.generate_name
     if isinstance(resolved, UnknownPriorityClass):
         return _forbidden("pods", name, str(resolved))
+    mismatch = priority_mismatch(pod, resolved)
+    return resolved if mismatch is None else _forbidden("pods", name, str(mismatch))
+
+
+def priority_mismatch(pod: Pod, resolved: ResolvedPriority) -> PriorityMismatch | None:
+    """The first field of a new pod that differs from what its class gives; None: none differs."""
     if pod.spec.priority is not None and pod.spec.priority != resolved.priority:
-        return _forbidden("pods", name, _mismatch("integer", "priority", pod.spec.priority, resolved.priority))
+        return PriorityMismatch("priority", pod.spec.priority, resolved.priority)
     policy = pod.spec.preemption_policy
     if policy is not None and policy != resolved.preemption_policy:
-        problem = _mismatch("string", "PreemptionPolicy", policy, resolved.preemption_policy)
-        return _forbidden("pods", name, problem)
-    return resolved
+        return PriorityMismatch("preemptionPolicy", policy, resolved.preemption_policy)
+    return None
 
 
 def admit_pod_update(pod: Pod, old: Pod) -> tuple[int | None, str | None]:
@@ -180,50 +205,45 @@ def admit_priority_class(new: PriorityClass, classes: Iterable[PriorityClass], *
     )
 
 
-def validate_priority_class(new: PriorityClass) -> tuple[str, ...]:
+def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
     """Upstream's field errors for a new class (validation.ValidatePriorityClass)."""
-    errors: list[str] = []
+    errors: list[FieldError] = []
     name = new.metadata.name
     if len(name) > _SUBDOMAIN_MAX_LENGTH:
-        errors.append(
-            f'metadata.name: Invalid value: "{name}": must be no more than {_SUBDOMAIN_MAX_LENGTH} characters'
-        )
+        problem = f'Invalid value: "{name}": must be no more than {_SUBDOMAIN_MAX_LENGTH} characters'
+        errors.append(FieldError("metadata.name", problem))
     if not name:
-        errors.append("metadata.name: Required value: name or generateName is required")
+        errors.append(FieldError("metadata.name", "Required value: name or generateName is required"))
     elif not re.fullmatch(_SUBDOMAIN, name, re.ASCII):
-        errors.append(
-            f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case '
+        problem = (
+            f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case '
             "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "
             f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
         )
+        errors.append(FieldError("metadata.name", problem))
     if is_reserved_class_name(name):
         problem = _system_class_problem(new)
         if problem:
-            errors.append(
-                f"metadata.name: Forbidden: priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for "
-                f"system use only. error: {problem}"
-            )
+            reserved = f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only"
+            errors.append(FieldError("metadata.name", f"Forbidden: {reserved}. error: {problem}"))
     elif new.value > HIGHEST_USER_DEFINABLE_PRIORITY:
-        errors.append(
-            f"value: Forbidden: maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
-        )
+        problem = f"maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
+        errors.append(FieldError("value", f"Forbidden: {problem}"))
     if not new.preemption_policy and new.preemption_policy is not None:
-        errors.append("preemptionPolicy: Required value")
+        errors.append(FieldError("preemptionPolicy", "Required value"))
     elif new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
-        errors.append(
-            f'preemptionPolicy: Unsupported value: "{new.preemption_policy}": supported values: '
-            f'"{PREEMPT_LOWER_PRIORITY}", "{PREEMPT_NEVER}"'
-        )
+        supported = f'supported values: "{PREEMPT_LOWER_PRIORITY}", "{PREEMPT_NEVER}"'
+        errors.append(FieldError("preemptionPolicy", f'Unsupported value: "{new.preemption_policy}": {supported}'))
     return tuple(errors)
 
 
-def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> tuple[str, ...]:
+def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> tuple[FieldError, ...]:
     """Upstream's field errors for a changed class: value and policy are immutable."""
-    errors: list[str] = []
+    errors: list[FieldError] = []
     if new.value != old.value:
-        errors.append("value: Forbidden: may not be changed in an update.")
+        errors.append(FieldError("value", "Forbidden: may not be changed in an update."))
     if _policy(new) != _policy(old):
-        errors.append(f'preemptionPolicy: Invalid value: "{_policy(new)}": field is immutable')
+        errors.append(FieldError("preemptionPolicy", f'Invalid value: "{_policy(new)}": field is immutable'))
     return tuple(errors)
 
 
@@ -235,7 +255,7 @@ def _policy(found: PriorityClass) -> str:
     return found.preemption_policy or PREEMPT_LOWER_PRIORITY
 
 
-def _system_class_problem(new: PriorityClass) -> str | None:
+def _system_class_problem(new: PriorityClass) -> str:
     name = new.metadata.name
     wanted = _SYSTEM_VALUES.get(name)
     if wanted is None:
@@ -244,14 +264,7 @@ def _system_class_problem(new: PriorityClass) -> str | None:
         return f"value of {name} PriorityClass must be {wanted}"
     if new.global_default:
         return f"globalDefault of {name} PriorityClass must be false"
-    return None
-
-
-def _mismatch(kind: str, field: str, given: object, computed: object) -> str:
-    return (
-        f"the {kind} value of {field} ({given}) must not be provided in pod spec; "
-        f"priority admission controller computed {computed} from the given PriorityClass name"
-    )
+    return ""
 
 
 def _forbidden(resource: str, name: str, problem: str) -> str:

@@ -84,21 +84,19 @@ def _refusals(kind: Kind[Any], entry: Any, written: Mapping[str, Any]) -> tuple[
         written: As it stands in its file.
     """
     # Loaded where there is a manifest.
-    from kubectl_plugin.views.lint import message_of, words_of_rule
     from podrules.checks import objects
-    from podrules.checks.rules import RULES
-    from podrules.checks.run import refusals
+    from podrules.checks.rules import refusals
 
     case = objects.pod_case(objects.Manifest(0, kind.kind, entry), written)
     found = () if case is None else refusals(case)
     return tuple(
         RefusedField(
-            finding.rule,
+            finding.rule.name,
             finding.field,
-            message_of(finding),
-            words_of_rule(finding.rule).remedy,
-            RULES[finding.rule].source,
-            words_of_rule(finding.rule).term,
+            str(finding),
+            finding.rule.remedy,
+            finding.rule.source,
+            finding.rule.term,
         )
         for finding in found
     )

@@ -22,12 +22,11 @@ from kubectl_plugin.reports.lint import (
     UnknownIgnore,
     UnreadableFile,
 )
-from kubectl_plugin.views.lint import lint_page, lint_verdict, message_of, rule_texts, words_of_rule
+from kubectl_plugin.views.lint import lint_page, lint_verdict
 from kubectl_plugin.views.words import listed
-from podrules.checks.finding import Finding
+from podrules.checks.finding import Finding, Level
 from podrules.checks.objects import KINDS, Manifest, Objects, read_manifest
-from podrules.checks.rules import RULES, Level
-from podrules.checks.run import check
+from podrules.checks.rules import RULES, check
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
 from podrules.cluster.similar_names import nearest_word
@@ -179,9 +178,7 @@ def _annotated(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _report(read: _ReadFiles, disabled: frozenset[str]) -> LintReport:
     found = [*read.misshapen, *check(Objects.of(read.manifests))]
-    findings = [
-        _lint_finding(finding, read.entries[finding.position]) for finding in found if finding.rule not in disabled
-    ]
+    findings = [_lint_finding(one, read.entries[one.position]) for one in found if one.rule.name not in disabled]
     order = {entry.object: number for number, entry in enumerate(read.entries)}
     findings.sort(key=lambda one: (one.level.rank, order[one.object], one.line, one.column))
     return LintReport(
@@ -195,8 +192,8 @@ def _report(read: _ReadFiles, disabled: frozenset[str]) -> LintReport:
 
 
 def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
-    rule, words = RULES[finding.rule], words_of_rule(finding.rule)
-    place = entry.places.of(finding.field)
+    """The finding with its words and its place in the file."""
+    rule, place = finding.rule, entry.places.of(finding.field)
     return LintFinding(
         rule=rule.name,
         level=rule.level,
@@ -204,11 +201,11 @@ def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
         line=place.line,
         column=place.column,
         field=finding.field,
-        message=message_of(finding),
-        remedy=words.remedy,
+        message=str(finding),
+        remedy=rule.remedy,
         source=rule.source,
-        term=words.term,
-        ignored=_ignored(finding.rule, place.line, entry),
+        term=rule.term,
+        ignored=_ignored(rule.name, place.line, entry),
     )
 
 
@@ -241,4 +238,4 @@ def _unknown(ignore: Ignore, file: str) -> Iterator[UnknownIgnore]:
 def _print(report: LintReport, severity: Level, options: LintOptions, streams: Streams) -> None:
     printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
     printer.add(report, pages=lambda: (lint_page(report, severity),), verdict=lint_verdict(report, severity))
-    printer.finish(lint=LintAnswer(report, severity, rule_texts()))
+    printer.finish(lint=LintAnswer(report, severity))

@@ -156,7 +156,7 @@ def decode(document: Document, kind: Kind[Any]) -> Any:
     try:
         return from_object(document.content, kind.model)
     except DecodeError as error:
-        raise refused(document, str(error).partition(": ")[0], str(error)) from error
+        raise refused(document, error.field, str(error)) from error
 
 
 def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:

@@ -6,7 +6,7 @@ manual pages, messages and the table in docs/formats.md follow from the entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.page import Line, Page
     from kubectl_plugin.reports.lint import LintReport
     from kubectl_plugin.reports.verdict import Verdict
-    from podrules.checks.rules import Level
+    from podrules.checks.finding import Level
 
 __all__ = [
     "FORMATS",
@@ -83,9 +83,7 @@ class LintAnswer(NamedTuple):
 
     report: LintReport
     severity: Level
-    """The least grave level that fails."""
-    texts: Mapping[str, tuple[str, str]]
-    """By rule: what it is about, and what to do."""
+    """The least severe level that fails."""
 
 
 class Answer(NamedTuple):

@@ -7,7 +7,7 @@ which the URI is relative to where the command ran; ignored findings as results 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
@@ -15,7 +15,8 @@ from urllib.parse import quote
 from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from podrules import __version__
-from podrules.checks.rules import RULES, Level
+from podrules.checks.finding import Level
+from podrules.checks.rules import RULES
 
 __all__ = ["render_sarif"]
 
@@ -31,7 +32,7 @@ def render_sarif(answer: Answer, medium: Medium) -> str:
     index = {name: number for number, name in enumerate(RULES)}
     notifications = _notifications(report)
     run = {
-        "tool": {"driver": _driver(lint.texts)},
+        "tool": {"driver": _driver()},
         "invocations": [
             {"executionSuccessful": not report.unreadable, "toolExecutionNotifications": notifications},
         ],
@@ -42,13 +43,13 @@ def render_sarif(answer: Answer, medium: Medium) -> str:
     return json.dumps(log, indent=2).replace("\x7f", "\\u007f") + "\n"
 
 
-def _driver(texts: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _driver() -> dict[str, Any]:
     rules = [
         {
             "id": rule.name,
-            "shortDescription": {"text": texts[rule.name][0]},
-            "fullDescription": {"text": f"{texts[rule.name][0]} Source: {rule.source}."},
-            "help": {"text": texts[rule.name][1]},
+            "shortDescription": {"text": rule.about},
+            "fullDescription": {"text": f"{rule.about} Source: {rule.source}."},
+            "help": {"text": rule.remedy},
             "defaultConfiguration": {"level": _LEVELS[rule.level]},
         }
         for rule in RULES.values()

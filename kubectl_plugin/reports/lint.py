@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.checks.rules import Level
+from podrules.checks.finding import Level
 from podrules.features import REFERENCE_VERSION
 
 __all__ = ["IgnoredBy", "LintFinding", "LintObject", "LintReport", "UnknownIgnore", "UnreadableFile"]

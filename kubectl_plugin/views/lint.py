@@ -1,4 +1,4 @@
-"""Findings in manifests, in words."""
+"""The page of `lint`; each finding words itself (`podrules.checks`)."""
 
 from __future__ import annotations
 
@@ -9,49 +9,31 @@ from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.lint_words import WORDS, RuleWords
 from kubectl_plugin.views.words import counted, listed
-from podrules.checks.finding import Finding
-from podrules.checks.rules import RULES, Level
+from podrules.checks.finding import Level
 
-__all__ = ["lint_page", "lint_verdict", "message_of", "rule_texts", "words_of_rule"]
+__all__ = ["lint_page", "lint_verdict"]
 
 _SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
 _TERMS: Final = 3
 
 
-def words_of_rule(rule: str) -> RuleWords:
-    """What is said of a rule."""
-    return WORDS[rule]
-
-
-def message_of(finding: Finding) -> str:
-    """What is wrong here, in one sentence."""
-    words = WORDS[finding.rule]
-    return words.messages[finding.values.get("why", "")].format_map(finding.values)
-
-
-def rule_texts() -> dict[str, tuple[str, str]]:
-    """By rule: what it is about, and what to do."""
-    return {name: (WORDS[name].about, WORDS[name].remedy) for name in RULES}
-
-
 def lint_page(report: LintReport, severity: Level) -> Page:
-    """All findings for a person."""
+    """Every finding that is not ignored."""
     shown = [finding for finding in report.findings if finding.ignored is None]
-    told = lint_verdict(report, severity)
+    verdict = lint_verdict(report, severity)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
     return Page(
         title="kubectl qos lint",
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=verdict.sentences,
+        severity=verdict.severity,
         parts=(*_unread(report), *map(_section, shown), *_unknown_ignores(report)),
         next_commands=tuple(qos("why", term) for term in list(terms)[:_TERMS]),
     )
 
 
 def lint_verdict(report: LintReport, severity: Level) -> Verdict:
-    """How much was found, and whether that fails at a level."""
+    """How many findings there are, and whether they fail at a level."""
     sentences = tuple(_verdict(report, severity))
     worst = min(
         (one.level for one in report.findings if one.ignored is None), key=lambda level: level.rank, default=None

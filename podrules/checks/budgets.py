@@ -1,13 +1,6 @@
-"""PodDisruptionBudgets beside the workloads of the same files.
+"""PodDisruptionBudgets and the pods of the same files that they select.
 
-    invalid-budget           refused: minAvailable and maxUnavailable together, a number below 0, over 100%
-    budget-blocks-drains     it desires as many healthy pods as there are: none is ever evicted
-        maxUnavailable       0 or 0%
-        minAvailable         100%; or ceil(minAvailable of replicas) >= replicas
-    two-budgets              the eviction API refuses pods that two budgets select
-    budget-selects-nothing   no pod of the files in its namespace
-
-Pods of DaemonSets and Jobs do not count: drains pass the former over, and the latter end.
+Pods of DaemonSets and Jobs do not count: a drain passes over the former, and the latter end by themselves.
 
 Source: pkg/apis/policy/validation/validation.go, pkg/controller/disruption/disruption.go (getExpectedPodCount) and
 pkg/registry/core/pod/storage/eviction.go at v1.36.3.
@@ -16,50 +9,47 @@ pkg/registry/core/pod/storage/eviction.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, Literal
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import BUDGETS, Finding, Level, Rule
 from podrules.checks.objects import Manifest, Objects, PodCase
 from podrules.checks.scaled import percentage, scaled
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Requirement, Selector, SelectorError
 
-__all__ = ["check_budgets"]
+__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "InvalidBudget", "TwoBudgets", "check_budgets"]
 
 _NOTHING: Final = Selector((Requirement("", "in"),))
-_NAMED: Final = 3
+_MAX_NAMES: Final = 3
 _UNCOUNTED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
 
 
 def check_budgets(objects: Objects) -> Iterator[Finding]:
-    """All that is told of budgets."""
+    """Every finding in budgets."""
     selected: dict[int, list[PodCase]] = {manifest.position: [] for manifest, _ in objects.budgets}
     by_namespace: dict[str, list[tuple[Manifest, Selector]]] = {}
     for manifest, budget in objects.budgets:
         by_namespace.setdefault(manifest.namespace, []).append((manifest, _selector(budget)))
     populated = {case.owner.namespace for case in objects.cases}
     for case in objects.cases:
-        beside = by_namespace.get(case.owner.namespace, ())
-        own = [manifest for manifest, selector in beside if selector.matches(case.pod.metadata.labels)]
+        near = by_namespace.get(case.owner.namespace, ())
+        own = [manifest for manifest, selector in near if selector.matches(case.pod.metadata.labels)]
         for manifest in own:
             selected[manifest.position].append(case)
         if len(own) > 1:
-            names = [manifest.name for manifest in own[:_NAMED]]
-            more = [f"{len(own) - _NAMED} more"] if len(own) > _NAMED else []
-            yield case.finding("two-budgets", "metadata.labels", budgets=" and ".join(names + more))
+            yield TwoBudgets(*case.at("metadata.labels"), tuple(manifest.name for manifest in own))
     for manifest, budget in objects.budgets:
         problems = tuple(_problems(budget))
         for field, problem in problems:
-            yield Finding("invalid-budget", manifest.position, field, {"problem": problem})
+            yield InvalidBudget(*manifest.at(field), problem)
         if not problems:
-            yield from _harmful(manifest, budget, selected[manifest.position])
+            yield from _blocking(manifest, budget, selected[manifest.position])
         if not problems and not selected[manifest.position] and manifest.namespace in populated:
-            values = {"namespace": manifest.namespace}
-            yield Finding("budget-selects-nothing", manifest.position, "spec.selector", values)
+            yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector:
-    """The budget's selector; without one, and with one that cannot be read, it selects nothing."""
+    """The budget's selector; a budget without a readable selector selects nothing."""
     if budget.spec.selector is None:
         return _NOTHING
     try:
@@ -83,16 +73,94 @@ def _problems(budget: PodDisruptionBudget) -> Iterator[tuple[str, str]]:
                 yield field, f"{value} is more than 100%"
 
 
-def _harmful(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[PodCase]) -> Iterator[Finding]:
+def _blocking(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[PodCase]) -> Iterator[Finding]:
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     counted = [case.replicas for case in cases if case.owner.kind not in _UNCOUNTED]
     known = [replicas for replicas in counted if replicas is not None]
     replicas = sum(known) if counted and len(known) == len(cases) else 0
-    rule = "budget-blocks-drains"
     if most is not None and scaled(most, 100, up=True) == 0:
-        yield Finding(rule, manifest.position, "spec.maxUnavailable", {"why": "None", "value": str(most)})
+        yield BudgetBlocksDrains(*manifest.at("spec.maxUnavailable"), "maxUnavailable", most)
     elif least == "100%":
-        yield Finding(rule, manifest.position, "spec.minAvailable", {"why": "All", "value": least})
+        yield BudgetBlocksDrains(*manifest.at("spec.minAvailable"), "minAvailable", least)
     elif least is not None and replicas and (scaled(least, replicas, up=True) or 0) >= replicas:
-        values = {"why": "Replicas", "value": str(least), "replicas": str(replicas)}
-        yield Finding(rule, manifest.position, "spec.minAvailable", values)
+        yield BudgetBlocksDrains(*manifest.at("spec.minAvailable"), "minAvailable", least, replicas)
+
+
+class InvalidBudget(Finding, frozen=True):
+    """minAvailable and maxUnavailable together, a number below 0, or more than 100%."""
+
+    rule = Rule(
+        name="invalid-budget",
+        level=Level.ERROR,
+        about="A PodDisruptionBudget that the API server refuses.",
+        remedy="Set one of minAvailable and maxUnavailable, to a number or to 0% to 100%.",
+        source="pkg/apis/policy/validation/validation.go",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}."
+
+
+class BudgetBlocksDrains(Finding, frozen=True):
+    """The budget asks for as many healthy pods as there are, so none is ever evicted."""
+
+    rule = Rule(
+        name="budget-blocks-drains",
+        level=Level.WARNING,
+        about="A PodDisruptionBudget never lets a healthy pod be evicted.",
+        remedy="Let one pod go, e.g. maxUnavailable: 1 in place of minAvailable.",
+        source=f"{BUDGETS} (getExpectedPodCount)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    setting: Literal["minAvailable", "maxUnavailable"]
+    value: int | str
+    replicas: int | None = None
+    """Of the selected pods, where their number decides."""
+
+    def __str__(self) -> str:
+        replicas = "" if self.replicas is None else f" of {self.replicas} replicas"
+        return f"{self.setting} {self.value}{replicas} lets no pod go: a drain waits for ever."
+
+
+class TwoBudgets(Finding, frozen=True):
+    """The eviction API refuses to evict a pod that two budgets select."""
+
+    rule = Rule(
+        name="two-budgets",
+        level=Level.WARNING,
+        about="Pods are selected by several PodDisruptionBudgets.",
+        remedy="Let one budget select them.",
+        source="pkg/registry/core/pod/storage/eviction.go (Create)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    budgets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        more = len(self.budgets) - _MAX_NAMES
+        names = [*self.budgets[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])]
+        return (
+            f"Budgets {' and '.join(names)} select these pods: the API server evicts no pod that more than one selects."
+        )
+
+
+class BudgetSelectsNothing(Finding, frozen=True):
+    """The files have pods in its namespace, and it selects none of them."""
+
+    rule = Rule(
+        name="budget-selects-nothing",
+        level=Level.NOTICE,
+        about="A PodDisruptionBudget selects no pod of the files.",
+        remedy="Compare the selector with the labels of the pods.",
+        source=f"{BUDGETS} (getPodsForPdb)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"It selects no pod of these files in namespace {self.namespace}: it may protect nothing."

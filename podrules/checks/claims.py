@@ -1,11 +1,4 @@
-"""Claims that are made for one writer, and pods that share them.
-
-    invalid-access-modes      refused: ReadWriteOncePod beside another mode
-    claim-for-one             several replicas of one claim: with ReadWriteOnce all run on one node, with
-                              ReadWriteOncePod only one runs
-    rollout-waits-for-claim   a rolling update that starts the new pod first, while the old one holds a
-                              ReadWriteOncePod claim: the new one finds no node, and the old one is not ended before
-                                  surge = ceil(maxSurge), unavailable = floor(maxUnavailable), both 25% by default
+"""PersistentVolumeClaims for one writer, and pods that share them.
 
 Source: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaimSpec),
 pkg/scheduler/framework/plugins/volumerestrictions and pkg/controller/deployment/util/deployment_util.go
@@ -17,30 +10,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import PODS, Finding, Level, Rule
 from podrules.checks.objects import Objects, PodCase
 from podrules.checks.scaled import scaled
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.model.workload import UpdateStrategy, Workload
 
-__all__ = ["check_claims", "check_shared_claims", "surge_of"]
+__all__ = [
+    "ClaimForOne",
+    "InvalidAccessModes",
+    "RolloutWaitsForClaim",
+    "check_claims",
+    "check_shared_claims",
+    "surge_of",
+]
 
 _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
 
 
 def check_claims(objects: Objects) -> Iterator[Finding]:
-    """All that is told of claims alone."""
+    """Every finding in a claim alone."""
     for manifest in objects.manifests:
         claim = objects.claims.get((manifest.namespace, manifest.name))
         if manifest.kind == "PersistentVolumeClaim" and claim is not None:
             modes = claim.spec.access_modes
             if READ_WRITE_ONCE_POD in modes and len(set(modes)) > 1:
-                values = {"modes": ", ".join(modes)}
-                yield Finding("invalid-access-modes", manifest.position, "spec.accessModes", values)
+                yield InvalidAccessModes(*manifest.at("spec.accessModes"), tuple(modes))
 
 
-def check_shared_claims(case: PodCase, objects: Objects) -> Iterator[Finding]:
-    """All that is told of pods that use a claim of the files."""
+def check_shared_claims(objects: Objects) -> Iterator[Finding]:
+    """Every finding in pods that use a claim of the files."""
+    for case in objects.cases:
+        yield from _shared_claims(case, objects)
+
+
+def _shared_claims(case: PodCase, objects: Objects) -> Iterator[Finding]:
     for index, volume in enumerate(case.pod.spec.volumes):
         if volume.persistent_volume_claim is None:
             continue
@@ -49,16 +53,18 @@ def check_shared_claims(case: PodCase, objects: Objects) -> Iterator[Finding]:
         if claim is None or not claim.spec.access_modes or not set(claim.spec.access_modes) <= _ONE_WRITER:
             continue
         mode = claim.spec.access_modes[0]
-        field = f"spec.volumes[{index}].persistentVolumeClaim.claimName"
+        place = case.at(f"spec.volumes[{index}].persistentVolumeClaim.claimName")
         if case.replicas is not None and case.replicas > 1:
-            why = "OnePod" if mode == READ_WRITE_ONCE_POD else "OneNode"
-            yield case.finding("claim-for-one", field, why=why, claim=name, mode=mode, replicas=case.replicas)
+            yield ClaimForOne(*place, name, mode, case.replicas)
         elif mode == READ_WRITE_ONCE_POD and _starts_first(case):
-            yield case.finding("rollout-waits-for-claim", field, claim=name)
+            yield RolloutWaitsForClaim(*place, name)
 
 
 def _starts_first(case: PodCase) -> bool:
-    """Whether a Deployment's rollout makes a pod before it ends one (ResolveFenceposts)."""
+    """Whether a Deployment's rollout makes a pod before it ends one (ResolveFenceposts).
+
+    The surge is rounded up, the number of unavailable pods down; both are 25% by default.
+    """
     content = case.owner.content
     if case.owner.kind != "Deployment" or not isinstance(content, Workload) or not case.replicas:
         return False
@@ -71,6 +77,67 @@ def _starts_first(case: PodCase) -> bool:
 
 
 def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
-    """Pods that a Deployment's rollout may make beyond its replicas; None of what is no number."""
+    """How many pods a Deployment's rollout may make beyond its replicas; None: the field is not a number."""
     rolling = strategy.rolling_update
     return scaled("25%" if rolling is None or rolling.max_surge is None else rolling.max_surge, replicas, up=True)
+
+
+class InvalidAccessModes(Finding, frozen=True):
+    """ReadWriteOncePod together with another mode."""
+
+    rule = Rule(
+        name="invalid-access-modes",
+        level=Level.ERROR,
+        about="A claim has ReadWriteOncePod together with another access mode.",
+        remedy="Keep one of the modes.",
+        source=f"{PODS} (ValidatePersistentVolumeClaimSpec)",
+        term="ReadWriteOncePod",
+        check_objects=check_claims,
+    )
+    modes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"ReadWriteOncePod excludes other access modes: {', '.join(self.modes)}."
+
+
+class RolloutWaitsForClaim(Finding, frozen=True):
+    """The rollout makes the new pod first, which finds no node while the old pod holds the claim."""
+
+    rule = Rule(
+        name="rollout-waits-for-claim",
+        level=Level.WARNING,
+        about="A rolling update starts the new pod while the old one holds a ReadWriteOncePod claim.",
+        remedy="Set strategy.type: Recreate, or maxSurge: 0 with maxUnavailable: 1.",
+        source="pkg/scheduler/framework/plugins/volumerestrictions",
+        term="ReadWriteOncePod",
+        check_objects=check_shared_claims,
+    )
+    claim: str
+
+    def __str__(self) -> str:
+        return (
+            f"Claim {self.claim} is ReadWriteOncePod: a rollout's new pod waits for the old, "
+            "which is kept until it is ready."
+        )
+
+
+class ClaimForOne(Finding, frozen=True):
+    """With ReadWriteOnce all replicas run on one node; with ReadWriteOncePod only one runs."""
+
+    rule = Rule(
+        name="claim-for-one",
+        level=Level.WARNING,
+        about="Several replicas use one claim that is made for one writer.",
+        remedy="Use a StatefulSet with volumeClaimTemplates, or a ReadWriteMany claim.",
+        source="kubernetes.io/docs: Access Modes; plugins/volumerestrictions",
+        term="ReadWriteOncePod",
+        check_objects=check_shared_claims,
+    )
+    claim: str
+    mode: str
+    replicas: int
+
+    def __str__(self) -> str:
+        if self.mode == READ_WRITE_ONCE_POD:
+            return f"Only one of {self.replicas} replicas can use claim {self.claim} ({self.mode})."
+        return f"All {self.replicas} replicas have to be on one node: claim {self.claim} is {self.mode}."

@@ -1,11 +1,4 @@
-"""How pods end: grace periods, preStop hooks, tolerations that keep them on silent nodes.
-
-    grace-zero              a deletion is a force deletion: the object goes before the processes do
-    readiness-probe-grace   refused: a readiness probe ends nothing
-    prestop-over-grace      refused: a preStop sleep longer than the grace period
-    prestop-takes-grace     a sleep as long as the grace period: the kubelet leaves 2 s between SIGTERM and SIGKILL
-    stays-on-silent-node    a toleration of not-ready or unreachable without tolerationSeconds: the pod is never moved
-                            away; of DaemonSets that is the rule, for theirs are made so
+"""How pods end: grace periods, preStop hooks, and tolerations that keep pods on nodes that do not answer.
 
 Source: pkg/apis/core/validation/validation.go (validateSleepAction, validateReadinessProbe) and
 pkg/controller/tainteviction/taint_eviction.go (getMinTolerationTime) at v1.36.3.
@@ -16,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import PODS, Finding, Level, Rule
 from podrules.checks.objects import PodCase
 from podrules.defaults import default_grace_period
 from podrules.model.node import Taint
 from podrules.tolerations import tolerates_taint
 
-__all__ = ["check_ending"]
+__all__ = [
+    "GraceZero",
+    "PreStopOverGrace",
+    "PreStopTakesGrace",
+    "ReadinessProbeGrace",
+    "StaysOnSilentNode",
+    "check_ending",
+]
 
 _SILENT: Final = (
     Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
@@ -31,10 +31,11 @@ _SILENT: Final = (
 
 
 def check_ending(case: PodCase) -> Iterator[Finding]:
-    """All that is told of how a pod ends."""
+    """Every finding in how a pod ends."""
     for field in case.readiness_graces:
-        yield case.finding("readiness-probe-grace", field)
+        yield ReadinessProbeGrace(*case.at(field))
     yield from _grace(case)
+    # The DaemonSet controller writes such tolerations itself.
     if case.owner.kind != "DaemonSet":
         yield from _silent(case)
 
@@ -42,20 +43,20 @@ def check_ending(case: PodCase) -> Iterator[Finding]:
 def _grace(case: PodCase) -> Iterator[Finding]:
     seconds = default_grace_period(case.pod).spec.termination_grace_period_seconds or 0
     if not seconds:
-        yield case.finding("grace-zero", "spec.terminationGracePeriodSeconds")
+        yield GraceZero(*case.at("spec.terminationGracePeriodSeconds"))
     for ref in case.pod.containers():
         hook = ref.container.lifecycle.pre_stop if ref.container.lifecycle else None
         if hook is None or hook.sleep is None:
             continue
         sleep, field = hook.sleep.seconds, f"{ref.field}.lifecycle.preStop.sleep.seconds"
         if sleep > seconds or sleep < 0:
-            yield case.finding("prestop-over-grace", field, sleep=sleep, grace=seconds)
+            yield PreStopOverGrace(*case.at(field), sleep, seconds)
         elif sleep == seconds > 0:
-            yield case.finding("prestop-takes-grace", field, sleep=sleep, grace=seconds)
+            yield PreStopTakesGrace(*case.at(field), sleep)
 
 
 def _silent(case: PodCase) -> Iterator[Finding]:
-    """Of the tolerations of a taint the first counts (GetMatchingTolerations)."""
+    """The first toleration of a taint counts (GetMatchingTolerations)."""
     kept: dict[int, list[str]] = {}
     for taint in _SILENT:
         tolerations = enumerate(case.pod.spec.tolerations)
@@ -63,4 +64,100 @@ def _silent(case: PodCase) -> Iterator[Finding]:
         if first is not None and first[1].toleration_seconds is None:
             kept.setdefault(first[0], []).append(taint.key)
     for index, taints in kept.items():
-        yield case.finding("stays-on-silent-node", f"spec.tolerations[{index}]", taints=" and ".join(taints))
+        yield StaysOnSilentNode(*case.at(f"spec.tolerations[{index}]"), tuple(taints))
+
+
+class GraceZero(Finding, frozen=True):
+    """A deletion is a force deletion: the object goes before the processes do."""
+
+    rule = Rule(
+        name="grace-zero",
+        level=Level.WARNING,
+        about="The grace period is 0.",
+        remedy="Remove the field (30 s), or set 1 to end at once and still wait for the kubelet.",
+        source="pkg/registry/core/pod/strategy.go (CheckGracefulDelete)",
+        term="force deletion",
+        check_pod=check_ending,
+    )
+
+    def __str__(self) -> str:
+        return (
+            "With terminationGracePeriodSeconds 0 each deletion is a force deletion: "
+            "a copy may start while this one runs."
+        )
+
+
+class ReadinessProbeGrace(Finding, frozen=True):
+    """A readiness probe ends nothing, so it has no grace period."""
+
+    rule = Rule(
+        name="readiness-probe-grace",
+        level=Level.ERROR,
+        about="A readiness probe has a termination grace period of its own.",
+        remedy="Remove the field, or set it on the liveness or startup probe.",
+        source=f"{PODS} (validateReadinessProbe)",
+        check_pod=check_ending,
+    )
+
+    def __str__(self) -> str:
+        return "A readiness probe ends no container, so it may have no terminationGracePeriodSeconds."
+
+
+class PreStopOverGrace(Finding, frozen=True):
+    """A preStop sleep that cannot end in time."""
+
+    rule = Rule(
+        name="prestop-over-grace",
+        level=Level.ERROR,
+        about="A preStop sleep is longer than the grace period.",
+        remedy="Shorten the sleep or raise terminationGracePeriodSeconds.",
+        source=f"{PODS} (validateSleepAction)",
+        term="preStop",
+        check_pod=check_ending,
+    )
+    sleep: int
+    """Seconds."""
+    grace: int
+    """Seconds."""
+
+    def __str__(self) -> str:
+        return f"preStop sleeps {self.sleep} s, the grace period is {self.grace} s."
+
+
+class PreStopTakesGrace(Finding, frozen=True):
+    """A sleep as long as the grace period: the kubelet leaves 2 s between SIGTERM and SIGKILL."""
+
+    rule = Rule(
+        name="prestop-takes-grace",
+        level=Level.WARNING,
+        about="A preStop sleep takes the whole grace period.",
+        remedy="Raise terminationGracePeriodSeconds by what the process needs to stop.",
+        source="pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)",
+        term="preStop",
+        check_pod=check_ending,
+    )
+    seconds: int
+    """Of the sleep, and of the grace period."""
+
+    def __str__(self) -> str:
+        both = self.seconds
+        return f"preStop sleeps {both} s of {both} s of grace: the process gets 2 s between SIGTERM and SIGKILL."
+
+
+class StaysOnSilentNode(Finding, frozen=True):
+    """Taint-based eviction never moves the pod away from a node that is not ready or unreachable."""
+
+    rule = Rule(
+        name="stays-on-silent-node",
+        level=Level.WARNING,
+        about="A toleration without tolerationSeconds keeps pods on nodes that do not answer.",
+        remedy="Set tolerationSeconds, or remove the toleration: the default is 300 s.",
+        source="pkg/controller/tainteviction/taint_eviction.go",
+        term="tolerationSeconds",
+        check_pod=check_ending,
+    )
+    taints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        taints = " and ".join(self.taints)
+        return f"It tolerates {taints} for ever: the pod is not replaced when its node goes silent."

@@ -1,20 +1,74 @@
-"""One place in a manifest that a rule objects to."""
+"""What every check is made of: a rule's statement, and a finding with typed details that words itself.
+
+A kind of finding is a subclass of `Finding`. It holds its rule, the details of one finding as fields, and its sentence.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from msgspec import Struct
 
-__all__ = ["Finding"]
+if TYPE_CHECKING:
+    from podrules.checks.objects import Objects, PodCase
+
+__all__ = ["BUDGETS", "PODS", "PRIORITY", "QOS", "SPREAD", "Finding", "Level", "Rule"]
+
+# Paths in k8s.io/kubernetes at v1.36.3 that several rules have as their source.
+PODS: Final = "pkg/apis/core/validation/validation.go"
+PRIORITY: Final = "plugin/pkg/admission/priority/admission.go"
+SPREAD: Final = "pkg/scheduler/framework/plugins/podtopologyspread"
+QOS: Final = "pkg/apis/core/v1/helper/qos/qos.go"
+BUDGETS: Final = "pkg/controller/disruption/disruption.go"
+
+
+class Level(Enum):
+    """How severe a finding is, the most severe first."""
+
+    ERROR = "error"
+    """The API server refuses the object, or the pods that it makes."""
+    WARNING = "warning"
+    """The API server accepts it, and what Kubernetes does next is harmful."""
+    NOTICE = "notice"
+    """The API server accepts it, and perhaps it is not what the author meant."""
+
+    @property
+    def rank(self) -> int:
+        """0 is the most severe."""
+        return list(Level).index(self)
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """The statement of a rule: what it objects to, how severe that is, and which function looks for it."""
+
+    name: str
+    """``best-effort``; people write it after ``--disable`` and in comments."""
+    level: Level
+    about: str
+    """One sentence for the table of rules."""
+    remedy: str
+    """What to write instead; one sentence."""
+    source: str
+    """A path in k8s.io/kubernetes at v1.36.3."""
+    term: str = ""
+    """What ``kubectl qos why`` explains; empty: nothing fits."""
+    check_pod: Callable[[PodCase], Iterator[Finding]] | None = None
+    """Looks at one pod, or at a workload's template, and at nothing else."""
+    check_objects: Callable[[Objects], Iterator[Finding]] | None = None
+    """Looks at all objects together. A rule has one of the two; a function that finds several rules is theirs alike."""
 
 
 class Finding(Struct, frozen=True):
-    """A rule and the field that it objects to; words are found for it later."""
+    """One field that a rule objects to."""
 
-    rule: str
-    """Name of a rule of `podrules.checks.rules`."""
+    rule: ClassVar[Rule]
     position: int
     """Of the object among those that were given."""
     field: str
-    """``spec.template.spec.containers[0].resources.requests.cpu``; it may be absent in the object."""
-    values: dict[str, str] = {}
-    """What the rule's words name: amounts, names of other objects, upstream's own message."""
+    """``spec.template.spec.containers[0].resources.requests.cpu``; the object may lack it."""
+
+    def __str__(self) -> str:
+        """What is wrong here, in one sentence."""
+        raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Manifests as typed objects, and the pods that they make.
+"""Manifests as typed objects, and the pods that they make; and the rule for objects that do not fit their kind.
 
 Source: k8s.io/api at v0.36.3 for the kinds; pkg/apis/apps/v1/defaults.go and pkg/apis/batch/v1/defaults.go at v1.36.3
 for one replica where none are given.
@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import Finding, Level, Rule
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
@@ -21,7 +21,17 @@ from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
-__all__ = ["ADDED_LABELS", "KINDS", "Autoscaler", "Manifest", "Objects", "PodCase", "pod_case", "read_manifest"]
+__all__ = [
+    "ADDED_LABELS",
+    "KINDS",
+    "Autoscaler",
+    "InvalidField",
+    "Manifest",
+    "Objects",
+    "PodCase",
+    "pod_case",
+    "read_manifest",
+]
 
 DEFAULT_NAMESPACE: Final = "default"
 ADDED_LABELS: Final = frozenset(
@@ -38,7 +48,23 @@ ADDED_LABELS: Final = frozenset(
         "job-name",
     )
 )
-"""What controllers add to the labels of a template."""
+"""Labels that controllers add to those of a template."""
+
+
+class InvalidField(Finding, frozen=True):
+    """The object does not have the shape of its kind."""
+
+    rule = Rule(
+        name="invalid-field",
+        level=Level.ERROR,
+        about="A field has the wrong type.",
+        remedy="Write the type that the field has; amounts and label values often need quotes.",
+        source="k8s.io/api (the Go types of the field)",
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}."
 
 
 class ScaleTarget(Model, frozen=True):
@@ -55,7 +81,7 @@ class AutoscalerSpec(Model, frozen=True):
 
 
 class Autoscaler(KubeObject, frozen=True):
-    """A HorizontalPodAutoscaler: whose replicas it decides."""
+    """A HorizontalPodAutoscaler, which decides the replicas of a workload."""
 
     spec: AutoscalerSpec = AutoscalerSpec()
 
@@ -74,11 +100,11 @@ KINDS: Final[Mapping[tuple[str, str], type[KubeObject]]] = {
     ("autoscaling/v1", "HorizontalPodAutoscaler"): Autoscaler,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): Autoscaler,
 }
-"""By apiVersion and kind: what is checked, and how it is read."""
+"""The kinds that are checked, by apiVersion and kind, with the type that reads them."""
 
 
 class Manifest(Struct, frozen=True):
-    """An object of a manifest."""
+    """An object of a manifest file."""
 
     position: int
     kind: str
@@ -94,31 +120,35 @@ class Manifest(Struct, frozen=True):
         """Its name, or what it will begin with."""
         return self.content.metadata.name or self.content.metadata.generate_name
 
+    def at(self, field: str) -> tuple[int, str]:
+        """A field of the object, as a `Finding` names it."""
+        return self.position, field
+
 
 class PodCase(Struct, frozen=True):
-    """A pod, or the pods that a workload makes, all alike."""
+    """A pod, or the template of the pods that a workload makes."""
 
     owner: Manifest
     pod: Pod
     path: str
-    """Before fields of the pod: empty, or ``spec.template.``."""
+    """What stands before fields of the pod: nothing, or ``spec.template.``."""
     replicas: int | None
-    """None: the number of nodes decides, or an autoscaler."""
+    """None: the number of nodes or an autoscaler decides."""
     readiness_graces: tuple[str, ...]
-    """Containers whose readiness probe has a termination grace period, as paths."""
+    """Fields of readiness probes with a termination grace period, below the pod."""
 
     @property
     def templated(self) -> bool:
         """Whether a controller makes the pods, and adds labels to them."""
         return bool(self.path)
 
-    def finding(self, rule: str, field: str, **values: object) -> Finding:
-        """Of a field of the pod."""
-        return Finding(rule, self.owner.position, self.path + field, {key: str(val) for key, val in values.items()})
+    def at(self, field: str) -> tuple[int, str]:
+        """A field of the pod, as a `Finding` names it: below the template of a workload."""
+        return self.owner.at(self.path + field)
 
 
 class Objects(Struct, frozen=True, dict=True):
-    """All objects of one run, by what checks look for."""
+    """All objects of one run, grouped as checks need them."""
 
     manifests: tuple[Manifest, ...]
     cases: tuple[PodCase, ...]
@@ -153,7 +183,7 @@ class Objects(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, read: Iterable[tuple[Manifest, Mapping[str, Any]]]) -> Objects:
-        """The objects and what they make; each beside its manifest as it was written."""
+        """The objects and their pods. Each manifest comes with its object as it was written."""
         pairs = tuple(read)
         scaled = {
             (
@@ -171,12 +201,12 @@ class Objects(Struct, frozen=True, dict=True):
 def read_manifest(
     position: int, written: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE
 ) -> Manifest | Finding | None:
-    """An object as typed one; a finding where it does not fit its kind; None of a kind that is not checked.
+    """The typed object; a finding where it does not fit its kind; None for a kind that is not checked.
 
     Args:
-        position: By which findings name it.
+        position: The number by which findings name the object.
         written: The object as it stands in the manifest.
-        namespace: Of objects that name none.
+        namespace: The namespace of an object that names none.
     """
     kind = str(written.get("kind"))
     model = KINDS.get((str(written.get("apiVersion")), kind))
@@ -185,8 +215,7 @@ def read_manifest(
     try:
         content = from_object(written, model)
     except DecodeError as error:
-        field, _, problem = str(error).partition(": ")
-        return Finding("invalid-field", position, field, {"problem": problem or "not an object of its kind"})
+        return InvalidField(position, error.field, error.problem)
     if not content.metadata.namespace:
         content = replace(content, metadata=replace(content.metadata, namespace=namespace))
     return Manifest(position, kind, content)
@@ -195,7 +224,7 @@ def read_manifest(
 def pod_case(
     manifest: Manifest, written: Mapping[str, Any], scaled: Collection[tuple[str, str, str]] = ()
 ) -> PodCase | None:
-    """The pods of an object; None of one that makes none.
+    """The pods of an object; None: it makes none.
 
     Args:
         manifest: The object.
@@ -236,7 +265,7 @@ def _or_one(number: int | None) -> int:
 
 
 def _readiness_graces(written: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """Readiness probes are read by this one rule alone, so they are in no view of pods."""
+    """Read here because the model of a pod has no readiness probes: only one rule needs them."""
     at: Any = written
     for step in (*path.removesuffix(".").split("."), "spec"):
         at = (at.get(step) or {}) if step else at

@@ -1,12 +1,4 @@
-"""Where pods may go: node affinity, tolerations, node names, host ports, and pods that nothing replaces.
-
-    invalid-node-affinity   refused: terms that cannot be read, weights outside 1 to 100
-    unusable-node-affinity  taken, and not read by the scheduler: Gt and Lt of no number; in preferred terms, values
-                            that no label has. A required term then matches no node, a preferred one ends the attempt
-    invalid-toleration      refused: key, operator, value, effect and tolerationSeconds that do not go together
-    node-name-set           the scheduler is passed over: nothing checks that the pod fits
-    host-port-replicas      each node has a port once: so many replicas need so many nodes
-    bare-pod                nothing makes it anew, and `kubectl drain` stops at it
+"""Where pods may go: node affinity, tolerations, node names, host ports, and pods without a controller.
 
 Source: pkg/apis/core/validation/validation.go (ValidateNodeSelectorRequirement, ValidateTolerations) and
 pkg/scheduler/framework/plugins/nodeports at v1.36.3.
@@ -14,91 +6,87 @@ pkg/scheduler/framework/plugins/nodeports at v1.36.3.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import PODS, Finding, Level, Rule
 from podrules.checks.objects import PodCase
 from podrules.model.affinity import NodeAffinity, NodeSelectorTerm, Toleration
 from podrules.model.selectors import is_label_key
 from podrules.priority import is_static_pod
-from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, node_selector_problems, preferred_problems
+from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, ProblemKind, term_problems
 
-__all__ = ["check_placement"]
+__all__ = [
+    "BarePod",
+    "HostPortReplicas",
+    "InvalidNodeAffinity",
+    "InvalidToleration",
+    "NodeNameSet",
+    "UnusableNodeAffinity",
+    "check_placement",
+]
 
 _REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-_REFUSED: Final = "invalid-node-affinity"
-_UNUSABLE: Final = "unusable-node-affinity"
-_NO_INTEGER: Final = "the value must be an integer"
-_LABEL_VALUE: Final = re.compile(r"\.values\[\d+\]\[")
+_ACCEPTED: Final = frozenset((ProblemKind.NOT_AN_INTEGER,))
+"""What the API server accepts in a required term."""
+_ACCEPTED_IF_PREFERRED: Final = _ACCEPTED | {ProblemKind.NOT_A_LABEL_VALUE}
 _EFFECTS: Final = frozenset(("", "NoSchedule", "PreferNoSchedule", "NoExecute"))
 _OPERATORS: Final = frozenset(("", "Equal", "Exists"))
 
 
 def check_placement(case: PodCase) -> Iterator[Finding]:
-    """All that is told of where a pod may go."""
+    """Every finding in where a pod may go."""
     spec = case.pod.spec
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
-        for rule, field, problem in _affinity_problems(spec.affinity.node_affinity):
-            yield case.finding(rule, field, problem=problem)
+        yield from _node_affinity(case, spec.affinity.node_affinity)
     for index, toleration in enumerate(spec.tolerations):
         for name, problem in _toleration_problems(toleration):
-            yield case.finding("invalid-toleration", f"spec.tolerations[{index}].{name}", problem=problem)
+            yield InvalidToleration(*case.at(f"spec.tolerations[{index}].{name}"), problem)
     if spec.node_name:
-        yield case.finding("node-name-set", "spec.nodeName", node=spec.node_name)
+        yield NodeNameSet(*case.at("spec.nodeName"), spec.node_name)
     if case.replicas is not None and case.replicas > 1:
         yield from _host_ports(case, case.replicas)
     if not case.templated and not case.pod.metadata.owner_references and not is_static_pod(case.pod):
-        yield case.finding("bare-pod", "kind")
+        yield BarePod(*case.at("kind"))
 
 
-def _affinity_problems(affinity: NodeAffinity) -> Iterator[tuple[str, str, str]]:
-    """By rule: the field and what is wrong with it."""
+def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[Finding]:
     required = affinity.required_during_scheduling_ignored_during_execution
     if required is not None:
-        if not required.node_selector_terms:
-            yield (
-                _REFUSED,
-                f"{_REQUIRED}.nodeSelectorTerms",
-                "Required value: must have at least one node selector term",
-            )
-        for text in node_selector_problems(required):
-            rule = _UNUSABLE if text.endswith(_NO_INTEGER) else _REFUSED
-            yield rule, *_split(f"{_REQUIRED}.", text)
-        for index, term in enumerate(required.node_selector_terms):
-            yield from _unknown_fields(term, f"{_REQUIRED}.nodeSelectorTerms[{index}]")
+        path = f"{_REQUIRED}.nodeSelectorTerms"
+        terms = [(term, f"{path}[{index}]") for index, term in enumerate(required.node_selector_terms)]
+        if not terms:
+            problem = "Required value: must have at least one node selector term"
+            yield InvalidNodeAffinity(*case.at(path), problem)
+        for term, place in terms:
+            yield from _syntax(case, term, place, _ACCEPTED)
+        for term, place in terms:
+            yield from _unknown_fields(case, term, place)
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
     for index, weighed in enumerate(preferred):
         if not 1 <= weighed.weight <= 100:
-            yield (
-                _REFUSED,
-                f"{_PREFERRED}[{index}].weight",
-                f"Invalid value: {weighed.weight}: must be in the range 1-100",
-            )
-        yield from _unknown_fields(weighed.preference, f"{_PREFERRED}[{index}].preference")
-    for text in preferred_problems(preferred):
-        # Upstream's scheduler leaves out `preference`, which stands between.
-        place, problem = _split("", text)
-        index_end = place.index("]") + 1
-        rule = _UNUSABLE if text.endswith(_NO_INTEGER) or _LABEL_VALUE.search(place) else _REFUSED
-        yield rule, f"{_PREFERRED}{place[:index_end]}.preference{place[index_end:]}", problem
+            problem = f"Invalid value: {weighed.weight}: must be in the range 1-100"
+            yield InvalidNodeAffinity(*case.at(f"{_PREFERRED}[{index}].weight"), problem)
+        yield from _unknown_fields(case, weighed.preference, f"{_PREFERRED}[{index}].preference")
+    for index, weighed in enumerate(preferred):
+        if weighed.weight:
+            yield from _syntax(case, weighed.preference, f"{_PREFERRED}[{index}].preference", _ACCEPTED_IF_PREFERRED)
 
 
-def _unknown_fields(term: NodeSelectorTerm, path: str) -> Iterator[tuple[str, str, str]]:
+def _syntax(
+    case: PodCase, term: NodeSelectorTerm, path: str, accepted: Collection[ProblemKind]
+) -> Iterator[InvalidNodeAffinity | UnusableNodeAffinity]:
+    for found in term_problems(term, path):
+        kind = UnusableNodeAffinity if found.kind in accepted else InvalidNodeAffinity
+        yield kind(*case.at(found.field), found.problem)
+
+
+def _unknown_fields(case: PodCase, term: NodeSelectorTerm, path: str) -> Iterator[InvalidNodeAffinity]:
     for index, requirement in enumerate(term.match_fields):
         if requirement.key != NAME_FIELD:
-            yield (
-                _REFUSED,
-                f"{path}.matchFields[{index}].key",
-                f"nodes have {NAME_FIELD} alone, and no {requirement.key}",
-            )
-
-
-def _split(before: str, text: str) -> tuple[str, str]:
-    place, _, problem = text.partition(": ")
-    return before + place, problem
+            problem = f"nodes have {NAME_FIELD} alone, and no {requirement.key}"
+            yield InvalidNodeAffinity(*case.at(f"{path}.matchFields[{index}].key"), problem)
 
 
 def _toleration_problems(toleration: Toleration) -> Iterator[tuple[str, str]]:
@@ -125,4 +113,114 @@ def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
             number = port.host_port or (port.container_port if case.pod.spec.host_network else 0)
             if number:
                 field = f"{ref.field}.ports[{index}].{'hostPort' if port.host_port else 'containerPort'}"
-                yield case.finding("host-port-replicas", field, port=number, replicas=replicas)
+                yield HostPortReplicas(*case.at(field), number, replicas)
+
+
+class InvalidNodeAffinity(Finding, frozen=True):
+    """A term that cannot be read, or a weight outside 1 to 100."""
+
+    rule = Rule(
+        name="invalid-node-affinity",
+        level=Level.ERROR,
+        about="A node affinity term that cannot be read.",
+        remedy="Correct the term.",
+        source=f"{PODS} (ValidateNodeSelectorRequirement)",
+        term="nodeAffinity",
+        check_pod=check_placement,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}."
+
+
+class UnusableNodeAffinity(Finding, frozen=True):
+    """A term that the scheduler cannot read: Gt or Lt without a number; a preferred value that no label can have.
+
+    A required term then matches no node. A preferred term ends the scheduling attempt.
+    """
+
+    rule = Rule(
+        name="unusable-node-affinity",
+        level=Level.WARNING,
+        about="A node affinity term that the API server takes and the scheduler cannot read.",
+        remedy="Correct the value: the pod stays pending with it, or is not placed as meant.",
+        source="pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go",
+        term="nodeAffinity",
+        check_pod=check_placement,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}: the scheduler does not read the term."
+
+
+class InvalidToleration(Finding, frozen=True):
+    """Key, operator, value, effect and tolerationSeconds that do not go together."""
+
+    rule = Rule(
+        name="invalid-toleration",
+        level=Level.ERROR,
+        about="Fields of a toleration do not go together.",
+        remedy="Correct the toleration.",
+        source=f"{PODS} (ValidateTolerations)",
+        term="toleration",
+        check_pod=check_placement,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}."
+
+
+class NodeNameSet(Finding, frozen=True):
+    """The pod goes to its node without the scheduler."""
+
+    rule = Rule(
+        name="node-name-set",
+        level=Level.WARNING,
+        about="spec.nodeName is set by hand.",
+        remedy="Use nodeSelector or node affinity with kubernetes.io/hostname.",
+        source="pkg/scheduler/eventhandlers.go (assignedPod)",
+        term="spec.nodeName",
+        check_pod=check_placement,
+    )
+    node: str
+
+    def __str__(self) -> str:
+        return f"The scheduler is passed over: nothing checks that {self.node} exists or that the pod fits on it."
+
+
+class HostPortReplicas(Finding, frozen=True):
+    """A node has each port once, so each replica needs a node of its own."""
+
+    rule = Rule(
+        name="host-port-replicas",
+        level=Level.NOTICE,
+        about="Several replicas ask for one port of their node.",
+        remedy="Use a Service, or a DaemonSet.",
+        source="pkg/scheduler/framework/plugins/nodeports",
+        term="hostPort",
+        check_pod=check_placement,
+    )
+    port: int
+    replicas: int
+
+    def __str__(self) -> str:
+        return f"{self.replicas} replicas need {self.replicas} nodes: port {self.port} is there once on each."
+
+
+class BarePod(Finding, frozen=True):
+    """Nothing makes the pod again, and `kubectl drain` stops at it."""
+
+    rule = Rule(
+        name="bare-pod",
+        level=Level.NOTICE,
+        about="A pod has no controller.",
+        remedy="Use a Deployment, StatefulSet or Job.",
+        source="staging/src/k8s.io/kubectl/pkg/drain/filters.go (unreplicatedFilter)",
+        check_pod=check_placement,
+    )
+
+    def __str__(self) -> str:
+        return "No controller replaces this pod when its node goes, and a drain stops at it without --force."

@@ -1,12 +1,5 @@
 """Priorities and their classes.
 
-    priority-differs          refused: spec.priority or preemptionPolicy is not what the named class gives
-    priority-without-class    refused but where the cluster's default class gives the same
-    no-such-system-class      refused: names that begin with system- are Kubernetes' own, and there are two
-    unknown-priority-class    in none of the files: the pod is refused unless the cluster has the class
-    invalid-priority-class    refused: a value over 1,000,000,000, a reserved name, a policy that there is not
-    several-default-classes   the API server refuses all but the first that it sees
-
 Source: plugin/pkg/admission/priority/admission.go and pkg/apis/scheduling/validation/validation.go at v1.36.3, as
 restated in `podrules.priority`.
 """
@@ -15,36 +8,160 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podrules.checks.finding import Finding
-from podrules.checks.objects import Objects, PodCase
-from podrules.priority import SYSTEM_PRIORITY_CLASSES, admit_pod_create, is_reserved_class_name, validate_priority_class
+from podrules.checks.finding import PRIORITY, Finding, Level, Rule
+from podrules.checks.objects import Objects
+from podrules.priority import (
+    SYSTEM_PRIORITY_CLASSES,
+    PriorityMismatch,
+    UnknownPriorityClass,
+    is_reserved_class_name,
+    priority_mismatch,
+    resolve_priority,
+    validate_priority_class,
+)
 
-__all__ = ["check_classes", "check_priority"]
+__all__ = [
+    "InvalidPriorityClass",
+    "NoSuchSystemClass",
+    "PriorityDiffers",
+    "PriorityWithoutClass",
+    "SeveralDefaultClasses",
+    "UnknownClass",
+    "check_classes",
+    "check_priority",
+]
 
 
-def check_priority(case: PodCase, objects: Objects) -> Iterator[Finding]:
-    """All that is told of a pod's priority."""
-    spec = case.pod.spec
-    name = spec.priority_class_name
+def check_priority(objects: Objects) -> Iterator[Finding]:
+    """Every finding in the priorities of pods."""
     known = SYSTEM_PRIORITY_CLASSES | {entry.metadata.name: entry for _, entry in objects.classes}
-    if name and name not in known:
-        rule = "no-such-system-class" if is_reserved_class_name(name) else "unknown-priority-class"
-        yield case.finding(rule, "spec.priorityClassName", name=name)
-        return
-    refused = admit_pod_create(case.pod, known)
-    if isinstance(refused, str):
-        problem = refused.partition("is forbidden: ")[2]
-        field = "spec.priority" if "of priority" in problem else "spec.preemptionPolicy"
-        yield case.finding("priority-differs" if name else "priority-without-class", field, problem=problem)
+    for case in objects.cases:
+        name = case.pod.spec.priority_class_name
+        resolved = resolve_priority(name, known)
+        if isinstance(resolved, UnknownPriorityClass):
+            kind = NoSuchSystemClass if is_reserved_class_name(name) else UnknownClass
+            yield kind(*case.at("spec.priorityClassName"), name)
+            continue
+        mismatch = priority_mismatch(case.pod, resolved)
+        if mismatch is not None:
+            differs = PriorityDiffers if name else PriorityWithoutClass
+            yield differs(*case.at(f"spec.{mismatch.field}"), mismatch)
 
 
 def check_classes(objects: Objects) -> Iterator[Finding]:
-    """All that is told of PriorityClasses."""
+    """Every finding in PriorityClasses."""
     for manifest, entry in objects.classes:
-        for text in validate_priority_class(entry):
-            field, _, problem = text.partition(": ")
-            yield Finding("invalid-priority-class", manifest.position, field, {"problem": problem})
+        for error in validate_priority_class(entry):
+            yield InvalidPriorityClass(*manifest.at(error.field), error.problem)
     defaults = [manifest for manifest, entry in objects.classes if entry.global_default]
     for manifest in defaults[1:]:
-        values = {"first": defaults[0].name, "count": str(len(defaults))}
-        yield Finding("several-default-classes", manifest.position, "globalDefault", values)
+        yield SeveralDefaultClasses(*manifest.at("globalDefault"), defaults[0].name, len(defaults))
+
+
+class PriorityDiffers(Finding, frozen=True):
+    """spec.priority or spec.preemptionPolicy is not what the named class gives."""
+
+    rule = Rule(
+        name="priority-differs",
+        level=Level.ERROR,
+        about="Priority or preemptionPolicy is not what the named class gives.",
+        remedy="Remove the field: the class decides.",
+        source=f"{PRIORITY} (admitPod)",
+        term="PriorityClass",
+        check_objects=check_priority,
+    )
+    mismatch: PriorityMismatch
+
+    def __str__(self) -> str:
+        return f"{self.mismatch}."
+
+
+class PriorityWithoutClass(Finding, frozen=True):
+    """Refused unless the cluster's default class gives the same."""
+
+    rule = Rule(
+        name="priority-without-class",
+        level=Level.WARNING,
+        about="A priority or preemptionPolicy is given and no class.",
+        remedy="Name a PriorityClass instead.",
+        source=f"{PRIORITY} (admitPod)",
+        term="PriorityClass",
+        check_objects=check_priority,
+    )
+    mismatch: PriorityMismatch
+
+    def __str__(self) -> str:
+        return f"Refused unless the cluster's default class gives just this: {self.mismatch}."
+
+
+class NoSuchSystemClass(Finding, frozen=True):
+    """Names that begin with system- are Kubernetes' own, and there are two."""
+
+    rule = Rule(
+        name="no-such-system-class",
+        level=Level.ERROR,
+        about="A class name begins with system- and is not Kubernetes' own.",
+        remedy="Name one of these, or a class of your own.",
+        source=f"{PRIORITY} (admitPod)",
+        term="PriorityClass",
+        check_objects=check_priority,
+    )
+    name: str
+
+    def __str__(self) -> str:
+        return f"There is no class {self.name}: system- names are system-node-critical and system-cluster-critical."
+
+
+class UnknownClass(Finding, frozen=True):
+    """The pod is refused unless the cluster has the class."""
+
+    rule = Rule(
+        name="unknown-priority-class",
+        level=Level.NOTICE,
+        about="The named PriorityClass is in none of the files.",
+        remedy="Check the name, or apply the class first.",
+        source=f"{PRIORITY} (admitPod)",
+        term="PriorityClass",
+        check_objects=check_priority,
+    )
+    name: str
+
+    def __str__(self) -> str:
+        return f"PriorityClass {self.name} is in none of these files: without it in the cluster the pod is refused."
+
+
+class InvalidPriorityClass(Finding, frozen=True):
+    """A value over 1,000,000,000, a reserved name, or an unknown preemption policy."""
+
+    rule = Rule(
+        name="invalid-priority-class",
+        level=Level.ERROR,
+        about="A PriorityClass that the API server refuses.",
+        remedy="Choose a value up to 1000000000 and a name that does not begin with system-.",
+        source="pkg/apis/scheduling/validation/validation.go",
+        term="PriorityClass",
+        check_objects=check_classes,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}."
+
+
+class SeveralDefaultClasses(Finding, frozen=True):
+    """The API server refuses every default class after the first."""
+
+    rule = Rule(
+        name="several-default-classes",
+        level=Level.WARNING,
+        about="More than one PriorityClass is the default.",
+        remedy="Leave globalDefault: true to one class.",
+        source=f"{PRIORITY} (validatePriorityClass)",
+        term="PriorityClass",
+        check_objects=check_classes,
+    )
+    first: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} classes are the default; {self.first} is one already, and the API server refuses another."

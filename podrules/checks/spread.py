@@ -1,15 +1,5 @@
 """Topology spread constraints: refused ones, and those that do not do what they seem to.
 
-    invalid-spread          refused: maxSkew below 1, minDomains with ScheduleAnyway, a key both in labelSelector and
-                            in matchLabelKeys, two constraints of one topologyKey and whenUnsatisfiable, and the like
-    spread-misses-own-pod   the selector does not match the pod itself: it is not counted, copies of it may all go to
-                            one place. matchLabelKeys do not matter, for they take the pod's own values; of a template,
-                            nor do labels that controllers add
-    spread-counts-old-pods  of a Deployment, without pod-template-hash in matchLabelKeys: while it rolls out, pods of
-                            both revisions count, so that the new ones alone may be uneven in the end
-    spread-is-redundant     required anti-affinity by the same key and selector: at most one pod for each domain, so no
-                            domain is ever more than 1 over the least, which every maxSkew allows
-
 Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) and
 pkg/apis/core/validation/validation.go (validateTopologySpreadConstraints) at v1.36.3; KEP-3243.
 """
@@ -22,15 +12,24 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import PODS, SPREAD, Finding, Level, Rule
 from podrules.checks.objects import ADDED_LABELS, PodCase
 from podrules.model.affinity import PodAffinityTerm
-from podrules.model.pod import Pod, TopologySpreadConstraint
+from podrules.model.pod import TopologySpreadConstraint
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.model.workload import Workload
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, constraint_errors
 
-__all__ = ["Miss", "SelectorMiss", "check_spread", "selector_misses"]
+__all__ = [
+    "InvalidSpread",
+    "Miss",
+    "SelectorMiss",
+    "SpreadCountsOldPods",
+    "SpreadIsRedundant",
+    "SpreadMissesOwnPod",
+    "check_spread",
+    "selector_misses",
+]
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
@@ -43,6 +42,14 @@ class Miss(Enum):
     NOT_MATCHED = "NotMatched"
 
 
+_MISSES: Final = {
+    Miss.NO_SELECTOR: "without labelSelector it counts no pods, so it spreads nothing",
+    Miss.EMPTY_SELECTOR: "an empty one counts no pods, so it spreads nothing",
+    Miss.NOT_MATCHED: "{term} does not match the pod's own labels: "
+    "it is not counted, and copies of it may all go to one place",
+}
+
+
 class SelectorMiss(Struct, frozen=True):
     """A constraint that does not count the pod that has it."""
 
@@ -50,16 +57,27 @@ class SelectorMiss(Struct, frozen=True):
     term: str = ""
     """The first of the selector's terms that the pod does not satisfy."""
 
+    @property
+    def field(self) -> str:
+        """The field that is wrong, below the constraint; empty: the constraint lacks it."""
+        return "" if self.why is Miss.NO_SELECTOR else ".labelSelector"
+
+    def __str__(self) -> str:
+        """A clause without a full stop, for `lint`, the webhook and the chart's policies alike."""
+        return _MISSES[self.why].format(term=self.term)
+
 
 def selector_misses(
     constraint: TopologySpreadConstraint, labels: Mapping[str, str], added: Collection[str]
 ) -> SelectorMiss | None:
-    """Whether a constraint leaves its own pod out; None also where the API server refuses the selector.
+    """Why a constraint does not count its own pod; None: it does, or the API server refuses the selector.
+
+    matchLabelKeys do not matter, because they take the pod's own values.
 
     Args:
-        constraint: The pod's.
-        labels: The pod's.
-        added: Keys of labels that controllers add to those of a template.
+        constraint: One of the pod.
+        labels: Those of the pod.
+        added: Keys of labels that controllers add to those of a template; terms about them are passed over.
     """
     if constraint.label_selector is None:
         return SelectorMiss(Miss.NO_SELECTOR)
@@ -74,71 +92,70 @@ def selector_misses(
 
 
 def check_spread(case: PodCase) -> Iterator[Finding]:
-    """All that is told of a pod's constraints."""
+    """Every finding in a pod's constraints."""
     added = ADDED_LABELS if case.templated else frozenset()
-    for field, problem in _errors(case.pod, templated=case.templated):
-        yield case.finding("invalid-spread", field, problem=problem)
+    labels = case.pod.metadata.labels
+    yield from _refused(case, {*labels, *added})
     for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
         path = f"spec.topologySpreadConstraints[{index}]"
-        missed = selector_misses(constraint, case.pod.metadata.labels, added)
-        if missed is not None:
-            field = path if missed.why is Miss.NO_SELECTOR else f"{path}.labelSelector"
-            yield case.finding("spread-misses-own-pod", field, why=missed.why.value, term=missed.term)
+        miss = selector_misses(constraint, labels, added)
+        if miss is not None:
+            yield SpreadMissesOwnPod(*case.at(path + miss.field), miss)
         elif constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
             yield from _hard(case, constraint, path)
 
 
-def _errors(pod: Pod, *, templated: bool) -> Iterator[tuple[str, str]]:
-    """For what the API server refuses a pod's constraints: each field, and what is wrong with it.
+def _refused(case: PodCase, labels: Collection[str]) -> Iterator[InvalidSpread]:
+    """Why the API server refuses a pod's constraints.
 
     Args:
-        pod: As its author wrote it.
-        templated: Whether a controller makes it, and adds labels.
+        case: The pod.
+        labels: Keys of its labels, with those that a controller adds.
     """
-    labels = {*pod.metadata.labels, *(ADDED_LABELS if templated else ())}
     seen: set[tuple[str, str]] = set()
-    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
+    for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
         path = f"spec.topologySpreadConstraints[{index}]"
         kind = constraint.topology_key, constraint.when_unsatisfiable
         if kind in seen:
-            yield path, f"another constraint has topologyKey {kind[0]} and whenUnsatisfiable {kind[1]} too"
+            problem = f"another constraint has topologyKey {kind[0]} and whenUnsatisfiable {kind[1]} too"
+            yield InvalidSpread(*case.at(path), problem)
         seen.add(kind)
-        for field, problem in _problems(constraint, labels):
-            yield f"{path}{field}", problem
+        for field, problem in (*constraint_errors(constraint, path), *_selector_errors(constraint, path, labels)):
+            yield InvalidSpread(*case.at(field), problem)
 
 
-def _problems(constraint: TopologySpreadConstraint, labels: Collection[str]) -> Iterator[tuple[str, str]]:
-    for text in constraint_errors(constraint, ""):
-        field, _, problem = text.partition(": ")
-        yield field, problem
+def _selector_errors(
+    constraint: TopologySpreadConstraint, path: str, labels: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Fields and problems."""
     selector = constraint.label_selector
     if selector is None:
         if constraint.match_label_keys:
-            yield ".matchLabelKeys", "must not be specified when labelSelector is not set"
+            yield f"{path}.matchLabelKeys", "must not be specified when labelSelector is not set"
         return
     try:
         Selector.from_label_selector(selector)
     except SelectorError as error:
-        yield ".labelSelector", str(error)
+        yield f"{path}.labelSelector", str(error)
     keys = {*selector.match_labels, *(term.key for term in selector.match_expressions)}
     for index, key in enumerate(constraint.match_label_keys):
         # The API server makes a term of the keys that are labels of the pod, and refuses two terms of one key.
         if key in keys and key in labels:
-            yield f".matchLabelKeys[{index}]", f"{key} exists in both matchLabelKeys and labelSelector"
+            yield f"{path}.matchLabelKeys[{index}]", f"{key} exists in both matchLabelKeys and labelSelector"
 
 
 def _hard(case: PodCase, constraint: TopologySpreadConstraint, path: str) -> Iterator[Finding]:
     selector = constraint.label_selector or LabelSelector()
     keys = {*constraint.match_label_keys, *(term.key for term in selector.match_expressions), *selector.match_labels}
     if _rolls(case) and _TEMPLATE_HASH not in keys:
-        yield case.finding("spread-counts-old-pods", path, key=constraint.topology_key)
-    for index, term in enumerate(_anti_affinity(case)):
+        yield SpreadCountsOldPods(*case.at(path), constraint.topology_key)
+    for term in _anti_affinity(case):
         if term.topology_key == constraint.topology_key and _selects_the_same(term, constraint):
-            yield case.finding("spread-is-redundant", path, key=constraint.topology_key, index=index)
+            yield SpreadIsRedundant(*case.at(path), constraint.topology_key)
 
 
 def _rolls(case: PodCase) -> bool:
-    """Whether pods of two revisions live beside each other for a while."""
+    """Whether pods of two revisions exist at the same time during a rollout."""
     content = case.owner.content
     return (
         case.owner.kind == "Deployment" and isinstance(content, Workload) and content.spec.strategy.type != "Recreate"
@@ -153,7 +170,83 @@ def _anti_affinity(case: PodCase) -> tuple[PodAffinityTerm, ...]:
 
 
 def _selects_the_same(term: PodAffinityTerm, constraint: TopologySpreadConstraint) -> bool:
-    """Whether both count the same pods: those of the pod's own namespace that one selector matches."""
+    """Whether both select the same pods, in the pod's own namespace alone."""
     narrowed = term.namespaces or term.namespace_selector is not None or term.mismatch_label_keys
     same_keys = set(term.match_label_keys) == set(constraint.match_label_keys)
     return not narrowed and same_keys and term.label_selector == constraint.label_selector
+
+
+class InvalidSpread(Finding, frozen=True):
+    """maxSkew below 1, minDomains with ScheduleAnyway, one key in labelSelector and in matchLabelKeys, and the like."""
+
+    rule = Rule(
+        name="invalid-spread",
+        level=Level.ERROR,
+        about="A topology spread constraint that the API server refuses.",
+        remedy="Correct the constraint.",
+        source=f"{PODS} (validateTopologySpreadConstraints)",
+        term="topologySpreadConstraints",
+        check_pod=check_spread,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}."
+
+
+class SpreadMissesOwnPod(Finding, frozen=True):
+    """The selector does not match the pod itself, so copies of the pod may all go to one place."""
+
+    rule = Rule(
+        name="spread-misses-own-pod",
+        level=Level.WARNING,
+        about="A spread constraint does not count the pod that has it.",
+        remedy="Select the pod's own labels.",
+        source=f"{SPREAD}/filtering.go (selfMatch)",
+        term="topologySpreadConstraints",
+        check_pod=check_spread,
+    )
+    miss: SelectorMiss
+
+    def __str__(self) -> str:
+        clause = str(self.miss)
+        # A term stays as it is written in the selector.
+        return f"{clause}." if self.miss.term else f"{clause[0].upper()}{clause[1:]}."
+
+
+class SpreadCountsOldPods(Finding, frozen=True):
+    """Without pod-template-hash in matchLabelKeys pods of both revisions count during a rollout."""
+
+    rule = Rule(
+        name="spread-counts-old-pods",
+        level=Level.NOTICE,
+        about="A DoNotSchedule constraint of a Deployment counts pods of the old revision.",
+        remedy="Add matchLabelKeys: [pod-template-hash].",
+        source=f"{SPREAD}/common.go; KEP-3243",
+        term="matchLabelKeys",
+        check_pod=check_spread,
+    )
+    key: str
+    """The topologyKey."""
+
+    def __str__(self) -> str:
+        return f"While it rolls out, old pods by {self.key} count too: the new ones may end up uneven, or wait."
+
+
+class SpreadIsRedundant(Finding, frozen=True):
+    """Anti-affinity allows one pod for each domain, so no domain is ever more than 1 over the least."""
+
+    rule = Rule(
+        name="spread-is-redundant",
+        level=Level.NOTICE,
+        about="Required anti-affinity by the same key and selector makes a spread constraint redundant.",
+        remedy="Keep one of the two; the constraint alone also rules out nodes without the label.",
+        source=f"{SPREAD}/filtering.go; plugins/interpodaffinity/filtering.go",
+        term="topologySpreadConstraints",
+        check_pod=check_spread,
+    )
+    key: str
+    """The topologyKey."""
+
+    def __str__(self) -> str:
+        return f"Required anti-affinity by {self.key} allows one pod for each value already: no skew is ever above 1."

@@ -1,4 +1,4 @@
-"""Workloads that the API server refuses: another selector than their pods' labels, numbers below 0, no container.
+"""Workloads that the API server refuses: the selector does not match the pods, a number is below 0, no container.
 
 Source: pkg/apis/core/validation/validation.go (validateContainers), pkg/apis/apps/validation/validation.go
 (ValidateDeploymentSpec, ValidatePodTemplateSpecForReplicaSet, ValidateStatefulSetSpec, ValidateDaemonSetSpec) at
@@ -10,40 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import PODS, Finding, Level, Rule
 from podrules.checks.objects import PodCase
 from podrules.checks.refused import negative_counts
+from podrules.checks.resources import NegativeNumber
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import Workload
 
-__all__ = ["check_containers", "check_counts", "check_selector"]
+__all__ = ["NoContainers", "SelectorDiffers", "check_workload"]
 
 _SELECTING: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"))
 
 
-def check_selector(case: PodCase) -> Iterator[Finding]:
-    """What is told of a workload's selector."""
+def check_workload(case: PodCase) -> Iterator[Finding]:
+    """What the API server refuses in a workload, except its pods' resources, placement and end."""
     content = case.owner.content
-    if case.owner.kind not in _SELECTING or not isinstance(content, Workload):
-        return
-    problem = _problem(content, case)
-    if problem:
-        yield Finding("selector-differs", case.owner.position, "spec.selector", {"problem": problem})
-
-
-def check_counts(case: PodCase) -> Iterator[Finding]:
-    """What is told of a workload's numbers of pods."""
-    for number in negative_counts(case.owner.content):
-        yield Finding("negative-number", case.owner.position, number.field, {"value": number.value})
-
-
-def check_containers(case: PodCase) -> Iterator[Finding]:
-    """What is told of a pod without containers; one without a spec has none either."""
+    if case.owner.kind in _SELECTING and isinstance(content, Workload):
+        problem = _selector_problem(content, case)
+        if problem:
+            yield SelectorDiffers(*case.owner.at("spec.selector"), problem)
+    for number in negative_counts(content):
+        yield NegativeNumber(*case.owner.at(number.field), number.value)
     if not case.pod.spec.containers:
-        yield case.finding("no-containers", "spec.containers")
+        yield NoContainers(*case.at("spec.containers"))
 
 
-def _problem(workload: Workload, case: PodCase) -> str:
+def _selector_problem(workload: Workload, case: PodCase) -> str:
     if workload.spec.selector is None:
         return "it is missing"
     try:
@@ -54,3 +46,36 @@ def _problem(workload: Workload, case: PodCase) -> str:
         return "it is empty"
     failed = next((term for term in selector.requirements if not term.matches(case.pod.metadata.labels)), None)
     return f"the template's labels do not satisfy {failed}" if failed is not None else ""
+
+
+class NoContainers(Finding, frozen=True):
+    """A pod without containers; a pod without a spec has none either."""
+
+    rule = Rule(
+        name="no-containers",
+        level=Level.ERROR,
+        about="A pod has no container.",
+        remedy="Write one container or more, e.g. containers: [{name: web, image: nginx}].",
+        source=f"{PODS} (validateContainers)",
+        check_pod=check_workload,
+    )
+
+    def __str__(self) -> str:
+        return "The list of containers is empty or missing."
+
+
+class SelectorDiffers(Finding, frozen=True):
+    """A workload that does not select its own pods."""
+
+    rule = Rule(
+        name="selector-differs",
+        level=Level.ERROR,
+        about="A workload's selector does not match the labels of its own pods.",
+        remedy="Give the template the labels that the selector asks for.",
+        source="pkg/apis/apps/validation/validation.go",
+        check_pod=check_workload,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"The selector does not select the workload's own pods: {self.problem}."

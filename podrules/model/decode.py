@@ -27,7 +27,17 @@ _FIRST = threading.Lock()
 
 
 class DecodeError(ValueError):
-    """An object does not have the shape of its kind. The message begins with the path of the field."""
+    """An object does not have the shape of its kind. The message begins with the path of the field.
+
+    Args:
+        problem: What is wrong.
+        field: The path; empty: it is not known, or the whole object is wrong.
+    """
+
+    def __init__(self, problem: str, field: str = "") -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+        self.problem = problem
 
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
@@ -74,7 +84,8 @@ def from_object(value: Any, kind: type[T]) -> T:
         # Loaded for an error alone: nearly every answer is without one.
         from podrules.model.misfit import misfit
 
-        raise DecodeError(misfit(error, value)) from error
+        found = misfit(error, value)
+        raise DecodeError(found.problem, found.field) from error
     except RecursionError as error:
         raise DecodeError("nested too deeply") from error
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from podrules.model.field_error import FieldError
 from podrules.model.quantity import Quantity, QuantityError
 
 __all__ = ["misfit", "not_json"]
@@ -36,8 +37,8 @@ _BOUND: Final = re.compile(r"(>=|<=) (-?[0-9]+)")
 _SIDES: Final = {">=": "at least", "<=": "at most"}
 
 
-def misfit(error: Exception, value: Any) -> str:
-    """``spec.containers[0].image: 5 is a number; write a string ("5")``.
+def misfit(error: Exception, value: Any) -> FieldError:
+    """``spec.containers[0].image`` and ``5 is a number; write a string ("5")``.
 
     Args:
         error: What msgspec says of it.
@@ -46,8 +47,7 @@ def misfit(error: Exception, value: Any) -> str:
     problem, _, path = str(error).partition(" - at `")
     quantity = isinstance(error.__cause__, QuantityError)
     place, found = _found(path.rstrip("`").removeprefix("$"), value, _is_quantity if quantity else _is_text)
-    words = problem if quantity else _problem(problem, found)
-    return f"{place}: {words}" if place else words
+    return FieldError(place, problem if quantity else _problem(problem, found))
 
 
 def not_json(error: Exception) -> str:

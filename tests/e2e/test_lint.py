@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from podrules.checks.finding import Level
 from podrules.checks.objects import Manifest, Objects, read_manifest
-from podrules.checks.rules import RULES, Level
-from podrules.checks.run import check
+from podrules.checks.rules import check
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 
@@ -53,7 +53,7 @@ def test_what_has_no_error_is_taken(control_plane: ControlPlane, namespace: str)
     entries = _read("unwanted")
     manifests = [(read_manifest(number, entry), entry) for number, entry in enumerate(entries)]
     findings = check(Objects.of([(found, entry) for found, entry in manifests if isinstance(found, Manifest)]))
-    assert not [finding for finding in findings if RULES[finding.rule].level is Level.ERROR]
-    expected = {finding.position for finding in findings if finding.rule in REFUSED_UNLESS}
+    assert not [finding for finding in findings if finding.rule.level is Level.ERROR]
+    expected = {finding.position for finding in findings if finding.rule.name in REFUSED_UNLESS}
     problems = {number: _problem(control_plane, entry, namespace) for number, entry in enumerate(entries)}
     assert {number for number, problem in problems.items() if problem} == expected, problems

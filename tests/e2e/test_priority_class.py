@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from podrules.model.decode import from_object
+from podrules.model.field_error import FieldError
 from podrules.model.policy import PriorityClass
 from podrules.priority import validate_priority_class, validate_priority_class_update
 from tests.controlplane.client import ApiError, Object
@@ -119,9 +120,9 @@ def refusal(request: Any) -> str | None:
     return None
 
 
-def as_the_server_says(obj: Object, problems: tuple[str, ...]) -> str | None:
+def as_the_server_says(obj: Object, problems: tuple[FieldError, ...]) -> str | None:
     """Field errors as a Status has them (errors.NewInvalid)."""
     if not problems:
         return None
-    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    listed = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
     return f'PriorityClass.scheduling.k8s.io "{obj["metadata"]["name"]}" is invalid: {listed}'

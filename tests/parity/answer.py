@@ -175,7 +175,7 @@ def answer_priority(case: Case) -> Answer:
     else:
         problems = priority.validate_priority_class(new)
     refusal = priority.admit_priority_class(new, classes.values(), is_update=is_update)
-    return {"admissionError": refusal, "validationErrors": list(problems)}
+    return {"admissionError": refusal, "validationErrors": list(map(str, problems))}
 
 
 def answer_termination(case: Case) -> Answer:

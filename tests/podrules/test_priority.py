@@ -301,7 +301,7 @@ def test_P1_valid_class(new: PriorityClass) -> None:
     ],
 )
 def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
-    assert list(validate_priority_class(new)) == problems
+    assert [str(error) for error in validate_priority_class(new)] == problems
 
 
 @pytest.mark.parametrize(
@@ -318,12 +318,12 @@ def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
 def test_P1_class_name_is_a_subdomain(name: str) -> None:
     problems = validate_priority_class(make_priority_class(name, 1))
     assert len(problems) == 1
-    assert problems[0].startswith(f'metadata.name: Invalid value: "{name}": ')
+    assert str(problems[0]).startswith(f'metadata.name: Invalid value: "{name}": ')
 
 
 def test_P1_class_needs_a_name() -> None:
     assert validate_priority_class(make_priority_class("", 1)) == (
-        "metadata.name: Required value: name or generateName is required",
+        ("metadata.name", "Required value: name or generateName is required"),
     )
 
 
@@ -337,10 +337,10 @@ def test_P1_classes_of_every_cluster_are_valid() -> None:
 
 
 def test_P1_all_problems_of_a_class_are_reported() -> None:
-    problems = validate_priority_class(
+    errors = validate_priority_class(
         make_priority_class("Tier", HIGHEST_USER_DEFINABLE_PRIORITY + 1, preemption_policy="no")
     )
-    assert [problem.partition(":")[0] for problem in problems] == ["metadata.name", "value", "preemptionPolicy"]
+    assert [error.field for error in errors] == ["metadata.name", "value", "preemptionPolicy"]
 
 
 OLD = make_priority_class("tier1", 100)
@@ -368,7 +368,7 @@ OLD = make_priority_class("tier1", 100)
     ],
 )
 def test_P1_class_update(new: PriorityClass, problems: list[str]) -> None:
-    assert list(validate_priority_class_update(new, OLD)) == problems
+    assert [str(error) for error in validate_priority_class_update(new, OLD)] == problems
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Final
 
 from podrules.checks.objects import ADDED_LABELS
-from podrules.checks.spread import Miss, selector_misses
+from podrules.checks.spread import SelectorMiss, selector_misses
 from podrules.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from webhook.cluster import Cluster
@@ -35,14 +35,6 @@ _MAX_LOOKED_AT: Final = 100
 _MAX_TOLD: Final = 10
 _MAX_COMPARED: Final = 3
 """Of the topologyKeys that no node has: of each more, names like it would take some milliseconds to find."""
-_MISSES: Final = {
-    Miss.NO_SELECTOR: ": without labelSelector it counts no pods, so it spreads nothing",
-    Miss.EMPTY_SELECTOR: ".labelSelector: an empty one counts no pods, so it spreads nothing",
-    Miss.NOT_MATCHED: (
-        ".labelSelector: {term} does not match the pod's own labels: "
-        "it is not counted, and copies of it may all go to one place"
-    ),
-}
 
 
 def lint_spread(seen: Seen[Pod], cluster: Cluster) -> Answer:
@@ -87,11 +79,15 @@ def _problems(
         place = f"{path}[{index}]"
         missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
         if missed is not None:
-            yield partial((place + _MISSES[missed.why]).format, term=missed.term)
+            yield partial(_missed, missed, place)
         # A cluster without nodes, as one that starts them on demand, says nothing of their labels.
         if keys and constraint.topology_key not in keys:
             unknown.add(constraint.topology_key)
             yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MAX_COMPARED else ())
+
+
+def _missed(missed: SelectorMiss, place: str) -> str:
+    return f"{place}{missed.field}: {missed}"
 
 
 def _unknown_key(constraint: TopologySpreadConstraint, place: str, keys: Iterable[str]) -> str:

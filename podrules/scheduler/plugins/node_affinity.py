@@ -295,7 +295,7 @@ def _failed_terms(nodes: Nodes, selector: NodeSelector | None, row: int) -> tupl
 def _failed_term(nodes: Nodes, term: NodeSelectorTerm, index: int, row: int) -> FailedTerm:
     problems = term_problems(term, f"nodeSelectorTerms[{index}]")
     if problems:
-        return FailedTerm(index, (), problems)
+        return FailedTerm(index, (), tuple(map(str, problems)))
     node = nodes[row]
     unmet = [
         _unmet(expression, node.metadata.labels.get(expression.key))

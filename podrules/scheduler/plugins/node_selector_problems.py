@@ -17,12 +17,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
-from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from podrules.model.affinity import NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 
-__all__ = ["NAME_FIELD", "aggregate", "int64_of", "node_selector_problems", "preferred_problems", "term_problems"]
+__all__ = [
+    "NAME_FIELD",
+    "NodeSelectorProblem",
+    "ProblemKind",
+    "aggregate",
+    "int64_of",
+    "preferred_problems",
+    "term_problems",
+]
 
 NAME_FIELD: Final = "metadata.name"
 """The only field that nodes have for matchFields."""
@@ -57,36 +66,53 @@ _ESCAPED_FOR_HTML: Final = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r
 _FIELD_OPERATORS: Final = ("In", "NotIn")
 
 
-def node_selector_problems(selector: NodeSelector) -> tuple[str, ...]:
-    """What NewNodeSelector objects to; terms without requirements are left out."""
-    terms = selector.node_selector_terms
-    return tuple(p for i, term in enumerate(terms) for p in term_problems(term, f"nodeSelectorTerms[{i}]"))
+class ProblemKind(Enum):
+    """What a problem is about, as far as the API server and the scheduler treat it differently."""
+
+    NOT_AN_INTEGER = "NotAnInteger"
+    """The value of Gt or Lt: the API server takes it."""
+    NOT_A_LABEL_VALUE = "NotALabelValue"
+    """The API server takes it in a preferred term."""
+    OTHER = "Other"
+    """The API server refuses it."""
 
 
-def preferred_problems(terms: Iterable[PreferredSchedulingTerm]) -> tuple[str, ...]:
+class NodeSelectorProblem(NamedTuple):
+    """One problem of a term."""
+
+    field: str
+    problem: str
+    """``Invalid value: "x": …``."""
+    kind: ProblemKind = ProblemKind.OTHER
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.problem}"
+
+
+def preferred_problems(terms: Iterable[PreferredSchedulingTerm]) -> tuple[NodeSelectorProblem, ...]:
     """What NewPreferredSchedulingTerms objects to; terms of weight 0 are left out."""
     return tuple(p for i, term in enumerate(terms) if term.weight for p in term_problems(term.preference, f"[{i}]"))
 
 
-def term_problems(term: NodeSelectorTerm, path: str) -> tuple[str, ...]:
+def term_problems(term: NodeSelectorTerm, path: str) -> tuple[NodeSelectorProblem, ...]:
     """What newNodeSelectorTerm objects to.
 
     Args:
         term: The term.
-        path: Where it stands; each problem opens with it.
+        path: Where it stands; the field of each problem begins with it.
     """
-    found: list[str] = []
+    found: list[NodeSelectorProblem] = []
     for index, requirement in enumerate(term.match_expressions):
-        # Within a requirement the same words are said once; so they are over all, in `aggregate`.
+        # One requirement reports the same problem once. `aggregate` does the same over all requirements.
         found += dict.fromkeys(_label_problems(requirement, f"{path}.matchExpressions[{index}]"))
     for index, requirement in enumerate(term.match_fields):
         found += _field_problems(requirement, f"{path}.matchFields[{index}]")
     return tuple(found)
 
 
-def aggregate(problems: Iterable[str]) -> str:
+def aggregate(problems: Iterable[object]) -> str:
     """Problems as one text (utilerrors.Aggregate.Error)."""
-    distinct = list(dict.fromkeys(problems))
+    distinct = list(dict.fromkeys(map(str, problems)))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
@@ -98,7 +124,7 @@ def int64_of(text: str) -> int | None:
     return number if number in _INT64 else None
 
 
-def _label_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[str]:
+def _label_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[NodeSelectorProblem]:
     """labels.NewRequirement."""
     if requirement.operator not in _COUNTS:
         yield _not_supported(path, requirement.operator, _COUNTS)
@@ -111,14 +137,16 @@ def _label_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator
         yield _invalid(f"{path}.values", requirement.values, wanted)
     for index, value in enumerate(requirement.values):
         if requirement.operator in {"Gt", "Lt"} and int64_of(value) is None:
-            yield _invalid(f"{path}.values[{index}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+            problem = "for 'Gt', 'Lt' operators, the value must be an integer"
+            yield _invalid(f"{path}.values[{index}]", value, problem, ProblemKind.NOT_AN_INTEGER)
     for index, value in enumerate(requirement.values):
         problems = list(_value_problems(value))
         if problems:
-            yield _invalid(f"{path}.values[{index}][{requirement.key}]", value, "; ".join(problems))
+            field = f"{path}.values[{index}][{requirement.key}]"
+            yield _invalid(field, value, "; ".join(problems), ProblemKind.NOT_A_LABEL_VALUE)
 
 
-def _field_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[str]:
+def _field_problems(requirement: NodeSelectorRequirement, path: str) -> Iterator[NodeSelectorProblem]:
     """One value, equal or not (nodeSelectorRequirementsAsFieldSelector)."""
     if requirement.operator not in _FIELD_OPERATORS:
         yield _not_supported(path, requirement.operator, _FIELD_OPERATORS)
@@ -162,15 +190,17 @@ def _expected(characters: str, pattern: str, *examples: str) -> str:
     return f"{characters} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def _invalid(path: str, value: str | tuple[str, ...], problem: str) -> str:
+def _invalid(
+    path: str, value: str | tuple[str, ...], problem: str, kind: ProblemKind = ProblemKind.OTHER
+) -> NodeSelectorProblem:
     """field.Invalid: a text in quotes; a list as Go writes JSON, null when it is empty."""
     shown = json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value or value == "" else "null"
     if not isinstance(value, str):
         shown = shown.translate(_ESCAPED_FOR_HTML)
-    return f"{path}: Invalid value: {shown}: {problem}"
+    return NodeSelectorProblem(path, f"Invalid value: {shown}: {problem}", kind)
 
 
-def _not_supported(path: str, operator: str, operators: Iterable[str]) -> str:
+def _not_supported(path: str, operator: str, operators: Iterable[str]) -> NodeSelectorProblem:
     """field.NotSupported."""
     names = ", ".join(f'"{name}"' for name in operators)
-    return f'{path}.operator: Unsupported value: "{operator}": supported values: {names}'
+    return NodeSelectorProblem(f"{path}.operator", f'Unsupported value: "{operator}": supported values: {names}')

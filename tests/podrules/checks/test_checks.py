@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podrules.checks.finding import Finding
+from podrules.checks.finding import Finding, Level
 from podrules.checks.objects import Objects, read_manifest
-from podrules.checks.rules import RULES, Level
-from podrules.checks.run import check
+from podrules.checks.rules import RULES, check
 from podrules.checks.scaled import scaled
+from podrules.checks.writers import TwoWriters
 from tests.objects import raw_workload
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
@@ -35,7 +35,7 @@ def _check(*objects: Mapping[str, Any]) -> list[Finding]:
 
 
 def _rules(*objects: Mapping[str, Any]) -> set[str]:
-    return {finding.rule for finding in _check(*objects)}
+    return {finding.rule.name for finding in _check(*objects)}
 
 
 def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: Any) -> Object:
@@ -113,8 +113,17 @@ def _scaler() -> Object:
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["metadata"]["name"])
 def test_what_the_api_server_refuses_is_an_error(entry: Object) -> None:
-    errors = {finding.rule for finding in _check(entry) if RULES[finding.rule].level is Level.ERROR}
+    errors = {finding.rule.name for finding in _check(entry) if finding.rule.level is Level.ERROR}
     assert errors == {entry["metadata"]["annotations"]["expect"]}
+
+
+def test_every_kind_of_finding_is_registered_once_and_states_one_check() -> None:
+    kinds = [kind for kind in Finding.__subclasses__() if kind.__module__.startswith("podrules.")]
+    assert sorted(kind.rule.name for kind in kinds) == sorted(RULES)
+    levels = [rule.level.rank for rule in RULES.values()]
+    assert levels == sorted(levels)
+    without = {name for name, rule in RULES.items() if (rule.check_pod is None) == (rule.check_objects is None)}
+    assert without == {"invalid-field"}, "found while manifests are read"
 
 
 def test_every_rule_has_an_example() -> None:
@@ -230,32 +239,32 @@ def _deployment(**strategy: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("objects", "why"),
+    ("objects", "surges"),
     [
-        pytest.param([_deployment(), _named(RWO), _volume(NFS)], "Surge", id="NFS, one replica"),
+        pytest.param([_deployment(), _named(RWO), _volume(NFS)], True, id="NFS, one replica"),
         pytest.param(
             [_deployment(rollingUpdate={"maxSurge": 0, "maxUnavailable": 1}), _named(RWO), _volume(NFS)],
-            "Stopping",
+            False,
             id="without surge",
         ),
         pytest.param(
             [_deployment(), _claim(RWO), _volume(NFS, claimRef={"namespace": "default", "name": "data"})],
-            "Surge",
+            True,
             id="bound by claimRef",
         ),
         pytest.param(
-            [_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], "Surge", id="CSI, not attached"
+            [_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], True, id="CSI, not attached"
         ),
         pytest.param(
             [_workload(volumes=[{"name": "data", "iscsi": {"targetPortal": "p", "iqn": "q", "lun": 0}}])],
-            "Surge",
+            True,
             id="iSCSI in the pod itself",
         ),
     ],
 )
-def test_two_writers_of_a_deployment(objects: Sequence[Object], why: str) -> None:
-    [found] = [finding for finding in _check(*objects) if finding.rule == "two-writers"]
-    assert (found.values["why"], found.values["volume"]) == (why, "data")
+def test_two_writers_of_a_deployment(objects: Sequence[Object], surges: bool) -> None:
+    [found] = [finding for finding in _check(*objects) if isinstance(finding, TwoWriters)]
+    assert (found.surges, found.volume) == (surges, "data")
     assert found.field == "spec.template.spec.volumes[0]"
 
 
@@ -370,7 +379,8 @@ def test_no_object_of_any_shape_ends_the_checks(data: st.DataObject) -> None:
             break
         at = at[key]
     for finding in _check(entry):
-        assert finding.rule in RULES
+        assert RULES[finding.rule.name] is finding.rule
+        assert str(finding)
 
 
 @given(st.integers(0, 100), st.integers(0, 10_000))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from podrules.model.base import Model
+from podrules.model.field_error import FieldError
 from podrules.model.pod import TopologySpreadConstraint
 from podrules.model.selectors import is_label_key
 
@@ -71,7 +72,7 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
         place = f"{path}.defaultConstraints[{index}]"
         if constraint.max_skew <= 0:
             errors.append(f"{place}.maxSkew: Invalid value: {constraint.max_skew}: not in valid range (0, inf)")
-        errors += _field_errors(constraint, place)
+        errors += map(str, _field_errors(constraint, place))
         if constraint.topology_key and not is_label_key(constraint.topology_key):
             errors.append(f'{place}.topologyKey: Invalid value: "{constraint.topology_key}": not a label name')
         if constraint.label_selector is not None:
@@ -85,43 +86,44 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
     return tuple(errors)
 
 
-def constraint_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
-    """Field errors of a pod's constraint but for its selector (validateTopologySpreadConstraints)."""
+def constraint_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
+    """Field errors of a pod's constraint except those of its selector (validateTopologySpreadConstraints)."""
     skew = constraint.max_skew
-    errors = [f"{place}.maxSkew: Invalid value: {skew}: {_NOT_POSITIVE}"] if skew <= 0 else []
+    errors = [FieldError(f"{place}.maxSkew", f"Invalid value: {skew}: {_NOT_POSITIVE}")] if skew <= 0 else []
     return errors + _field_errors(constraint, place)
 
 
-def _field_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
-    """All but maxSkew, for which pods and the scheduler's configuration have words of their own."""
-    errors: list[str] = []
+def _field_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
+    """All except maxSkew, for which pods and the scheduler's configuration have different messages."""
+    errors: list[FieldError] = []
     if not constraint.topology_key:
-        errors.append(f"{place}.topologyKey: Required value: can not be empty")
+        errors.append(FieldError(f"{place}.topologyKey", "Required value: can not be empty"))
     if not constraint.when_unsatisfiable:
-        errors.append(f"{place}.whenUnsatisfiable: Required value: can not be empty")
+        errors.append(FieldError(f"{place}.whenUnsatisfiable", "Required value: can not be empty"))
     elif constraint.when_unsatisfiable not in {DO_NOT_SCHEDULE, SCHEDULE_ANYWAY}:
-        errors.append(
-            f'{place}.whenUnsatisfiable: Unsupported value: "{constraint.when_unsatisfiable}": '
-            'supported values: "DoNotSchedule", "ScheduleAnyway"'
-        )
+        supported = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
+        problem = f'Unsupported value: "{constraint.when_unsatisfiable}": {supported}'
+        errors.append(FieldError(f"{place}.whenUnsatisfiable", problem))
     return errors + _pod_errors(constraint, place)
 
 
-def _pod_errors(constraint: TopologySpreadConstraint, place: str) -> list[str]:
+def _pod_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
     """What the scheduler's configuration allows and a pod does not."""
-    errors: list[str] = []
+    errors: list[FieldError] = []
     domains = constraint.min_domains
     if domains is not None and domains <= 0:
-        errors.append(f"{place}.minDomains: Invalid value: {domains}: {_NOT_POSITIVE}")
+        errors.append(FieldError(f"{place}.minDomains", f"Invalid value: {domains}: {_NOT_POSITIVE}"))
     elif domains is not None and constraint.when_unsatisfiable != DO_NOT_SCHEDULE:
-        errors.append(
-            f"{place}.minDomains: Invalid value: {domains}: can only use minDomains if "
-            f"whenUnsatisfiable=DoNotSchedule, not {constraint.when_unsatisfiable}"
+        problem = (
+            f"Invalid value: {domains}: can only use minDomains if whenUnsatisfiable=DoNotSchedule, "
+            f"not {constraint.when_unsatisfiable}"
         )
+        errors.append(FieldError(f"{place}.minDomains", problem))
     for name, policy in (
         ("nodeAffinityPolicy", constraint.node_affinity_policy),
         ("nodeTaintsPolicy", constraint.node_taints_policy),
     ):
         if policy not in {None, "Honor", "Ignore"}:
-            errors.append(f'{place}.{name}: Unsupported value: "{policy}": supported values: "Honor", "Ignore"')
+            problem = f'Unsupported value: "{policy}": supported values: "Honor", "Ignore"'
+            errors.append(FieldError(f"{place}.{name}", problem))
     return errors

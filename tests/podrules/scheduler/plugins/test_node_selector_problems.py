@@ -11,11 +11,10 @@ from podrules.model.affinity import PreferredSchedulingTerm
 from podrules.scheduler.plugins.node_selector_problems import (
     aggregate,
     int64_of,
-    node_selector_problems,
     preferred_problems,
     term_problems,
 )
-from tests.podrules.scheduler.plugins.building_nodes import Json, make_requirement, make_selector, make_term
+from tests.podrules.scheduler.plugins.building_nodes import Json, make_requirement, make_term
 
 NAME = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -41,17 +40,17 @@ BAD_KEY = {"matchExpressions": [make_requirement("invalid key", "In", "label_val
 
 
 def test_invalid_field_selector_and_label_selector() -> None:
-    assert node_selector_problems(make_selector(TWO_HOSTS, ONE_HOST, BAD_KEY)) == (
-        'nodeSelectorTerms[0].matchFields[0].values: Invalid value: ["host_1","host_2"]: must have one element',
-        f'nodeSelectorTerms[2].matchExpressions[0].key: Invalid value: "invalid key": name part {NAME}',
-    )
+    terms = [make_term(term) for term in (TWO_HOSTS, ONE_HOST, BAD_KEY)]
+    assert [str(found) for index, term in enumerate(terms) for found in term_problems(term, f"[{index}]")] == [
+        '[0].matchFields[0].values: Invalid value: ["host_1","host_2"]: must have one element',
+        f'[2].matchExpressions[0].key: Invalid value: "invalid key": name part {NAME}',
+    ]
 
 
 def test_preferred_terms_without_weight_are_not_reported() -> None:
     terms = [PreferredSchedulingTerm(weight, make_term(BAD_KEY)) for weight in (0, 1)]
-    assert preferred_problems(terms) == (
-        f'[1].matchExpressions[0].key: Invalid value: "invalid key": name part {NAME}',
-    )
+    (found,) = preferred_problems(terms)
+    assert str(found) == f'[1].matchExpressions[0].key: Invalid value: "invalid key": name part {NAME}'
 
 
 @pytest.mark.parametrize(
@@ -114,19 +113,18 @@ def test_preferred_terms_without_weight_are_not_reported() -> None:
 )
 def test_label_requirements(requirement: Json, expected: list[str]) -> None:
     problems = term_problems(make_term([requirement]), "root")
-    assert list(problems) == [f"root.matchExpressions[0]{problem}" for problem in expected]
+    assert [str(found) for found in problems] == [f"root.matchExpressions[0]{problem}" for problem in expected]
 
 
 def test_field_operators() -> None:
     term = make_term({"matchFields": [make_requirement("metadata.name", "Exists")]})
-    assert term_problems(term, "root") == (
-        'root.matchFields[0].operator: Unsupported value: "Exists": supported values: "In", "NotIn"',
-    )
+    (found,) = term_problems(term, "root")
+    assert str(found) == 'root.matchFields[0].operator: Unsupported value: "Exists": supported values: "In", "NotIn"'
 
 
 def test_a_prefix_has_a_length() -> None:
     (problem,) = term_problems(make_term([make_requirement("a" * 254 + "/x", "Exists")]), "")
-    assert problem.endswith(": prefix part must be no more than 253 bytes")
+    assert str(problem).endswith(": prefix part must be no more than 253 bytes")
 
 
 def test_aggregate() -> None:

@@ -22,7 +22,9 @@ ACTIONS = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
 def test_a_pod_and_the_configuration_have_words_of_their_own_for_max_skew() -> None:
     """ValidatePositiveField of the API server, ValidatePodTopologySpreadArgs of the scheduler."""
     constraint = make_constraint(0, "node", DO_NOT)
-    assert constraint_errors(constraint, "c") == ["c.maxSkew: Invalid value: 0: must be greater than zero"]
+    assert [str(error) for error in constraint_errors(constraint, "c")] == [
+        "c.maxSkew: Invalid value: 0: must be greater than zero"
+    ]
     assert validate_pod_topology_spread_args(make_args(constraint), "args") == (
         "args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
     )
