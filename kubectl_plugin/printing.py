@@ -140,7 +140,7 @@ class Printer:
 def without_missing_objects(page: Page, source: Source) -> Page:
     """The page without commands about objects that a List does not hold: it may have been made without the owners.
 
-    A live cluster is not asked again: there the owner of an existing object exists.
+    A live cluster is not asked: there the owner of an existing object exists.
     """
     if source.side_by_side:
         return page

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_plugin.render.formats import FORMATS, Format, TemplateError, formats_of, load
+from kubectl_plugin.render.formats import FORMATS, Format, TemplateArgument, TemplateError, formats_of, load
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Output
@@ -90,23 +90,26 @@ class OutputFormats:
             return Output(plain.name)
         name, _, given = text.partition("=")
         entry = self._formats.get(name)
-        if entry is None or not entry.template:
+        if entry is None or entry.template is None:
             from kubectl_plugin.parsing.similar_words import not_one_of
 
             raise argparse.ArgumentTypeError(not_one_of(text, self.all))
         if not given:
-            raise argparse.ArgumentTypeError(f"{name}: its template is missing\nWrite e.g. -o {name}={entry.template}")
-        return Output(name, _template(entry, given))
+            raise argparse.ArgumentTypeError(
+                f"{name}: its template is missing\nWrite e.g. -o {name}={entry.template.example}"
+            )
+        return Output(name, _template(name, entry.template, given))
 
 
-def _template(entry: Format, given: str) -> Any:
+def _template(name: str, expected: TemplateArgument, given: str) -> Any:
+    plain = name.removesuffix("-file")
     try:
-        text = _read_template(entry.name, given) if entry.template_is_file else given
-        return load(entry.template_parser)(text)
+        text = given if name == plain else _read_template(name, given)
+        return load(expected.parser)(text)
     except TemplateError as error:
-        plain = FORMATS[entry.name.removesuffix("-file")]
-        example = f"Write e.g. -o {plain.name}={plain.template}"
-        raise argparse.ArgumentTypeError(f"{entry.name}: {error}\n{example}") from error
+        template = FORMATS[plain].template
+        example = f"\nWrite e.g. -o {plain}={template.example}" if template is not None else ""
+        raise argparse.ArgumentTypeError(f"{name}: {error}{example}") from error
 
 
 def _read_template(name: str, path: str) -> str:

@@ -28,26 +28,26 @@ _NOW: Final = f"{_GRACE}=1"
 
 
 class Habit(NamedTuple):
-    """A command of kubectl's, or one that is asked for by its name, as ours."""
+    """A command of kubectl, or one that people expect, as a command of the plugin."""
 
     command: str
     before: tuple[str, ...] = ()
-    """Words that come before those that were typed."""
+    """Words before those that were typed."""
     after: tuple[str, ...] = ()
     example: str = "pod/NAME"
-    """In place of words, where none were typed."""
+    """Stands for the words if none were typed."""
     first: str = ""
-    """What else helps, said first."""
+    """What else helps; it comes first."""
 
     def advice(self, words: Sequence[str]) -> str:
         """``Write kubectl qos explain pod/web-0 --timeline``.
 
         Args:
-            words: What was typed behind the command.
+            words: The words after the command.
         """
         named = shlex.join(words) if words else self.example
-        told = ("kubectl", "qos", self.command, *self.before, *filter(None, (named,)), *self.after)
-        return f"{self.first or 'Write '}{' '.join(told)}"
+        command = ("kubectl", "qos", self.command, *self.before, *filter(None, (named,)), *self.after)
+        return f"{self.first or 'Write '}{' '.join(command)}"
 
 
 _DRAINED: Final = "what a drain would move: "
@@ -65,15 +65,15 @@ _HABITS: Final = {
     "status": Habit("report", example="-A"),
 }
 KUBECTL_COMMANDS: Final = tuple(_HABITS)
-"""The words that are known."""
+"""The commands that have an advice."""
 
 
 def habit_of(word: str, words: Sequence[str]) -> Habit | None:
-    """How a command is said here; None: nobody knows such a one.
+    """The plugin's command for what was typed; None: there is no advice.
 
     Args:
         word: The command.
-        words: What was typed behind it.
+        words: The words after it.
     """
     kind = find_kind(word)
     if kind is not None and kind is not NODES:
@@ -82,12 +82,12 @@ def habit_of(word: str, words: Sequence[str]) -> Habit | None:
 
 
 def instead_of_force(command: str, flags: Sequence[str], words: Sequence[str]) -> str:
-    """What does what people mean by ``--force``.
+    """Advice for ``--force``.
 
     Args:
-        command: Which has none.
+        command: A command without that flag.
         flags: As they were typed, with their values.
-        words: What was typed besides.
+        words: The other words.
     """
     if command != "delete":
         return _FORCE.get(command, _FORCE_ELSEWHERE)
@@ -98,21 +98,21 @@ def instead_of_force(command: str, flags: Sequence[str], words: Sequence[str]) -
 
 
 def instead_of_now(flags: Sequence[str], words: Sequence[str]) -> str:
-    """What does what kubectl's ``--now`` does.
+    """Advice for kubectl's ``--now``.
 
     Args:
         flags: As they were typed, with their values.
-        words: What was typed besides.
+        words: The other words.
     """
     left = [flag for flag in flags if flag.partition("=")[0] != "--now"]
     return f"Write {_deletion(left if _has_grace(left) else [_NOW, *left], words)}"
 
 
 def instead_of_dry_run(command: str, flags: Sequence[str]) -> str:
-    """What helps where a dry run is none of the API server's.
+    """Advice for a dry run on the client.
 
     Args:
-        command: Which changes something.
+        command: A command that changes something.
         flags: As they were typed, with their values.
     """
     asks = command != "delete" or _is_at_once(flags)

@@ -56,7 +56,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> NodeOptions:
-    """What was typed, as options; what cannot be meant is refused."""
+    """The options that were typed.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
     from kubectl_plugin.options import NodeOptions
 
     selection = wanted_selection(args)

@@ -28,6 +28,7 @@ __all__ = [
     "Medium",
     "Reads",
     "Renderer",
+    "TemplateArgument",
     "TemplateError",
     "formats_of",
     "load",
@@ -51,6 +52,14 @@ class Reads(Enum):
     """Printed at the end; for ``lint``."""
 
 
+class TemplateArgument(NamedTuple):
+    """The template that a format takes after ``=``."""
+
+    example: str
+    parser: str
+    """``module:function``, from the template's text to what the renderer gets as `Medium.template`."""
+
+
 class Format(NamedTuple):
     """One format of ``-o``."""
 
@@ -60,22 +69,14 @@ class Format(NamedTuple):
     """``module:function``, a `Renderer`; a leading dot is this package."""
     wide: bool = False
     """Whether it asks for pages with every detail; only some commands have them."""
-    template: str = ""
-    """An example of its template, which stands behind ``=``; empty: it takes none."""
-    template_parser: str = ""
-    """``module:function``, from the template's text to what the renderer gets as `Medium.template`."""
+    template: TemplateArgument | None = None
     suffixes: tuple[str, ...] = ()
     """Of files that hold this format, so that nobody writes an HTML page to one."""
 
     @property
     def typed(self) -> str:
-        """The name as it is typed; a template stands behind the ``=`` at the end."""
+        """The name as it is typed; a template follows the ``=`` at the end."""
         return f"{self.name}=" if self.template else self.name
-
-    @property
-    def template_is_file(self) -> bool:
-        """Whether the template is in a file."""
-        return self.name.endswith("-file")
 
 
 class LintAnswer(NamedTuple):
@@ -132,6 +133,10 @@ class Renderer(Protocol):
         ...
 
 
+_PATH: Final = TemplateArgument("'{.name}'", ".jsonpath:parse")
+_PATH_FILE: Final = TemplateArgument("FILE", ".jsonpath:parse")
+_COLUMNS: Final = TemplateArgument("NAME:.name,SOURCE:.source", ".columns:columns_from_spec")
+_COLUMNS_FILE: Final = TemplateArgument("FILE", ".columns:columns_from_lines")
 FORMATS: Final = {
     entry.name: entry
     for entry in (
@@ -144,41 +149,11 @@ FORMATS: Final = {
         Format("sarif", Reads.FINDINGS, ".sarif:render_sarif"),
         Format("junit", Reads.FINDINGS, ".junit:render_junit"),
         Format("github", Reads.FINDINGS, ".github:render_github"),
-        Format(
-            "jsonpath",
-            Reads.REPORTS,
-            ".templates:render_jsonpath",
-            template="'{.name}'",
-            template_parser=".jsonpath:parse",
-        ),
-        Format(
-            "jsonpath-as-json",
-            Reads.REPORTS,
-            ".templates:render_jsonpath_values",
-            template="'{.name}'",
-            template_parser=".jsonpath:parse",
-        ),
-        Format(
-            "jsonpath-file",
-            Reads.REPORTS,
-            ".templates:render_jsonpath",
-            template="FILE",
-            template_parser=".jsonpath:parse",
-        ),
-        Format(
-            "custom-columns",
-            Reads.REPORTS,
-            ".templates:render_columns",
-            template="NAME:.name,SOURCE:.source",
-            template_parser=".columns:columns_from_spec",
-        ),
-        Format(
-            "custom-columns-file",
-            Reads.REPORTS,
-            ".templates:render_columns",
-            template="FILE",
-            template_parser=".columns:columns_from_lines",
-        ),
+        Format("jsonpath", Reads.REPORTS, ".templates:render_jsonpath", template=_PATH),
+        Format("jsonpath-as-json", Reads.REPORTS, ".templates:render_jsonpath_values", template=_PATH),
+        Format("jsonpath-file", Reads.REPORTS, ".templates:render_jsonpath", template=_PATH_FILE),
+        Format("custom-columns", Reads.REPORTS, ".templates:render_columns", template=_COLUMNS),
+        Format("custom-columns-file", Reads.REPORTS, ".templates:render_columns", template=_COLUMNS_FILE),
     )
 }
 """By name, in the order in which help lists them."""

@@ -1,4 +1,4 @@
-"""Findings as workflow commands of GitHub Actions, which shows them beside the changed lines.
+"""Findings as workflow commands of GitHub Actions, which shows them at the changed lines.
 
 Source: docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts for what
 is escaped.
@@ -38,8 +38,8 @@ def render_github(answer: Answer, medium: Medium) -> str:
 
 
 def _command(level: str, message: str, file: str, **properties: object) -> str:
-    told = ",".join(f"{name}={_property(str(value))}" for name, value in {"file": file, **properties}.items())
-    return f"::{level} {told}::{_data(message)}\n"
+    fields = ",".join(f"{name}={_property(str(value))}" for name, value in {"file": file, **properties}.items())
+    return f"::{level} {fields}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:

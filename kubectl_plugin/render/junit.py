@@ -34,7 +34,7 @@ def render_junit(answer: Answer, medium: Medium) -> str:
     root = ET.Element("testsuites", name="kubectl qos lint")
     for file in files:
         suite = ET.SubElement(root, "testsuite", name=_text(file))
-        # Objects of one name are told apart by the document that they stand in.
+        # The number of the document distinguishes objects of one name.
         for entry in dict.fromkeys(entry for entry in report.objects if entry.file == file):
             _case(suite, entry, found[entry], severity)
         for unread in report.unreadable:

@@ -13,6 +13,7 @@ from kubectl_plugin.parsing.common import OutputFormats
 from kubectl_plugin.parsing.flags import groups_of
 from kubectl_plugin.render.formats import FORMATS, Format, Reads, formats_of, load
 from tests.kubectl_plugin.running import run
+from tests.tree import ROOT
 
 POD = ("explain", "--demo", "-n", "shop", "pod/db-1")
 
@@ -54,9 +55,7 @@ def test_no_command_knows_the_toy() -> None:
 @pytest.mark.parametrize("entry", FORMATS.values(), ids=lambda entry: entry.name)
 def test_every_registration_names_what_is_there(entry: Format) -> None:
     assert callable(load(entry.renderer))
-    assert bool(entry.template) == bool(entry.template_parser)
-    if entry.template_parser:
-        assert callable(load(entry.template_parser))
+    assert entry.template is None or callable(load(entry.template.parser))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -69,3 +68,9 @@ def test_formats_of_a_command_come_from_the_table(command: str) -> None:
 def test_all_formats_are_offered_to_a_command_that_has_everything() -> None:
     everything = formats_of(wide=True, names=True, findings=True)
     assert OutputFormats(everything).all == tuple(entry.typed for entry in FORMATS.values())
+
+
+def test_every_format_is_described() -> None:
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("formats.md", "lint.md")]
+    rows = [line.split(" | ")[0] for page in pages for line in page.splitlines() if line.startswith("| `")]
+    assert [name for name in FORMATS if not any(f"`{name}`" in row or f"`{name}=" in row for row in rows)] == []
