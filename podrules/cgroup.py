@@ -17,7 +17,6 @@ pkg/kubelet/kuberuntime/kuberuntime_container_linux.go at v1.36.3; github.com/op
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -44,13 +43,11 @@ __all__ = [
     "container_resource_config",
     "cpu_weight",
     "cpu_weight_libcontainer",
-    "cpu_weight_to_shares",
     "milli_cpu_to_quota",
     "milli_cpu_to_shares",
     "pod_cgroup_name",
     "pod_resource_config",
     "qos_cgroup_name",
-    "qos_resource_configs",
 ]
 
 MIN_SHARES: Final = 2
@@ -96,12 +93,6 @@ class CgroupName(Struct, frozen=True):
             return "/"
         return "".join("/" + "-".join(escaped[: end + 1]) + ".slice" for end in range(len(escaped)))
 
-    @staticmethod
-    def parse_systemd(path: str) -> CgroupName:
-        """The parts of a slice's path (cm.ParseSystemdToCgroupName)."""
-        leaf = path.rstrip("/").rpartition("/")[2].removesuffix(".slice")
-        return CgroupName(tuple(part.replace("_", "-") for part in leaf.split("-")))
-
 
 def milli_cpu_to_shares(milli_cpu: int) -> int:
     """``cpu.shares``: 1024 for a whole cpu, from 2 to 262144."""
@@ -118,11 +109,6 @@ def cpu_weight(shares: int) -> int:
     if shares >= MAX_SHARES:
         return 10000
     return 1 + (shares - MIN_SHARES) * 9999 // (MAX_SHARES - MIN_SHARES)
-
-
-def cpu_weight_to_shares(weight: int) -> int:
-    """The kubelet's way back, which loses up to a weight's step."""
-    return (weight - 1) * (MAX_SHARES - MIN_SHARES) // 9999 + MIN_SHARES
 
 
 def cpu_weight_libcontainer(shares: int) -> int:
@@ -188,21 +174,6 @@ def pod_resource_config(
             )
         case _:
             return ResourceConfig(cpu_shares=MIN_SHARES, huge_page_limit=pages)
-
-
-def qos_resource_configs(pods: Iterable[Pod], *, features: Features = REFERENCE) -> dict[PodQOSClass, ResourceConfig]:
-    """Values of the QoS cgroups of a node that runs these pods (qosContainerManagerImpl.setCPUCgroupConfig)."""
-    options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
-    milli_cpu = sum(
-        pod_requests(pod, options).get(CPU, ZERO).milli_value
-        for pod in pods
-        if get_pod_qos(pod, features=features) is PodQOSClass.BURSTABLE
-    )
-    return {
-        PodQOSClass.GUARANTEED: ResourceConfig(),
-        PodQOSClass.BURSTABLE: ResourceConfig(cpu_shares=milli_cpu_to_shares(milli_cpu)),
-        PodQOSClass.BEST_EFFORT: ResourceConfig(cpu_shares=MIN_SHARES),
-    }
 
 
 def container_resource_config(

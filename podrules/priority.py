@@ -36,8 +36,6 @@ __all__ = [
     "ResolvedPriority",
     "UnknownPriorityClass",
     "admit_pod_create",
-    "admit_pod_update",
-    "admit_priority_class",
     "default_priority_class",
     "is_critical_pod",
     "is_mirror_pod",
@@ -48,7 +46,6 @@ __all__ = [
     "resolve_priority",
     "static_pod_uid",
     "validate_priority_class",
-    "validate_priority_class_update",
 ]
 
 HIGHEST_USER_DEFINABLE_PRIORITY: Final = 1_000_000_000
@@ -171,9 +168,9 @@ def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> Resolved
     resolved = resolve_priority(pod.spec.priority_class_name, classes)
     name = pod.metadata.name or pod.metadata.generate_name
     if isinstance(resolved, UnknownPriorityClass):
-        return _forbidden("pods", name, str(resolved))
+        return _forbidden(name, str(resolved))
     mismatch = priority_mismatch(pod, resolved)
-    return resolved if mismatch is None else _forbidden("pods", name, str(mismatch))
+    return resolved if mismatch is None else _forbidden(name, str(mismatch))
 
 
 def priority_mismatch(pod: Pod, resolved: ResolvedPriority) -> PriorityMismatch | None:
@@ -184,25 +181,6 @@ def priority_mismatch(pod: Pod, resolved: ResolvedPriority) -> PriorityMismatch 
     if policy is not None and policy != resolved.preemption_policy:
         return PriorityMismatch("preemptionPolicy", policy, resolved.preemption_policy)
     return None
-
-
-def admit_pod_update(pod: Pod, old: Pod) -> tuple[int | None, str | None]:
-    """Priority and preemptionPolicy after an update: the old ones unless the update repeats or changes them."""
-    priority = old.spec.priority if pod.spec.priority is None else pod.spec.priority
-    policy = old.spec.preemption_policy if pod.spec.preemption_policy is None else pod.spec.preemption_policy
-    return priority, policy
-
-
-def admit_priority_class(new: PriorityClass, classes: Iterable[PriorityClass], *, is_update: bool) -> str | None:
-    """Upstream's refusal of a second global default, else None (Plugin.validatePriorityClass)."""
-    default = default_priority_class(classes) if new.global_default else None
-    if default is None or (is_update and default.metadata.name == new.metadata.name):
-        return None
-    return _forbidden(
-        "priorityclasses.scheduling.k8s.io",
-        new.metadata.name,
-        f"PriorityClass {default.metadata.name} is already marked as default. Only one default can exist",
-    )
 
 
 def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
@@ -237,16 +215,6 @@ def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
     return tuple(errors)
 
 
-def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> tuple[FieldError, ...]:
-    """Upstream's field errors for a changed class: value and policy are immutable."""
-    errors: list[FieldError] = []
-    if new.value != old.value:
-        errors.append(FieldError("value", "Forbidden: may not be changed in an update."))
-    if _policy(new) != _policy(old):
-        errors.append(FieldError("preemptionPolicy", f'Invalid value: "{_policy(new)}": field is immutable'))
-    return tuple(errors)
-
-
 def _resolved(found: PriorityClass, source: PrioritySource) -> ResolvedPriority:
     return ResolvedPriority(found.metadata.name, found.value, _policy(found), source)
 
@@ -267,5 +235,5 @@ def _system_class_problem(new: PriorityClass) -> str:
     return ""
 
 
-def _forbidden(resource: str, name: str, problem: str) -> str:
-    return f'{resource} "{name}" is forbidden: {problem}'
+def _forbidden(name: str, problem: str) -> str:
+    return f'pods "{name}" is forbidden: {problem}'

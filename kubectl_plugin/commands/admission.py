@@ -66,7 +66,7 @@ class Admission:
     def _classes(self, pod: Pod, from_file: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
         """The classes that decide about a pod; None: they are not known.
 
-        A class that is in the cluster keeps its value (`validate_priority_class_update`). Without the cluster's
+        A class that is in the cluster keeps its value (upstream: ValidatePriorityClassUpdate). Without the cluster's
         classes, a class of the file still decides about the pods that name it. The default class stays unknown.
         """
         known = self._gatherer.classes()

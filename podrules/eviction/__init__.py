@@ -6,8 +6,6 @@
     usage           what a pod uses of a starved resource, and what it requested
     ranking         the order in which pods go, by named comparators
     local_storage   pods over a storage limit of their own go whatever the pressure
-    messages        what the kubelet writes into the evicted pod
-    manager         one pass of the kubelet's loop over all of these
 
 The QoS class decides nothing here. Source: pkg/kubelet/eviction at v1.36.3.
 """

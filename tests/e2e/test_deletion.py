@@ -11,11 +11,11 @@ import pytest
 
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
-from podrules.termination import DeleteOptions, DeleteOutcome, before_delete
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Qos
+from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

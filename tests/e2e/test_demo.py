@@ -12,13 +12,14 @@ from podrules.cluster.demo import demo_objects
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
-from podrules.priority import admit_pod_create, admit_priority_class
+from podrules.priority import admit_pod_create
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.demo import as_written
 from tests.e2e.objects import make_class, make_pod
 from tests.objects import raw_service_account
+from tests.restated.priority import admit_priority_class
 
 pytestmark = pytest.mark.controlplane
 

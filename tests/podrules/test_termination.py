@@ -11,12 +11,9 @@ from podrules.ending import StopPlan, stop_plan
 from podrules.model.pod import Container, Pod
 from podrules.termination import (
     ContainerKillReason,
-    DeleteOptions,
-    DeleteOutcome,
     EvictionStop,
     GraceSource,
     TerminationGrace,
-    before_delete,
     check_graceful_delete,
     container_grace_period,
     effective_grace_period,
@@ -26,6 +23,7 @@ from podrules.termination import (
     termination_order,
 )
 from tests.builders import make_container, make_pod, make_sidecar
+from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
 
 NOW = 1_000_000.0
 SLEEP_5: Mapping[str, Any] = {"sleep": {"seconds": 5}}

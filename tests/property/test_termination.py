@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from podrules.ending import stop_plan
 from podrules.model.pod import Container, Pod
 from podrules.termination import (
-    DeleteOptions,
-    before_delete,
     check_graceful_delete,
     container_grace_period,
     effective_grace_period,
@@ -18,6 +16,7 @@ from podrules.termination import (
     termination_order,
 )
 from tests.builders import make_container, make_pod, make_sidecar
+from tests.restated.termination import DeleteOptions, before_delete
 
 seconds = st.integers(-10, 4000)
 periods = st.integers(0, 4000)

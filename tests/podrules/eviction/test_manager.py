@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from podrules.eviction.manager import ManagerConfig, ManagerState, Pass, admit, eviction_grace_period, synchronize
 from podrules.eviction.ranking import Disks
 from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import parse_threshold_config
@@ -15,6 +14,7 @@ from podrules.model.affinity import Toleration
 from podrules.model.pod import Pod
 from tests.builders import make_container, make_pod
 from tests.podrules.eviction.building import configuration, node_memory, pod, stats, summary
+from tests.restated.eviction_manager import ManagerConfig, ManagerState, Pass, admit, eviction_grace_period, synchronize
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = [pod("small"), pod("large"), pod("critical", 2_000_000_000)]

@@ -25,7 +25,6 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.eviction.local_storage import exceeded_storage_limit
-from podrules.eviction.messages import admission_message, eviction_message
 from podrules.eviction.observations import Observations, make_signal_observations, thresholds_met
 from podrules.eviction.ranking import Disks, EvictionPlace, rank
 from podrules.eviction.signals import NodeCondition
@@ -39,6 +38,7 @@ from podrules.model.pod import Pod, PodQOSClass
 from podrules.priority import is_critical_pod
 from podrules.qos import get_pod_qos
 from podrules.tolerations import tolerations_tolerate_taint
+from tests.restated.eviction_messages import admission_message, eviction_message
 
 __all__ = ["Evicted", "ManagerConfig", "ManagerState", "Pass", "admit", "eviction_grace_period", "synchronize"]
 
