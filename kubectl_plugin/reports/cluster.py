@@ -1,4 +1,4 @@
-"""A whole cluster as data: every node and pod in numbers, its zones, workloads and budgets."""
+"""A whole cluster as data: nodes and pods in numbers, zones, workloads and budgets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PodKey = tuple[str, str]
 
 
 class Promised(Struct, frozen=True, rename="camel"):
-    """One resource of a node, or of several: thousandths of a cpu, or bytes."""
+    """One resource of one or several nodes, in thousandths of a cpu or in bytes."""
 
     allocatable: int
     requested: dict[PodQOSClass, int]
@@ -47,7 +47,7 @@ class Promised(Struct, frozen=True, rename="camel"):
 
     @classmethod
     def together(cls, parts: Sequence[Promised]) -> Promised:
-        """The sum; of usage as far as it is measured."""
+        """The sum, with the usage that is measured."""
         used = [part.used for part in parts if part.used is not None]
         return cls(
             sum(part.allocatable for part in parts),
@@ -59,12 +59,12 @@ class Promised(Struct, frozen=True, rename="camel"):
 
     @property
     def total(self) -> int:
-        """All that is requested."""
+        """Everything that is requested."""
         return sum(self.requested.values())
 
 
 class Level(Struct, frozen=True, rename="camel"):
-    """The eviction threshold of a node that is nearest."""
+    """The eviction threshold that is nearest on a node."""
 
     signal: Signal
     left: int

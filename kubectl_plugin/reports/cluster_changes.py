@@ -1,4 +1,4 @@
-"""What changed between two reports of a cluster: pods and nodes that came, went or are otherwise, and counts.
+"""What changed between two reports of a cluster: pods and nodes that are new, gone or different, and counts.
 
 What only one of them knows, such as usage that nobody measured for the other, is no change of the cluster.
 """
@@ -37,7 +37,7 @@ _RISKS: Final = tuple(PodRisk)
 
 
 class PodStanding(Struct, frozen=True, rename="camel"):
-    """How a pod was."""
+    """A pod in one of the two reports."""
 
     node: str
     status: str
@@ -50,7 +50,7 @@ class PodStanding(Struct, frozen=True, rename="camel"):
 
 
 class PodChange(Struct, frozen=True, rename="camel"):
-    """A pod that came, went, was made anew, or is otherwise."""
+    """A pod that is new, gone, replaced or different."""
 
     namespace: str
     name: str
@@ -66,7 +66,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
 
     @property
     def new_restarts(self) -> int:
-        """How often its containers were started anew since; a new pod begins at 0."""
+        """How often its containers restarted since; a new pod starts at 0."""
         if self.after is None:
             return 0
         earlier = 0 if self.before is None or self.made_anew else self.before.restarts
@@ -74,7 +74,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
 
     @property
     def risks(self) -> tuple[PodRisk | None, PodRisk | None]:
-        """What was and is wrong with it, as far as both reports can tell; of its spec nothing.
+        """What was and is wrong with it, as far as both reports know; without risks of its spec.
 
         That it is near its limit, or over its request, hides what is less urgent, and a report tells it that knows its
         usage. Where one does and the other does not, and its STATUS is the same, the two are taken to agree.
@@ -103,7 +103,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
 
 
 class NodeStanding(Struct, frozen=True, rename="camel"):
-    """How a node was."""
+    """A node in one of the two reports."""
 
     ready: str | None
     down: bool
@@ -124,7 +124,7 @@ class NodeStanding(Struct, frozen=True, rename="camel"):
 
     @property
     def without_usage(self) -> tuple[object, ...]:
-        """What is compared even where nobody measured its usage."""
+        """What is compared even when usage was not measured."""
         requested = self.cpu_requested, self.memory_requested
         return self.down, self.is_ready, self.unschedulable, *requested, frozenset(self.pressures)
 
@@ -135,7 +135,7 @@ class NodeStanding(Struct, frozen=True, rename="camel"):
 
 
 class NodeChange(Struct, frozen=True, rename="camel"):
-    """A node that came, went or is otherwise."""
+    """A node that is new, gone or different."""
 
     name: str
     before: NodeStanding | None
@@ -143,7 +143,7 @@ class NodeChange(Struct, frozen=True, rename="camel"):
 
     @property
     def headroom_moved(self) -> bool:
-        """Whether its headroom is otherwise by more than usage always moves, or nearer to an eviction or less near."""
+        """Whether its headroom changed by more than usual, or its nearness to an eviction changed."""
         before, after = self.before, self.after
         if before is None or after is None or before.headroom is None or after.headroom is None:
             return False
@@ -158,7 +158,7 @@ class NodeChange(Struct, frozen=True, rename="camel"):
 
     @property
     def usage_known(self) -> tuple[bool, bool] | None:
-        """Whether its usage was known and is; None: it is not Ready in both, so nobody expects it."""
+        """Whether its usage was known and is known; None: it is not Ready in both reports, so none is expected."""
         before, after = self.before, self.after
         if before is None or after is None or not (before.is_ready and after.is_ready):
             return None
@@ -166,7 +166,7 @@ class NodeChange(Struct, frozen=True, rename="camel"):
 
 
 class Tally(Struct, frozen=True, rename="camel"):
-    """How many there were."""
+    """Counts of one report."""
 
     nodes: int
     nodes_ready: int
@@ -182,7 +182,7 @@ class Tally(Struct, frozen=True, rename="camel"):
 
 
 class OtherCluster(Enum):
-    """By what an earlier report seems to be of another cluster."""
+    """Why an earlier report seems to be of another cluster."""
 
     SERVER = "server"
     CONTEXT = "context"

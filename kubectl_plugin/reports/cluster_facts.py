@@ -1,4 +1,4 @@
-"""What is read of a whole cluster before it is put together."""
+"""The facts from which the report of a cluster is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["ClusterFacts", "pod_key"]
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
-    """What is read of a cluster."""
+    """What was read from a cluster."""
 
     source: str
     origin: Origin = UNKNOWN_ORIGIN
@@ -59,7 +59,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     unread: tuple[Unread, ...]
 
     def owner(self, namespace: str, kind: str, name: str) -> tuple[str, str]:
-        """Kind and name of what people know a controller by: a ReplicaSet's Deployment."""
+        """Kind and name of the owner to show for a controller: for a ReplicaSet its Deployment."""
         return self.owners.get((namespace, kind, name), (kind, name))
 
 

@@ -1,4 +1,4 @@
-"""Puts a whole cluster together: its nodes and pods in numbers, each pod's places on its node."""
+"""Makes the report of a cluster: nodes and pods in numbers, and the position of each pod on its node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, workload_entries
 from kubectl_plugin.reports.node_use import NearLimit
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
-from kubectl_plugin.reports.similar_pods import Alike
+from kubectl_plugin.reports.similar_pods import SimilarPods
 from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.eviction.signals import Signal, pressures_of
@@ -41,7 +41,7 @@ WHOLE_PRESSURE_NODES: Final = 60
 
 
 class _Place(Struct):
-    """A pod's places on its node."""
+    """The positions of a pod on its node."""
 
     used: int | None = None
     cpu: int | None = None
@@ -55,7 +55,7 @@ class _Place(Struct):
 
 
 def cluster_report(facts: ClusterFacts) -> ClusterReport:
-    """Put together what is known of a cluster."""
+    """Make the report of a cluster."""
     entries = _Entries(facts)
     nodes = entries.nodes()
     return ClusterReport(
@@ -116,7 +116,7 @@ def _class_order(entry: PriorityClass) -> tuple[int, str]:
 
 
 def _of_interest(facts: ClusterFacts) -> Sequence[Pod]:
-    """The pods of the namespaces that are told of: workloads and budgets are judged by all of their pods."""
+    """The pods of the namespaces in the report: workloads and budgets are judged by all of their pods."""
     if facts.listed_pods is None:
         return facts.pods
     namespaces = {namespace for namespace, _ in facts.listed_pods}
@@ -124,11 +124,11 @@ def _of_interest(facts: ClusterFacts) -> Sequence[Pod]:
 
 
 class _Entries:
-    """Nodes first, then pods: a pod's places are found on its node."""
+    """Makes the entries: first nodes, then pods, because the positions of pods are found on their node."""
 
     def __init__(self, facts: ClusterFacts) -> None:
         self._facts = facts
-        self._alike = Alike(facts.features)
+        self._alike = SimilarPods(facts.features)
         self._places: dict[PodKey, _Place] = {}
         down = facts.partitions.nodes if facts.partitions else ()
         self.reach = {node.reach.name: node.reach for node in down}.get
@@ -150,7 +150,7 @@ class _Entries:
         return tuple(self._node(node, by_node[node.metadata.name]) for node in self.shown)
 
     def near_limit(self, pod: Pod) -> NearLimit | None:
-        """Its container that is nearest to its own limit, where that is near."""
+        """The container that is nearest to its own limit, if it is near."""
         place = self._places.get(pod_key(pod))
         return place.near_limit if place is not None else None
 
@@ -220,7 +220,7 @@ class _Entries:
         return MemoryOrders(oom, evictions.get(Signal.MEMORY_AVAILABLE, ())), nearest, len(near)
 
     def _note(self, orders: MemoryOrders) -> None:
-        """Keep the places of a node's pods."""
+        """Keep the positions of the pods of a node."""
         for rank, place in enumerate(orders.oom.places if orders.oom else (), start=1):
             candidate = place.candidate
             own = self._places.setdefault((candidate.namespace, candidate.pod), _Place())
@@ -238,7 +238,7 @@ class _Entries:
                 own.eviction_rank = evictable
 
     def _note_cpu(self, pods: Sequence[Pod], usage: NodeUsage) -> None:
-        """Keep what a node's pods use."""
+        """Keep the usage of the pods of a node."""
         measured = stats_by_uid(usage.summary.pods)
         for pod in pods:
             found = measured(pod)

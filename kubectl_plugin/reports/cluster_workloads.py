@@ -1,4 +1,4 @@
-"""The workloads of a cluster: how many of the pods that each wants run, counted as for `kubectl qos explain`."""
+"""The workloads of a cluster: how many of their pods run, counted as in `kubectl qos explain`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 _FINE = frozenset({PodState.READY, PodState.SUCCEEDED, PodState.FAILED})
 _PASSED = _FINE | {PodState.TERMINATING}
-"""What a workload has replaced, or does not need: it is counted beside the pods that are wanted."""
+"""What a workload has replaced, or does not need: it is counted in addition to the pods that are wanted."""
 
 
 class WorkloadEntry(Struct, frozen=True, rename="camel"):
@@ -49,7 +49,7 @@ def workload_entries(
     owner: Callable[[str, str, str], tuple[str, str]],
     in_short: Callable[[Sequence[Pod]], tuple[WorkloadPod, ...]],
 ) -> tuple[WorkloadEntry, ...]:
-    """Every workload that has pods or wants some, the one in most trouble first.
+    """Every workload that has or wants pods, the worst first.
 
     Args:
         pods: Of all of them.
@@ -91,7 +91,7 @@ def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | 
 
 
 def _is_shown(entry: WorkloadEntry) -> bool:
-    """A workload that wants nothing and has nothing is none that anybody looks for."""
+    """Whether a workload has or wants anything."""
     counts = entry.counts
     return bool(counts.wanted or counts.ready or counts.succeeded or entry.in_trouble)
 

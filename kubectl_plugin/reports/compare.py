@@ -60,7 +60,7 @@ def cluster_changes(earlier: EarlierReport, report: ClusterReport) -> ClusterCha
 
 
 def _other_cluster(earlier: EarlierReport, report: ClusterReport, *, in_both: bool) -> OtherCluster | None:
-    """By what they seem to be of different clusters; of files neither server nor context is known."""
+    """Why they seem to be of different clusters. For files neither server nor context is known."""
     for which, before, now in (
         (OtherCluster.SERVER, earlier.origin.server, report.origin.server),
         (OtherCluster.CONTEXT, earlier.origin.context, report.origin.context),
@@ -71,7 +71,7 @@ def _other_cluster(earlier: EarlierReport, report: ClusterReport, *, in_both: bo
 
 
 def _paired(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
-    """Each name with what it was and is."""
+    """Each name with its entries in both reports."""
     keys: list[K] = sorted({*before, *after}, key=repr)
     for key in keys:
         yield key, before.get(key), after.get(key)

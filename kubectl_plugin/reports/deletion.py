@@ -1,4 +1,4 @@
-"""What is at stake when a pod is deleted without grace (F1-F4), and what became of its deletion (F2)."""
+"""What a deletion without grace risks (F1-F4), and how a deletion ended (F2)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stakes(Struct, frozen=True, rename="camel"):
 
 
 class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodDeletion"):
-    """One pod's deletion."""
+    """The deletion of one pod."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str

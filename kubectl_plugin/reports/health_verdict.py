@@ -1,4 +1,4 @@
-"""What a pod's health comes to: a code and how urgent it is, for its explanation and for the list of all pods."""
+"""The code and severity of a pod's health, for its explanation and for the list of all pods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LATELY: Final = timedelta(hours=1)
 
 
 def health_verdict(health: Health, now: datetime | None) -> tuple[VerdictCode, Severity]:
-    """The worst of it; trouble is what does not run and will not by itself.
+    """The code and severity of the worst problem. TROUBLE: something does not run, and will not by itself.
 
     Args:
         health: Of a pod that has a node which answers, or has finished.
@@ -50,7 +50,7 @@ def health_verdict(health: Health, now: datetime | None) -> tuple[VerdictCode, S
 
 
 def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer]:
-    """What ran out of memory, and what was started anew of late."""
+    """Containers that ran out of memory or restarted recently."""
     found = list(health.oom_killed)
     for trouble in health.of_kind(TroubleKind.RESTARTED):
         one, ended = health.container(trouble.container), instant(trouble.ended_at)
@@ -60,7 +60,7 @@ def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer
 
 
 def ephemeral_trouble(health: Health, now: datetime | None) -> list[ObservedContainer]:
-    """Ephemeral containers that wait for more than time, and those that ended with an error of late."""
+    """Ephemeral containers that are held up, and those that ended with an error recently."""
     return [one for one in health.ephemeral if _is_held_up(one) or _failed_lately(one, now)]
 
 

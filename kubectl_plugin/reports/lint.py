@@ -1,4 +1,4 @@
-"""What was found in manifests."""
+"""The findings in manifests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class IgnoredBy(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class LintFinding(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A rule that an object does not keep."""
+    """A rule that an object violates."""
 
     rule: str
     level: Level
@@ -53,7 +53,7 @@ class LintFinding(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class UnknownIgnore(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An ignore of a rule that there is not."""
+    """An ignore that names an unknown rule."""
 
     file: str
     line: int
@@ -69,7 +69,7 @@ class UnreadableFile(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="LintReport"):
-    """All that was found."""
+    """All findings."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     rules_version: str = REFERENCE_VERSION
@@ -86,12 +86,12 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     @property
     def read_in_part(self) -> int:
-        """Files of which something was checked and something cannot be read."""
+        """Files that were checked in part: something in them cannot be read."""
         return len({entry.file for entry in self.unreadable} & {entry.file for entry in self.objects})
 
     @property
     def not_read(self) -> int:
-        """Files of which nothing that is checked can be read."""
+        """Files in which nothing can be checked."""
         return len({entry.file for entry in self.unreadable}) - self.read_in_part
 
     def counted(self, level: Level) -> int:
@@ -104,7 +104,7 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         return sum(finding.ignored is not None for finding in self.findings)
 
     def failing(self, severity: Level) -> tuple[LintFinding, ...]:
-        """Findings that count and are as grave as a severity, or graver."""
+        """Findings that count, of this severity or worse."""
         return tuple(
             finding for finding in self.findings if finding.ignored is None and finding.level.rank <= severity.rank
         )

@@ -1,4 +1,4 @@
-"""What a node has promised (Q4)."""
+"""What is requested on a node (Q4)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class NodeResourceReport(Struct, frozen=True, rename="camel"):
 
 
 class KeptRoom(Struct, frozen=True, rename="camel"):
-    """What is kept on a node for pods that are nominated to it: it is not among what is requested there."""
+    """Room that is kept on a node for nominated pods. It does not count as requested there."""
 
     pods: tuple[PodReference, ...]
     requests: dict[str, str]
@@ -103,7 +103,7 @@ def node_report(
     features: Features,
     unread: tuple[Unread, ...],
 ) -> NodeReport:
-    """Sum up one node without its usage, which `node_pressure_report` adds."""
+    """The report of one node, without its usage, which `node_pressure_report` adds."""
     allocation = node_allocation(node, pods or (), features=features)
     ready, quiet = node.ready, reach is not None and reach.reach.quiet
     return NodeReport(

@@ -1,4 +1,4 @@
-"""What a verdict calls a node by whether it answers, is Ready and takes pods: one rule for all who tell of it."""
+"""The code and severity of a node, by whether it answers, is Ready and takes pods."""
 
 from __future__ import annotations
 

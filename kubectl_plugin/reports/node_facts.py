@@ -31,7 +31,7 @@ class NodeFacts(Struct, frozen=True, rename="camel"):
 
 
 def node_facts(pod: Pod, node: Node | None, reach: NodeReach | None) -> NodeFacts | None:
-    """What a bound pod's node is like; None: it is bound to none.
+    """The facts about the node of a pod; None: the pod has no node.
 
     Args:
         pod: It.

@@ -98,7 +98,7 @@ class OOMOrderReport(Struct, frozen=True, rename="camel"):
     """Bytes of the machine, or of the cgroup's limit."""
     memory_assumed: bool
     swap: int
-    """Bytes that it may use besides."""
+    """Bytes that it may use in addition."""
     working_set: int | None
     """Bytes in use; None: not measured."""
     places: tuple[OOMPlaceReport, ...]
@@ -200,7 +200,7 @@ def node_pressure_report(
     features: Features,
     unread: tuple[Unread, ...],
 ) -> NodePressureReport:
-    """Put together what is known of one node; of what it has promised its usage becomes a part."""
+    """The report of one node. Its usage is also added to the report of its requests."""
     classes = classes_of(pods, features)
     report = NodePressureReport(
         name=node.metadata.name,
@@ -241,7 +241,7 @@ def node_pressure_report(
 
 
 def node_use(report: NodePressureReport) -> NodeUse:
-    """What a node's usage comes to: what its verdict goes by."""
+    """The usage of a node, from which its verdict is made."""
     ahead = [one for one in report.thresholds if not one.met]
     met = min(
         (one for one in report.thresholds if one.met),
@@ -288,7 +288,7 @@ Classes = Mapping[tuple[str, str], PodQOSClass]
 
 
 def classes_of(pods: Sequence[Pod], features: Features) -> Classes:
-    """Those of the pods of a node."""
+    """The QoS classes of the pods of a node."""
     return {(pod.metadata.namespace, pod.metadata.name): get_pod_qos(pod, features=features) for pod in pods}
 
 

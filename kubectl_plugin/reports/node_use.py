@@ -1,4 +1,4 @@
-"""What a node's usage comes to, as data: what its verdict goes by, wherever that is told."""
+"""The usage of a node as data. Every verdict about the node is made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kubelet asks the kernel for a pod's containers: on its or its nominated node, else where it may come to."""
+"""The oom_score_adj of a pod's containers: on its node or nominated node, else on the nodes it may come to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["OOMOnNode", "OOMUnknown", "oom_of_pod"]
 
 
 class OOMUnknown(Enum):
-    """Why there is no oom_score_adj to tell."""
+    """Why there is no oom_score_adj."""
 
     NODE_NOT_KNOWN = "NodeNotKnown"
     """The value depends on the node's memory, and no node could be read."""
@@ -43,7 +43,7 @@ class OOMOnNode(Struct, frozen=True, rename="camel"):
 def oom_of_pod(
     pod: Pod, node: Node | None, nodes: Sequence[Node] | None, features: Features
 ) -> tuple[OOMOnNode, ...] | OOMUnknown:
-    """The values on a pod's node; of one without a node, on its nominated one, else the smallest and the largest.
+    """The values on the node of a pod, else on its nominated node, else on the smallest and the largest node.
 
     Args:
         pod: The pod, with the resources that the kubelet allocated to it.
@@ -79,7 +79,7 @@ def oom_of_pod(
 
 
 def _ends(candidates: Sequence[Node]) -> Sequence[Node]:
-    """The first and the last, which is one where they are equally large."""
+    """The smallest and the largest node; one node if they are equal."""
     if _memory(candidates[0]) == _memory(candidates[-1]):
         return candidates[:1]
     return (candidates[0], candidates[-1])

@@ -1,4 +1,4 @@
-"""The pods of a StatefulSet by their ordinals: which is not made yet, and which it waits for."""
+"""The missing pods of a StatefulSet by ordinal, and the pod it waits for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MissingPods", "missing_pods"]
 
 
 class MissingPods(Struct, frozen=True, rename="camel"):
-    """What a StatefulSet has not made yet."""
+    """The pods that a StatefulSet has not made yet."""
 
     first: str
     """The pod that comes next."""
@@ -26,7 +26,7 @@ class MissingPods(Struct, frozen=True, rename="camel"):
 def missing_pods(
     kind: str, entry: Workload | ReplicationController | CronJob, pods: Sequence[WorkloadPod]
 ) -> MissingPods | None:
-    """What is not made yet; None: it is no StatefulSet, or all of its pods are there.
+    """The missing pods; None: it is no StatefulSet, or all of its pods exist.
 
     Args:
         kind: ``StatefulSet``.

@@ -34,7 +34,7 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
 
 
 def not_ready(nodes: Iterable[Node], down: Sequence[NodeDown]) -> tuple[str, ...]:
-    """Names of nodes that say that they are not Ready, and are not among those that do not answer."""
+    """The names of nodes that answer and are not Ready."""
     known = {entry.reach.name for entry in down}
     unready = (node.metadata.name for node in nodes if node.ready is not None and node.ready.status == "False")
     return tuple(name for name in unready if name not in known)

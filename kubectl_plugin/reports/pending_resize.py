@@ -1,4 +1,4 @@
-"""Whether a pod's in-place resize is not done."""
+"""In-place resizes of pods that are not done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["pending_resize", "resize_message"]
 
 
 def pending_resize(pod: Pod) -> str | None:
-    """``Deferred``, ``Infeasible`` or ``InProgress``; None: none is under way."""
+    """The state of a resize: ``Deferred``, ``Infeasible`` or ``InProgress``; None: there is none."""
     pending, running = pod.status.condition("PodResizePending"), pod.status.condition("PodResizeInProgress")
     if pending is not None and pending.status == "True":
         return pending.reason

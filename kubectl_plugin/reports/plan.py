@@ -18,7 +18,7 @@ _WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeS
 
 
 class WhatIf(Struct, frozen=True, rename="camel"):
-    """What was changed in the cluster before."""
+    """The assumed changes of the cluster."""
 
     excluded_nodes: tuple[str, ...]
     added_nodes: tuple[str, ...]
@@ -64,7 +64,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     @property
     def asked(self) -> tuple[PlannedSpec, ...]:
-        """Those that were asked for: pods that are pending already only go first."""
+        """The specs that were asked for, without pods that are pending already."""
         return tuple(spec for spec in self.specs if spec.origin != "pending")
 
     @property

@@ -87,7 +87,7 @@ class LikelyNode(Struct, frozen=True):
 
 
 class PodPosition(Struct, frozen=True):
-    """A pod's places when its node runs short, and what could not be read for them."""
+    """A pod's positions when its node runs short, and what could not be read for them."""
 
     reports: tuple[PodPressureReport, ...] = ()
     """Empty: they were not asked for, or there is no Linux node."""
@@ -253,5 +253,5 @@ def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceS
 
 
 def as_if_running(pod: Pod) -> Pod:
-    """A pod that does not exist yet, as it will be deleted one day: bound and running, whatever its manifest says."""
+    """A pod that does not exist yet as if it ran: bound, and without the status that its manifest may have."""
     return replace(pod, spec=replace(pod.spec, node_name=pod.spec.node_name or "a-node"), status=PodStatus())

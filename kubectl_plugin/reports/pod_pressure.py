@@ -1,4 +1,4 @@
-"""A pod's place when its node runs short, as data (Q3, Q6)."""
+"""The position of a pod when its node runs short, as data (Q3, Q6)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Assumption(Enum):
 
 
 class OOMStandingReport(Struct, frozen=True, rename="camel"):
-    """The place of the pod's container that goes first."""
+    """The position of the pod's container that goes first."""
 
     scope: OOMScope
     memory: int
@@ -64,7 +64,7 @@ class OOMStandingReport(Struct, frozen=True, rename="camel"):
 
 
 class EvictionStandingReport(Struct, frozen=True, rename="camel"):
-    """The pod's place for one signal."""
+    """The position of the pod for one signal."""
 
     signal: Signal
     of: int
@@ -75,7 +75,7 @@ class EvictionStandingReport(Struct, frozen=True, rename="camel"):
 
 
 class PodPressureReport(Struct, frozen=True, rename="camel"):
-    """Both places of a pod on one node."""
+    """The positions of a pod on one node: with the kernel, and with the kubelet."""
 
     node: str
     assumption: Assumption
@@ -89,11 +89,11 @@ class PodPressureReport(Struct, frozen=True, rename="camel"):
     """Without usage none."""
 
     def oom_of(self, scope: OOMScope) -> OOMStandingReport | None:
-        """Its place in one scope."""
+        """The position in one scope."""
         return next((standing for standing in self.oom if standing.scope is scope), None)
 
     def eviction_of(self, signal: Signal) -> EvictionStandingReport | None:
-        """Its place for one signal."""
+        """The position for one signal."""
         return next((standing for standing in self.evictions if standing.signal is signal), None)
 
 
@@ -104,7 +104,7 @@ def pod_pressure_report(
     classes: Classes,
     assumption: Assumption,
 ) -> PodPressureReport:
-    """One pod's places.
+    """The positions of one pod.
 
     Args:
         usage_source: What is known of its node.
@@ -125,7 +125,7 @@ def pod_pressure_report(
 
 
 def near_limits(places: Sequence[PodPressureReport]) -> Iterator[NearLimit]:
-    """Containers near their own memory limit, of what runs and is measured, the fullest first."""
+    """Running containers near their own memory limit, the fullest first."""
     for place in places:
         for standing in place.oom if place.assumption is Assumption.MEASURED else ():
             used, limit = standing.working_set or 0, standing.memory

@@ -1,4 +1,4 @@
-"""What is wrong with a pod, in one word for lists of many."""
+"""The risk of a pod: what is wrong with it, in one word."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ def pod_risk(
 
 
 def _of_ending(pod: Pod, ending: Ending, *, down: bool, at: datetime | None) -> PodRisk | None:
-    """Of a pod that is being deleted."""
+    """The risk of a pod that is being deleted."""
     if down and not pod.finished:
         return PodRisk.NODE_DOWN
     return PodRisk.TERMINATING_LATE if ending.is_late(at) else PodRisk.TERMINATING
 
 
 def _of_waiting(pod: Pod, outcome: PlacementOutcome | None, *, awaited: bool) -> PodRisk:
-    """Of a pod without a node."""
+    """The risk of a pod without a node."""
     if pod.spec.scheduling_gates:
         return PodRisk.SCHEDULING_GATED
     if awaited:
@@ -146,7 +146,7 @@ def _of_waiting(pod: Pod, outcome: PlacementOutcome | None, *, awaited: bool) ->
 
 
 def _of_running(pod: Pod, *, near_limit: bool, over_request: bool, at: datetime | None) -> PodRisk | None:
-    """Of a pod on a node that answers: its health by the rule of its explanation, then what follows from its fields."""
+    """The risk of a pod on a node that answers: first its health, then its fields."""
     code, severity = health_verdict(health(pod), at)
     if code is VerdictCode.STARTING:
         return PodRisk.NEVER_STARTED if severity is Severity.TROUBLE else PodRisk.NOT_STARTED
@@ -174,13 +174,13 @@ def may_have_no_place(pod: Pod) -> bool:
 
 
 def _found_none(pod: Pod) -> bool:
-    """Whether the scheduler looked in vain, the last time."""
+    """Whether the scheduler found no node the last time."""
     scheduled = pod.status.condition("PodScheduled")
     return scheduled is not None and scheduled.status == "False"
 
 
 def _is_kept(ending: Ending, at: datetime | None) -> bool:
-    """Whether finalizers alone have kept its object for a minute."""
+    """Whether only finalizers have kept its object for a minute."""
     told, held = ending.deleted_at, ending.finalizers and not ending.processes
     if told is None or at is None or not held:
         return False

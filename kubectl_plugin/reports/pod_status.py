@@ -1,4 +1,4 @@
-"""What is the case with a pod of the cluster now."""
+"""The current status of a pod of the cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ContainerEnd", "PodStatusReport", "pod_gates", "pod_status"]
 
 
 class ContainerEnd(Struct, frozen=True, rename="camel"):
-    """How a container ended last."""
+    """How a container last ended."""
 
     container: str
     reason: str
@@ -25,7 +25,7 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
 
 
 class PodStatusReport(Struct, frozen=True, rename="camel"):
-    """What is the case now."""
+    """The current status of a pod."""
 
     phase: str
     reason: str

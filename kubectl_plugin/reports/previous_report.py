@@ -1,4 +1,4 @@
-"""Of an earlier report of a cluster what is compared with this one.
+"""The fields of an earlier report that are compared with the current one.
 
 Only that is read, and a field that is added later may be missing: reports of every release with this API version can
 be compared.
@@ -16,20 +16,20 @@ __all__ = ["EarlierLevel", "EarlierNode", "EarlierOrigin", "EarlierPod", "Earlie
 
 
 class EarlierPromised(Struct, frozen=True, rename="camel"):
-    """Of `cluster.Promised` what is compared."""
+    """The compared fields of `cluster.Promised`."""
 
     allocatable: int = 0
     requested: dict[str, int] = {}
 
 
 class EarlierLevel(Struct, frozen=True, rename="camel"):
-    """Of `cluster.Level`."""
+    """The compared fields of `cluster.Level`."""
 
     percent: int
 
 
 class EarlierNode(Struct, frozen=True, rename="camel"):
-    """Of `cluster.NodeEntry`."""
+    """The compared fields of `cluster.NodeEntry`."""
 
     name: str
     ready: str | None = None
@@ -43,7 +43,7 @@ class EarlierNode(Struct, frozen=True, rename="camel"):
 
 
 class EarlierPod(Struct, frozen=True, rename="camel"):
-    """Of `cluster.PodEntry`."""
+    """The compared fields of `cluster.PodEntry`."""
 
     namespace: str
     name: str
@@ -56,14 +56,14 @@ class EarlierPod(Struct, frozen=True, rename="camel"):
 
 
 class EarlierOrigin(Struct, frozen=True, rename="camel"):
-    """Of `podrules.cluster.origin.Origin`."""
+    """The compared fields of `podrules.cluster.origin.Origin`."""
 
     context: str | None = None
     server: str | None = None
 
 
 class EarlierReport(Struct, frozen=True, rename="camel"):
-    """Of `cluster.ClusterReport`."""
+    """The compared fields of `cluster.ClusterReport`."""
 
     source: str
     scope: str

@@ -1,4 +1,4 @@
-"""How far the controller of a workload is, by its status: what it could not do, and how many pods are outdated."""
+"""The progress of the controller of a workload: what it could not do, and how many pods are outdated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Said(Struct, frozen=True, rename="camel"):
 
 
 class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
-    """What the controller says of the newest spec."""
+    """The progress of the newest spec."""
 
     generation: int
     """Of the spec: ``metadata.generation``."""
@@ -59,7 +59,7 @@ class Schedule(Struct, frozen=True, rename="camel"):
 
 
 def rollout(kind: str, entry: Workload | ReplicationController | CronJob, *, terminating: int = 0) -> Rollout | None:
-    """How far the controller is; None: such a workload has no rollout, or does not say.
+    """The progress of a rollout; None: the workload has none, or does not say.
 
     The API leaves a count of 0 out of a status (``omitempty``): in one that a controller has written, and tells so by
     its observedGeneration, a count that is not there is 0. Of one that nobody has written yet nothing is counted.
@@ -99,7 +99,7 @@ def rollout(kind: str, entry: Workload | ReplicationController | CronJob, *, ter
 
 
 def schedule(entry: Workload | ReplicationController | CronJob) -> Schedule | None:
-    """When a CronJob makes Jobs; None: it is none."""
+    """When a CronJob makes Jobs; None: it is no CronJob."""
     if not isinstance(entry, CronJob):
         return None
     active = tuple(job.name for job in entry.status.active)
@@ -121,5 +121,5 @@ def _old(kind: str, entry: Workload, terminating: int) -> int:
 
 
 def said(condition: Condition | None) -> Said | None:
-    """What a condition says; None of none."""
+    """What a condition says; None: there is no condition."""
     return None if condition is None else Said(condition.reason, condition.message)

@@ -1,4 +1,4 @@
-"""The JSON Schema of every report, made from the types that are printed."""
+"""The JSON Schema of every report, made from the types of the reports."""
 
 from __future__ import annotations
 

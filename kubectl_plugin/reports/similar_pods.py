@@ -1,4 +1,4 @@
-"""What pods ask for, computed once for pods that are alike: a large cluster has few kinds of pods and many of each."""
+"""Sums and scores of pods, computed once for similar pods: a large cluster has few kinds of pods and many of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podrules.oom import OOMScoreAdj, container_oom_score_adj
 from podrules.qos import get_pod_qos
 from podrules.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
 
-__all__ = ["Alike", "Asked"]
+__all__ = ["Asked", "SimilarPods"]
 
 
 class Asked(Struct, frozen=True, rename="camel"):
@@ -31,18 +31,18 @@ class Asked(Struct, frozen=True, rename="camel"):
 
 
 class _Kind(Struct):
-    """Pods of one owner that agree in everything that is read here."""
+    """Pods of one owner that agree in every field that is read here."""
 
     sample: tuple[Any, ...]
     asked: Asked
     scores: dict[tuple[str, int], OOMScoreAdj | None]
 
 
-class Alike:
-    """Answers for one cluster."""
+class SimilarPods:
+    """The sums and scores of the pods of one cluster."""
 
     def __init__(self, features: Features) -> None:
-        """Know nothing yet."""
+        """Start without pods."""
         self._features = features
         self._kinds: dict[tuple[str, str], list[_Kind]] = {}
 
@@ -81,7 +81,7 @@ class Alike:
 
 
 def _read(pod: Pod) -> tuple[Any, ...]:
-    """All that class, sums and oom_score_adj come from."""
+    """The fields that decide class, sums and oom_score_adj."""
     spec, status = pod.spec, pod.status
     return (
         spec.containers,

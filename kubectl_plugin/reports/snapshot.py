@@ -1,4 +1,4 @@
-"""A snapshot that was written: what is in it, and what is not."""
+"""The content of a snapshot that was written, and what is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["SnapshotKind", "SnapshotReport"]
 
 
 class SnapshotKind(Struct, frozen=True):
-    """What is in it of a kind."""
+    """The objects of one kind in the snapshot."""
 
     resource: str
     count: int
@@ -19,7 +19,7 @@ class SnapshotKind(Struct, frozen=True):
 
 
 class SnapshotReport(Struct, frozen=True):
-    """All of it."""
+    """The whole snapshot."""
 
     path: str
     size: int

@@ -32,7 +32,7 @@ class StepOutcome(Enum):
 
 
 class RefusedBy(Enum):
-    """Who does not let a change be made."""
+    """Who refused a change."""
 
     RIGHTS = "Rights"
     """The user may not make it, or not read what it needs."""
@@ -58,7 +58,7 @@ class Refusal(Struct, frozen=True, rename="camel"):
 
 
 class StepKind(Enum):
-    """What happens, or is about to."""
+    """What happened, or is about to happen."""
 
     DRY_RUN = "DryRun"
     """The API server took what was asked and stored nothing."""
@@ -103,7 +103,7 @@ class StepKind(Enum):
 
     @property
     def changes(self) -> bool:
-        """Whether something was changed once this is told, in the cluster or of a machine."""
+        """Whether this step changes something in the cluster or at a machine."""
         return self in _CHANGES
 
 

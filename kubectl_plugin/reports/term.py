@@ -1,4 +1,4 @@
-"""What terms and texts of Kubernetes mean."""
+"""The meaning of terms and texts of Kubernetes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExplainedText(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class TermReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="TermExplanation"):
-    """All of a text that is known."""
+    """All known parts of a text."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     rules_version: str = REFERENCE_VERSION

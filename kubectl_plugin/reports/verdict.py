@@ -25,7 +25,7 @@ _FEW: Final = 3
 
 
 class Severity(Enum):
-    """How urgent a page is; shown as colour, beside the words that say it."""
+    """How urgent a page is; shown as colour, in addition to the words."""
 
     FINE = "fine"
     NOTICE = "notice"
@@ -33,12 +33,12 @@ class Severity(Enum):
 
     @property
     def urgency(self) -> int:
-        """Its place in the order: the more the more urgent."""
+        """Its rank: higher is more urgent."""
         return list(Severity).index(self)
 
 
 def most_urgent(severities: Iterable[Severity]) -> Severity:
-    """The worst of some; fine of none."""
+    """The worst of several; FINE without any."""
     return max(severities, key=lambda severity: severity.urgency, default=Severity.FINE)
 
 
@@ -51,12 +51,12 @@ J = TypeVar("J", bound=_Judged)
 
 
 def worst_few(worst_first: Sequence[J]) -> Sequence[J]:
-    """Of rows those whose pages a list leads to: three in trouble at most; without one, the worst."""
+    """The rows that a list links to: up to three in trouble; if there are none, the worst one."""
     return [row for row in worst_first if row.severity is Severity.TROUBLE][:_FEW] or worst_first[:1]
 
 
 def trouble_until(last: K) -> dict[K, Severity]:
-    """How urgent each kind of an enum is that has the worst first: trouble as far as one, and a notice from then on.
+    """The severity of each member of an enum with the worst first: TROUBLE up to a member, then NOTICE.
 
     Args:
         last: The last that is trouble.
@@ -67,7 +67,7 @@ def trouble_until(last: K) -> dict[K, Severity]:
 
 
 class VerdictCode(Enum):
-    """What a verdict says, for a script to branch on. docs/formats.md tells each one's meaning."""
+    """What a verdict says, for scripts. docs/formats.md explains each code."""
 
     # A pod on a node.
     RUNNING = "Running"
@@ -181,7 +181,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def decisive(self) -> str:
-        """The sentence that gives code and severity; empty of one that says nothing."""
+        """The sentence that gives code and severity; empty if the verdict has none."""
         return self.deciding or next(iter(self.sentences), "")
 
     def as_data(self) -> VerdictReport:
@@ -190,7 +190,7 @@ class Verdict(Struct, frozen=True):
 
 
 def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
-    """All sentences in their order, with the code and the severity of the worst; the first of equals.
+    """All sentences in order, with the code and severity of the worst verdict; the first of equals.
 
     Args:
         parts: At least one.

@@ -1,4 +1,4 @@
-"""What the rules say of a workload: its template as a pod to come, and the pods it has."""
+"""The report of a workload: its template as a pod to come, and its pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pods of a workload come to, for its explanation and for the list of all workloads."""
+"""The code and severity of a workload, for its explanation and for the list of all workloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["workload_code"]
 def workload_code(
     job: JobProgress | None, counts: PodCounts, pods: Sequence[WorkloadPod]
 ) -> tuple[VerdictCode, Severity]:
-    """What the worst of its pods is in, and how urgent that is."""
+    """The code and severity of its worst pod."""
     stuck = any(pod.reach is not None for pod in pods if pod.state is PodState.TERMINATING)
     unplaced = any(pod.waits_for == "Unschedulable" and not pod.nominated_node for pod in pods)
     trouble = {

@@ -1,4 +1,4 @@
-"""The pods of a workload, each in short and all counted: how many of those that are wanted run."""
+"""The pods of a workload, in short and counted by state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TOLD_BY_KUBELET: Final = frozenset({PodState.BROKEN, PodState.STARTING, PodStat
 
 
 class WorkloadPod(Struct, frozen=True, rename="camel"):
-    """One pod of a workload, in short."""
+    """The summary of one pod of a workload."""
 
     name: str
     phase: str
@@ -89,7 +89,7 @@ class PodCounts(Struct, frozen=True, rename="camel"):
 
 
 class JobProgress(Struct, frozen=True, rename="camel"):
-    """How far a Job is, by its status."""
+    """The progress of a Job, by its status."""
 
     completions: int | None
     """How many pods have to succeed; None: any one of them."""
@@ -109,7 +109,7 @@ def workload_pods(
     node: Callable[[str], Node | None],
     near_limit: Callable[[Pod], NearLimit | None],
 ) -> tuple[WorkloadPod, ...]:
-    """The pods in short, by name.
+    """The summaries of the pods, sorted by name.
 
     Args:
         pods: Of the workload.
@@ -180,7 +180,7 @@ def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) ->
 
 
 def job_progress(entry: Workload) -> JobProgress:
-    """How far a Job is."""
+    """The progress of a Job."""
     status = entry.status
     return JobProgress(
         completions=entry.spec.completions,

@@ -13,7 +13,7 @@ from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_facts import pod_key
 from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.reports.similar_pods import Alike
+from kubectl_plugin.reports.similar_pods import SimilarPods
 from podrules.allocation import node_allocation
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
@@ -87,7 +87,7 @@ def test_places_are_those_of_the_node_command(read: Overview, report: ClusterRep
 
 def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overview) -> None:
     """Large clusters are judged by `memory_orders` alone, with scores that alike pods share."""
-    alike = Alike(REFERENCE)
+    alike = SimilarPods(REFERENCE)
     for node in read.facts.nodes:
         pods, usage = read.gatherer.pods_on(node.metadata.name) or (), read.facts.usages.get(node.metadata.name)
         if usage is None:
@@ -102,7 +102,7 @@ def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overvie
 
 def test_alike_pods_get_their_own_answers(read: Overview) -> None:
     """Also one that was changed after its owner made it, as a resize does."""
-    alike = Alike(REFERENCE)
+    alike = SimilarPods(REFERENCE)
     for pod in [*read.facts.pods, *map(_resized, read.facts.pods)]:
         asked, requests = alike.asked(pod), pod_requests(pod, scheduler_options(REFERENCE))
         assert asked.qos_class is get_pod_qos(pod)
