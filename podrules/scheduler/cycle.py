@@ -196,14 +196,6 @@ class Filtered:
         return " ".join(self.status(int(rows[0])).reasons) if len(rows) else ""
 
     @property
-    def unschedulable_plugins(self) -> frozenset[str]:
-        """Plugins whose rejection keeps the pod from every node (Diagnosis.UnschedulablePlugins)."""
-        if not self.pre_filter.status.ok:
-            plugin = self.pre_filter.status.plugin
-            return self.pre_filter.narrowed_by | (frozenset((plugin,)) if plugin else frozenset())
-        return self.pre_filter.narrowed_by | {status.plugin for status in self.rejected.values()}
-
-    @property
     def message(self) -> str:
         """What the PodScheduled condition says when no node fits, without what PostFilter adds (FitError.Error)."""
         table = self.context.table

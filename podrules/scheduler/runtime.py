@@ -39,10 +39,10 @@ from podrules.scheduler.framework.interface import (
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
 from podrules.scheduler.plugin_set import enabled_plugins
-from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
+from podrules.scheduler.profile import Profile
 from podrules.scheduler.registry import PLUGINS
 
-__all__ = ["DEFAULT_FRAMEWORK", "Framework", "ScoreError", "new_framework"]
+__all__ = ["Framework", "ScoreError", "new_framework"]
 
 
 class Framework(Struct, frozen=True):
@@ -191,7 +191,3 @@ class _ScoreAlone:
         if not found.status.ok:
             raise ScoreError(" ".join(found.status.reasons))
         return self._plugin.score(context, found.state, feasible)
-
-
-DEFAULT_FRAMEWORK: Final = new_framework(Profile(DEFAULT_SCHEDULER_NAME))
-"""The default profile's."""

@@ -31,11 +31,11 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.plan import Demand, plan
 from podrules.placement.situation import Situation
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.bench.placement import HOST, PODS_PER_NODE, ZONE, make_cluster
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_container, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK
 
 __all__ = ["measure_place"]
 

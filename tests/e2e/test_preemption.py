@@ -41,6 +41,7 @@ from tests.e2e.preemption_objects import (
 )
 from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
 from tests.objects import raw_pod
+from tests.scheduling import unschedulable_plugins
 from tests.waiting import answer_in_the_end, wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -246,7 +247,7 @@ class Preempting:
             message=found.message if found else "",
             decided_by=preemption.choice.decided_by,
             candidates=len(preemption.candidates),
-            rejected_by=filtered.unschedulable_plugins,
+            rejected_by=unschedulable_plugins(filtered),
             unhelped=frozenset(status.plugin for status in preemption.no_candidate.values()),
             others_nominated=sum(not pod["spec"].get("nodeName") for pod in pods.values()),
             real_node=judged["spec"].get("nodeName", ""),

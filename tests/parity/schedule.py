@@ -19,6 +19,7 @@ from podrules.scheduler.preemption import PostFilter, Preemption, preempt
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduler.runtime import new_framework
+from tests.scheduling import unschedulable_plugins
 
 __all__ = ["answer_schedule", "answer_schedule_dra"]
 
@@ -97,7 +98,7 @@ def _device(device: AllocatedDevice) -> Answer:
 def _unschedulable(filtered: Filtered, pod: Pod) -> Answer:
     answer: Answer = {
         "message": filtered.message,
-        "unschedulablePlugins": sorted(filtered.unschedulable_plugins),
+        "unschedulablePlugins": sorted(unschedulable_plugins(filtered)),
     }
     names = filtered.context.table.names
     if len(filtered.rejected) != len(names):

@@ -14,8 +14,8 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.objects import raw_container, raw_node, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK
 
 __all__ = ["NODES", "PODS", "SNAPSHOT", "said_of"]
 

@@ -14,8 +14,8 @@ from podrules.placement.outcome import Placement, RejectedGroup
 from podrules.placement.situation import Situation
 from podrules.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.runtime import DEFAULT_FRAMEWORK
 from tests.objects import raw_condition, raw_node, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK
 
 __all__ = ["group_of", "make_node", "make_pod", "make_taint", "only_change", "place", "situation"]
 

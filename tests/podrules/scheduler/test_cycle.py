@@ -16,8 +16,9 @@ from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.plugin_set import Plugins
 from podrules.scheduler.profile import Profile
-from podrules.scheduler.runtime import DEFAULT_FRAMEWORK, Framework, new_framework
+from podrules.scheduler.runtime import Framework, new_framework
 from tests.objects import raw_node, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK, unschedulable_plugins
 
 Json = Mapping[str, Any]
 
@@ -56,7 +57,7 @@ def test_the_first_plugin_that_rejects_counts() -> None:
     assert found.rejected["a"] == Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",), "NodeUnschedulable"
     )
-    assert found.unschedulable_plugins == {"NodeUnschedulable"}
+    assert unschedulable_plugins(found) == {"NodeUnschedulable"}
 
 
 def test_the_sentence_counts_reasons_in_the_order_of_their_text() -> None:
@@ -74,7 +75,7 @@ def test_the_sentence_counts_reasons_in_the_order_of_their_text() -> None:
         "0/14 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, "
         "12 Insufficient cpu."
     )
-    assert found.unschedulable_plugins == {"NodeUnschedulable", "TaintToleration", "NodeResourcesFit"}
+    assert unschedulable_plugins(found) == {"NodeUnschedulable", "TaintToleration", "NodeResourcesFit"}
 
 
 def test_pre_filter_narrows_the_nodes() -> None:
@@ -84,7 +85,7 @@ def test_pre_filter_narrows_the_nodes() -> None:
     assert found.message == (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
     )
-    assert found.unschedulable_plugins == {"NodeAffinity", "NodeResourcesFit"}
+    assert unschedulable_plugins(found) == {"NodeAffinity", "NodeResourcesFit"}
 
 
 def test_pre_filter_names_a_node_that_does_not_exist() -> None:
@@ -171,7 +172,7 @@ SMALL = make_node("small", cpu="1")
 
 def test_plugins_that_a_profile_disables_judge_nothing() -> None:
     pod = make_pod("web", cpu="2")
-    assert cycle(pod, [TAINTED, SMALL]).unschedulable_plugins == {"TaintToleration", "NodeResourcesFit"}
+    assert unschedulable_plugins(cycle(pod, [TAINTED, SMALL])) == {"TaintToleration", "NodeResourcesFit"}
     found = cycle(pod, [TAINTED, SMALL], framework=make_framework(filter=disable("TaintToleration")))
     assert names(found, found.feasible) == ["tainted"]
     found = cycle(pod, [TAINTED, SMALL], framework=make_framework(filter=disable("*")))

@@ -18,7 +18,6 @@ from podrules.scheduler.plugins.dynamic_resources.plugin import (
     DynamicResourcesArgs,
     DynamicResourcesState,
     DynamicResourcesValues,
-    is_unknown,
 )
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "DynamicResourcesArgs",
     "DynamicResourcesState",
     "DynamicResourcesValues",
-    "is_unknown",
 ]

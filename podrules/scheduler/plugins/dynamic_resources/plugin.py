@@ -10,7 +10,7 @@
                 100 * score / highest
 
 What upstream could answer and these rules cannot is never taken for a fit: the node's code is then `Code.ERROR` and its
-one reason begins with `UNKNOWN` (``unknown: …``); see `is_unknown`.
+one reason begins with `UNKNOWN` (``unknown: …``).
 
 Gates, where they are off: without DynamicResourceAllocation the plugin says nothing; without DRAExtendedResource no
 class stands for a resource; without DRAPrioritizedList a request with alternatives is rejected and nothing is scored;
@@ -67,7 +67,6 @@ __all__ = [
     "DynamicResourcesState",
     "DynamicResourcesValues",
     "PoolValues",
-    "is_unknown",
 ]
 
 UNKNOWN: Final = "unknown: "
@@ -323,11 +322,6 @@ class DynamicResources:
 
 
 _Unavailable = NDArray[np.bool_] | str
-
-
-def is_unknown(code: int, reasons: Sequence[str]) -> bool:
-    """Whether a verdict says that these rules cannot tell."""
-    return code == Code.ERROR and any(reason.startswith(UNKNOWN) for reason in reasons)
 
 
 def _check_classes(claims: Sequence[ResourceClaim], classes: set[str], features: Features) -> Status:

@@ -15,8 +15,9 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.preemption import Candidate, PostFilter, Preemption, preempt
-from podrules.scheduler.runtime import DEFAULT_FRAMEWORK, Framework
+from podrules.scheduler.runtime import Framework
 from tests.objects import raw_node, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK
 
 __all__ = [
     "HIGH",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podrules.scheduler.framework.status import Code
-from podrules.scheduler.plugins.dynamic_resources import DynamicResources, is_unknown
+from podrules.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 from podrules.scheduler.plugins.dynamic_resources import allocator as allocator_module
 from tests.podrules.scheduler.plugins.building_devices import (
     DRIVER,
@@ -486,4 +486,5 @@ def test_a_search_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     plugin = DynamicResources()
     verdicts = plugin.filter(context, plugin.pre_filter(context).state)
     assert verdicts.codes[0] == Code.ERROR
-    assert is_unknown(verdicts.codes[0], verdicts.reasons(0))
+    assert verdicts.codes[0] == Code.ERROR
+    assert verdicts.reasons(0)[0].startswith(UNKNOWN)

@@ -14,7 +14,7 @@ from podrules.model.resource import DeviceClass
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.status import Code
-from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState, is_unknown
+from podrules.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources, DynamicResourcesState
 from podrules.scheduler.plugins.dynamic_resources.extended import claim_for, classes_by_resource, special_claim
 from tests.objects import raw_node
 from tests.podrules.scheduler.plugins.building_devices import (
@@ -212,8 +212,8 @@ def test_without_the_time_a_binding_that_may_have_timed_out_is_unknown() -> None
     claim = bound(timestamp="2026-05-31T23:00:00Z")
     context = make_context(make_claiming_pod("my-claim"), claims=[claim], now=None)
     verdicts = PLUGIN.filter(context, PLUGIN.pre_filter(context).state)
-    assert is_unknown(verdicts.codes[0], verdicts.reasons(0))
-    assert not is_unknown(Code.ERROR, ("no such key",))
+    assert verdicts.codes[0] == Code.ERROR
+    assert verdicts.reasons(0)[0].startswith(UNKNOWN)
 
 
 def test_single_claim_prioritized_list_scoring() -> None:

@@ -1,0 +1,22 @@
+"""The default scheduler, and what its diagnosis names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
+from podrules.scheduler.runtime import new_framework
+
+__all__ = ["DEFAULT_FRAMEWORK", "unschedulable_plugins"]
+
+DEFAULT_FRAMEWORK: Final = new_framework(Profile(DEFAULT_SCHEDULER_NAME))
+"""The framework of the default profile."""
+
+
+def unschedulable_plugins(filtered: Filtered) -> frozenset[str]:
+    """Plugins whose rejection keeps the pod from every node (Diagnosis.UnschedulablePlugins)."""
+    before = filtered.pre_filter
+    if not before.status.ok:
+        return before.narrowed_by | (frozenset((before.status.plugin,)) if before.status.plugin else frozenset())
+    return before.narrowed_by | {status.plugin for status in filtered.rejected.values()}
