@@ -7,12 +7,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
 VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
-# Outside the tree, so that a fresh clone is checked as fast as one that was checked before; in it for who has no home.
+# Outside the tree, so that the first check of a clone is fast, too; inside where there is no home folder.
 MYPY_CACHE = $(shell cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/kubectl-qos/mypy"; \
   mkdir -p "$$cache" 2>/dev/null && echo "$$cache" || echo .mypy_cache)
 IMAGE ?= localhost/kubectl-qos/qos-webhook:$(VERSION)
 BASED_ON := docker.io/library/python:3.13-slim-bookworm
-# Of the plugin alone; and what kubernetes.aio alone imports, the official client's asynchronous half, which nothing here does.
+# Packages of the plugin alone, and those that only kubernetes.aio imports, which nothing here uses.
 NOT_IN_IMAGE := numpy protobuf aiohttp aiohttp-retry aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl
 # The folder with the helm that `make ci-tools` built, for a machine that has none of its own.
 BUILT_HELM = $(shell $(BIN)/python -c 'from tests.controlplane.binaries import Binaries, find_binaries; \
@@ -25,7 +25,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with make PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
 
-# Bytecode is made once here, for a plugin has to start fast also where PYTHONDONTWRITEBYTECODE is set.
+# Compiled here once, so that the plugin starts fast even if PYTHONDONTWRITEBYTECODE is set.
 $(VENV)/.plugin: requirements/plugin.txt | $(BIN)/python
 	$(PIP) install --require-hashes -r requirements/plugin.txt
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules kubectl_plugin
@@ -53,24 +53,24 @@ demo: $(VENV)/.plugin $(VENV)/.webhook ## explain pods and a node of the built-i
 	@echo; $(DEMO) node/node-b2
 	@echo; $(BIN)/python -m webhook.demo
 
-test: $(VENV)/.dev ## lint, and tests of every row; with CI=true those on the real control plane must run
+test: $(VENV)/.dev ## lint, and tests of every row; CI=true requires those on the real control plane
 	$(BIN)/python -m tests.gate --jobs $(or $(JOBS),2)
 
-test-all: $(VENV)/.dev ## also what takes long: all faults, restarts, releases, hundreds of pods, new random cases
+test-all: $(VENV)/.dev ## also slow tests: all faults, restarts, releases, hundreds of pods, new random cases
 	$(BIN)/python -m tests.gate --long --jobs $(or $(JOBS),2)
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),$(shell date +%Y%m%d))
 
-soak: $(VENV)/.dev ## the tests RUNS (5) times, each in another order and time zone, all processes frozen now and then; root
+soak: $(VENV)/.dev ## the tests RUNS (5) times, each in another order and time zone, with pauses of all processes; root
 	$(BIN)/python -m tests.gate.soak --runs $(or $(RUNS),5) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
-chaos: $(VENV)/.dev ## PODS (5000) created on a real API server under each fault of the webhook: none may be lost
+chaos: $(VENV)/.dev ## create PODS (5000) on a real API server under each fault of the webhook: none may be lost
 	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/faults
 
 siege: $(VENV)/.dev ## attacks on rules and server: tenants, floods, REVIEWS (200000) grown from schemas, ASKED (5000) on an API server
 	CI=true SIEGE=1 SIEGE_REVIEWS=$(or $(REVIEWS),200000) SIEGE_ASKED=$(or $(ASKED),5000) SIEGE_SEED=$(or $(SEED),1) \
 	  timeout 3600 $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/siege
 
-fuzz: $(VENV)/.fuzz ## reviews spoilt for SECONDS (60), chosen by the lines that they reach; stops at what makes a handler fail
+fuzz: $(VENV)/.fuzz ## damage reviews for SECONDS (60), guided by the lines that they reach; stops when a handler fails
 	mkdir -p build
 	cd build && PYTHONPATH=.. ../$(BIN)/python -m tests.webhook.fuzz -max_total_time=$(or $(SECONDS),60)
 
@@ -80,10 +80,10 @@ lint: $(VENV)/.dev ## formatting, lint, types, layers
 	$(BIN)/mypy --cache-dir="$(MYPY_CACHE)"
 	$(BIN)/lint-imports --no-cache
 
-parity: $(VENV)/.dev ## upstream's own code on N new random cases a suite, SEED for others; needs Go
+parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; needs Go
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)
 
-workloads: $(VENV)/.dev ## N (300) random workloads of SEED (2) by real controllers and scheduler: each pod as its manifest says
+workloads: $(VENV)/.dev ## N (300) random workloads of SEED (2) on real controllers and scheduler: each pod as predicted
 	CI=true WORKLOADS=$(or $(N),300) WORKLOADS_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -s -q --long \
 	  tests/e2e/test_workloads.py::test_S4_hundreds_of_workloads
 
@@ -93,7 +93,7 @@ rows: $(VENV)/.dev ## rows of the specification and their tests
 bench: $(VENV)/.dev ## start-up and answer times, the webhook; ratios to python, kubectl and a Go webhook; PART=plugin|webhook
 	$(BIN)/python -m tests.bench.bench $(PART)
 
-scale: $(VENV)/.dev ## questions to large clusters beside kubectl: NODES="500 1000 5000" PODS= ROUNDS= FORMATS=1; slow once
+scale: $(VENV)/.dev ## questions to large clusters, compared with kubectl: NODES="500 1000 5000" PODS= ROUNDS= FORMATS=1
 	$(BIN)/python -m tests.scale.run $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS)) \
 	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FORMATS),--formats)
 
@@ -112,7 +112,7 @@ docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON 
 man: $(VENV)/.plugin ## manual pages of all commands, to dist/man; `man -l dist/man/kubectl-qos.1`
 	$(BIN)/python -m kubectl_plugin.manual dist/man
 
-real-node: $(VENV)/.dev ## a real kubelet and runtime beside what we say of their pods; FULL=1 how they end; root
+real-node: $(VENV)/.dev ## compare predictions with a real kubelet and runtime; FULL=1 also how pods end; root
 	$(BIN)/python -m tests.real_node
 
 lock: $(VENV)/.dev ## pin every dependency with its hashes
@@ -127,7 +127,7 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra incluster --extra dra --extra webhook --group build --group release --group docs --group test --group lint -o requirements/dev.txt
 
-ci-tools: ## what the full suite needs beyond Python (Debian, root): Go, and the control plane built with it
+ci-tools: ## install what the full suite needs (Debian, root): Go, and the control plane built with it
 	.ci/tools
 
 image: ## the webhook's image with buildah; IMAGE=, BASE= by digest, and PIP_INDEX_URL where the index is not the public one
@@ -136,7 +136,7 @@ image: ## the webhook's image with buildah; IMAGE=, BASE= by digest, and PIP_IND
 	  $(if $(PIP_INDEX_URL),--build-arg PIP_INDEX_URL=$(PIP_INDEX_URL)) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) .
 
-sbom: ## what is in the image, as CycloneDX, to dist/; after make image
+sbom: ## the image's bill of materials (CycloneDX), to dist/; after make image
 	mkdir -p dist
 	container=$$(buildah from --pull-never $(IMAGE)) && trap "buildah rm $$container >/dev/null" EXIT \
 	  && cp "$$(buildah mount $$container)/opt/qos-webhook/sbom.cdx.json" dist/qos-webhook-$(VERSION).cdx.json
@@ -149,7 +149,7 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 	$(BIN)/python -m release.reference docs/reference
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs dist/site
 
-clean: ## remove what make made
+clean: ## remove everything that make created
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
 .PHONY: report-scale help demo test test-all soak chaos siege fuzz lint parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean
