@@ -406,14 +406,14 @@ def connect(options: ClusterOptions) -> Connection:
     return Connection(proxy, options.namespace, asked)
 
 
-def connect_for_changes(options: ClusterOptions, doors: ProxySettings) -> KubectlProxy:
+def connect_for_changes(options: ClusterOptions, settings: ProxySettings) -> KubectlProxy:
     """Start a proxy for changes; it lets nothing else through.
 
     Raises:
         Unreachable: there is no kubectl.
     """
     try:
-        return KubectlProxy(options.kubectl_flags(), request_timeout=options.request_timeout, doors=doors)
+        return KubectlProxy(options.kubectl_flags(), request_timeout=options.request_timeout, settings=settings)
     except FileNotFoundError as error:
         raise Unreachable("changes are made through kubectl, which is not on PATH") from error
 

@@ -296,8 +296,8 @@ def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], 
     Raises:
         Unreachable: there is no kubectl.
     """
-    doors = ProxySettings(methods=("POST", *methods), paths=(path, ACCESS_REVIEWS))
-    with connect_for_changes(cluster, doors) as sender:
+    settings = ProxySettings(methods=("POST", *methods), paths=(path, ACCESS_REVIEWS))
+    with connect_for_changes(cluster, settings) as sender:
         yield Writer(sender, dry_run=dry_run)
 
 

@@ -117,13 +117,13 @@ class LargeTransport(Transport, Protocol):
 class KubectlProxy:
     """One ``kubectl proxy`` on a private socket. Started at once, awaited at the first request, stopped by `close`."""
 
-    def __init__(self, flags: list[str], *, request_timeout: float, doors: ProxySettings = _READING) -> None:
+    def __init__(self, flags: list[str], *, request_timeout: float, settings: ProxySettings = _READING) -> None:
         """Start the process.
 
         Args:
             flags: What the user gave: ``--context=…``, ``--as=…``.
             request_timeout: Seconds for one request.
-            doors: What it lets through.
+            settings: The methods and paths that it lets through.
 
         Raises:
             FileNotFoundError: there is no kubectl on PATH.
@@ -140,7 +140,7 @@ class KubectlProxy:
         # A signal may end us between any two steps: from here on something will tidy up.
         atexit.register(self.close)
         _make_private(self._folder)
-        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", *doors.flags()]
+        command = ["kubectl", "proxy", f"--unix-socket={self._socket}", *settings.flags()]
         try:
             self._process = subprocess.Popen(
                 command + flags,

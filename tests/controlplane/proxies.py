@@ -16,14 +16,14 @@ _READING: Final = ProxySettings()
 
 
 @contextmanager
-def connected_proxy(doors: ProxySettings = _READING, *, request_timeout: float = 30) -> Iterator[KubectlProxy]:
+def connected_proxy(settings: ProxySettings = _READING, *, request_timeout: float = 30) -> Iterator[KubectlProxy]:
     """A proxy that has its connection: kubectl gives up one that takes 10 s, as of a machine that stands still.
 
     Args:
-        doors: What it lets through.
+        settings: The methods and paths that it lets through.
         request_timeout: Seconds for one request.
     """
-    path = doors.paths[0] if doors.paths else "/version"
-    with KubectlProxy([], request_timeout=request_timeout, doors=doors) as proxy:
+    path = settings.paths[0] if settings.paths else "/version"
+    with KubectlProxy([], request_timeout=request_timeout, settings=settings) as proxy:
         wait_for(lambda: proxy.get(path)[0] != HTTPStatus.BAD_GATEWAY, "kubectl is connected")
         yield proxy

@@ -203,8 +203,8 @@ def proxy(control_plane: ControlPlane, namespace: str, monkeypatch: pytest.Monke
     """What carries changes of pod ``web`` alone."""
     for name, value in control_plane.kubectl_environment().items():
         monkeypatch.setenv(name, value)
-    doors = ProxySettings(methods=("POST", "PATCH", "DELETE"), paths=(PODS.path(namespace, "web"), ACCESS_REVIEWS))
-    with connected_proxy(doors) as started:
+    settings = ProxySettings(methods=("POST", "PATCH", "DELETE"), paths=(PODS.path(namespace, "web"), ACCESS_REVIEWS))
+    with connected_proxy(settings) as started:
         yield started
 
 

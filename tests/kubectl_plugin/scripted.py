@@ -86,7 +86,7 @@ def change(
         source.unread = unread
         yield source
 
-    def connect(_cluster: ClusterOptions, _doors: ProxySettings) -> contextlib.nullcontext[_Server]:
+    def connect(_cluster: ClusterOptions, _settings: ProxySettings) -> contextlib.nullcontext[_Server]:
         return contextlib.nullcontext(_Server(given, allowed=allowed))
 
     with pytest.MonkeyPatch.context() as patch:
