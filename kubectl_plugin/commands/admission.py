@@ -83,7 +83,7 @@ def _refusals(kind: Kind[Any], entry: Any, written: Mapping[str, Any]) -> tuple[
         entry: The object.
         written: As it stands in its file.
     """
-    # Loaded where there is a manifest.
+    # Loaded only for manifests.
     from podrules.checks import objects
     from podrules.checks.rules import refusals
 

@@ -107,7 +107,7 @@ class ClusterAction(ABC):
             source: Where objects are read.
             streams: Where to print.
         """
-        # Until it has ended.
+        # The outcome until the change has ended.
         self.outcome = StepOutcome.FAILED
         self.refusal: Refusal | None = None
         self.named, self._streams, self._target = named, streams, options.cluster.target()
@@ -128,9 +128,9 @@ class ClusterAction(ABC):
         except ClusterError as error:
             self._streams.out.flush()
             self.broken_by(error)
-            told = tell(error, self._streams.err, self._target)
+            code = tell(error, self._streams.err, self._target)
             self.print_state(sure=not isinstance(error, Unreachable))
-            return NOTHING_TO_CHANGE if isinstance(error, NotFound) else told
+            return NOTHING_TO_CHANGE if isinstance(error, NotFound) else code
         finally:
             self._print()
 
@@ -186,7 +186,7 @@ class ClusterAction(ABC):
         try:
             self._printer.finish()
         except UsageError as error:
-            # The exit code stays that of the change.
+            # The change decides the exit code.
             tell(error, self._streams.err, self._target)
 
 
@@ -260,7 +260,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
         if not source.side_by_side:
-            # Loaded when there is no such object; a cluster is not asked for all of a kind unbidden.
+            # Loaded when there is no such object. A live cluster is not asked for all objects of a kind.
             from kubectl_plugin.commands.targets import ObjectQuery, suggest_namespace
 
             suggest_namespace(ObjectQuery(kind, name), error, source)

@@ -39,7 +39,7 @@ class Controllers:
             written: Its manifest; None: the workload is in the cluster.
             args: Arguments of the scheduler's plugins by plugin name.
         """
-        # Loaded when placement is asked for.
+        # Loaded on demand.
         from podrules.cluster.needs import goes_by_revision
         from podrules.placement.controllers import controlled
 

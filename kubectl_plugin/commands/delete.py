@@ -52,7 +52,7 @@ class _Deletion(ClusterAction):
         """Read what the deletion risks."""
         super().__init__(f"pod/{pod.metadata.name}", options, source, streams)
         self._pod, self._options, self._source = pod, options, source
-        # Read now: a report is made also when the connection has gone with an interruption.
+        # Read now: a report is printed even if the connection is lost later.
         self._server_version = source.git_version
         self._gatherer = Gatherer(source)
         self._plan = stop_plan(pod, options.grace_period)
@@ -116,7 +116,7 @@ class _Deletion(ClusterAction):
             if self._stakes is None or CONFIRMATION not in str(refusal) or is_confirmed(pod.metadata):
                 raise
             self._confirm(writer)
-            # A dry run has stored no confirmation: the deletion would be refused again.
+            # A dry run stores no confirmation: the API server would refuse the deletion again.
             if not dry_run:
                 self.step_log.add_warnings(writer.delete(PODS, pod, grace_period_seconds=grace))
         if dry_run:
@@ -145,7 +145,7 @@ class _Deletion(ClusterAction):
             try:
                 self.step_log.add_warnings(writer.patch(PODS, pod, _annotating(pod)))
             except Conflict:
-                # Its status was written in between: look again, as long as it is the same pod.
+                # Its status was written in between. Read it again, and go on if it is the same pod.
                 pod = self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
                 if pod.metadata.uid != self._pod.metadata.uid or attempt == _ATTEMPTS - 1:
                     raise

@@ -54,8 +54,8 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
 def _run_once(targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams) -> int:
     code = 0
     for wrong in explain(targets, options, source, streams):
-        told = REFUSED if isinstance(wrong, PodReport) else tell(wrong, streams.err, options.cluster.target())
-        code = code or told
+        own = REFUSED if isinstance(wrong, PodReport) else tell(wrong, streams.err, options.cluster.target())
+        code = code or own
     return code
 
 
@@ -125,7 +125,7 @@ class _Lines:
         self._lay_out(answer)
 
     def _lay_out(self, answer: _Explained) -> None:
-        # Loaded when there are several.
+        # Loaded only for several targets.
         from kubectl_plugin.views.targets import TargetTable
 
         if self._table is None and self._first is not None:

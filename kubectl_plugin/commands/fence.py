@@ -1,10 +1,10 @@
 """``kubectl qos fence``: declares a node out of service, once somebody knows that its machine is off.
 
     look      the node is silent; what depends on it; what the user may do
-    proof     an operator vouches, or a command that was told to run ends with 0
+    proof     an operator vouches, or the fence command ends with 0
     look      once more: it may have come back meanwhile
     taint     one patch, of the Node as it was looked at; of two operators one wins
-    follow    pods and volumes go; each is told
+    follow    pods and volumes go; each is logged
 
 A run that was broken off goes on from the taint when it is started again: there is nothing else to remember.
 """
@@ -139,7 +139,7 @@ class _Fence(NodeChange):
             return True
         self.step_log(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
         try:
-            # Its own words go to standard error: what it says is for people.
+            # Its output goes to standard error, because it is for people.
             code = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=self._streams.err, check=False, timeout=options.timeout
             ).returncode

@@ -85,7 +85,7 @@ class _FollowedPod:
             return
         if reach.quiet:
             self._once(StepKind.NODE_SILENT, node)
-            # While the API server was away no node could renew its Lease: silence means nothing then.
+            # While the API server was away, no node could renew its Lease: an old Lease means nothing then.
             self.stuck = reach is Reach.SILENT and not self._was_cut_off
         elif ending.ends_by is not None and now > ending.ends_by:
             self._once(StepKind.OVERDUE, node)

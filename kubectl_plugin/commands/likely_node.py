@@ -128,7 +128,7 @@ class LikelyNodes:
             source: Where the scheduler's configuration is, if it is a ConfigMap.
             gatherer: Reads the cluster.
             schedulers: Of that source.
-            every_node: Whether all nodes are to be told.
+            every_node: Whether the placement lists all nodes.
         """
         self._source = source
         self._gatherer = gatherer
@@ -222,7 +222,7 @@ class LikelyNodes:
         if nominated is None or nominated.reach is None:
             return placement
         reach = self._gatherer.reach(nominated.node)
-        # A Lease that cannot be read takes nothing from what the Node says.
+        # Without the Lease, the conditions of the Node decide.
         if reach.reach is Reach.UNKNOWN:
             return placement
         return replace(placement, nominated=replace(nominated, reach=reach))
@@ -253,7 +253,7 @@ def left_out(source: Source, pod: Pod, snapshot: ClusterSnapshot) -> str:
     if not snapshot.nodes and not tells_of(source, NODES):
         return f"{source.description} has no nodes"
     named = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
-    # What was not captured looks as if it did not exist.
+    # Objects that were not captured look as if they did not exist.
     if not source.is_plain_list or not named or snapshot.persistent_volume_claims:
         return ""
     return f"{source.description} has no persistentvolumeclaims, and the pod names one: add them to it"

@@ -116,7 +116,7 @@ def with_manifest_objects(snapshot: ClusterSnapshot, objects: ManifestObjects) -
 def _kind(document: Document) -> Kind[Any] | None:
     version, name = str(document.content["apiVersion"]), str(document.content["kind"])
     if version.startswith(_DEVICES):
-        # Loaded when it is asked for: their models are many.
+        # Loaded on demand: there are many of these models.
         from podrules.cluster.device_kinds import DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 
         kinds: Sequence[Kind[Any]] = (DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)

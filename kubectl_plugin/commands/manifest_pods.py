@@ -98,7 +98,7 @@ def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
     Raises:
         ManifestError: of the first of them.
     """
-    # Loaded where there is a manifest.
+    # Loaded only for manifests.
     from podrules.checks.refused import refused_numbers
 
     for number in refused_numbers(entry, pod):
@@ -112,7 +112,7 @@ def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[A
     owner = OwnerReference(api_version=kind.api_version, kind=kind.kind, name=entry.metadata.name, controller=True)
     between = _MAKES_THROUGH.get(kind)
     if between is not None:
-        # The one in between has a name of its own, which nobody knows yet.
+        # The object in between gets a name that is not known yet.
         owner = replace(owner, api_version=between.api_version, kind=between.kind)
     meta = replace(
         template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)

@@ -42,13 +42,13 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         return watch(options, source, streams, run, [Watched(NODES, None, name) for name in _named(options) or [""]])
     named = _named(options)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
-    # Of several a line each: what is wanted in pages and as data is told one by one.
+    # Several nodes get a line each. Pages and data are printed one by one.
     lines = _lines(source) if len(named) != 1 and options.output.brief else None
     code, found = 0, 0
     for answer in _of_names(named, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
-            told = tell(answer, streams.err, options.cluster.target())
-            code = code or told
+            own = tell(answer, streams.err, options.cluster.target())
+            code = code or own
             continue
         found += 1
         if lines is None:
@@ -66,7 +66,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
 
 
 def _lines(source: Source) -> NodeLines:
-    # Loaded when there may be several.
+    # Loaded only for several nodes.
     from kubectl_plugin.views.node_lines import NodeLines
 
     return NodeLines(source.now)
@@ -122,7 +122,7 @@ def _named(options: NodeOptions) -> list[str]:
     words = options.nodes
     if len(words) > 1 and find_kind(words[0], [NODES]) is not None:
         words = words[1:]
-    # What was typed twice is one.
+    # A node that was typed twice counts once.
     return list(dict.fromkeys(map(_name, words)))
 
 

@@ -48,7 +48,7 @@ class NodeChange(ClusterAction):
         """Read the node and what depends on it."""
         super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
-        # Read now: a report is made also when the connection has gone with an interruption.
+        # Read now: a report is printed even if the connection is lost later.
         self._server_version = source.git_version
         self._gatherer = Gatherer(source)
         self._denied: tuple[Access, ...] = ()
@@ -115,7 +115,7 @@ class NodeChange(ClusterAction):
                 return True
             except (Conflict, RequestRefused) as error:
                 state = self.refresh()
-                # A place in a list that has become shorter is refused before versions are compared.
+                # An index in a list that became shorter is refused before versions are compared.
                 unchanged = self.facts.node.metadata.resource_version == node.metadata.resource_version
                 if isinstance(error, RequestRefused) and unchanged:
                     raise

@@ -149,7 +149,7 @@ class ReportBuilder:
 
     def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
-        # What a volume of the cluster is costs requests; of others the pod itself tells.
+        # Claims take requests; other volumes are known from the pod itself.
         asks_volumes = bound and not in_line and not pod.finished and (named or not claimed_volumes(pod))
         facts = PodFacts(
             pod=pod,
@@ -164,7 +164,7 @@ class ReportBuilder:
             preemption_disabled=self._schedulers.preemption_disabled(pod),
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
-        # Everything is read before what could not be read is asked for.
+        # Everything is read before `unread` is asked for.
         in_cluster = self._in_cluster(facts, named=named)
         return pod_report(facts, in_cluster, gatherer.unread)
 
@@ -174,7 +174,7 @@ class ReportBuilder:
         event = self._preempted(pod) if is_preempted(pod) else None
         moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
         wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement
-        # kube-scheduler passes over pods that are being deleted.
+        # kube-scheduler skips pods that are being deleted.
         placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
         likely = self._place(pod) if placeable else LikelyNode()
         if self._way is not None:
@@ -184,7 +184,7 @@ class ReportBuilder:
         return PodInCluster(preempted=event, moving=moving, likely=likely, position=position)
 
     def _pressures(self) -> Pressures:
-        # Loaded when it is asked for.
+        # Loaded on demand.
         from kubectl_plugin.commands.pressure import Pressures
 
         if self._kept_pressures is None:
@@ -213,7 +213,7 @@ class ReportBuilder:
         return PodPosition() if node is None else self._pressures().of_coming(pod, node)
 
     def _timelines(self, way: str) -> Timelines:
-        # Loaded when it is asked for.
+        # Loaded on demand.
         from kubectl_plugin.commands.timeline import Timelines
 
         return Timelines(self._gatherer, way, preemption_disabled=self.preemption_disabled())
@@ -247,7 +247,7 @@ class ReportBuilder:
             preemption_disabled=self._schedulers.preemption_disabled(pod),
         )
         stored, in_cluster = reviewed.stored, PodInCluster()
-        # A pod that is refused never comes.
+        # A refused pod never runs.
         if isinstance(stored, Pod):
             in_cluster = self._coming_in_cluster(stored, maker, objects, pods, place=place)
         return pod_report(facts, in_cluster, gatherer.unread)
@@ -256,8 +256,8 @@ class ReportBuilder:
         self, stored: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod], *, place: bool
     ) -> PodInCluster:
         """What the cluster means for a pod to come, as it will be stored."""
-        # A DaemonSet's controller names a node for each pod: its template says too little. Without a cluster there is
-        # no place.
+        # The controller of a DaemonSet names a node for each pod: the template says too little. Without a cluster there
+        # are no nodes.
         placeable = place and maker.kind is not DAEMON_SETS and not isinstance(self._source, NothingSource)
         likely = self._placer.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
         if self._way is not None:
@@ -269,7 +269,7 @@ class ReportBuilder:
         """The report of a node. Its usage is included unless that takes a request for each of many nodes."""
         of_many = in_line or not named
         if named or not self._source.side_by_side:
-            # Loaded when it is asked for.
+            # Loaded on demand.
             from kubectl_plugin.commands.node_pressure import pressure_report
 
             looked = pressure_report(self._gatherer, node, of_many=of_many)
@@ -294,7 +294,7 @@ class ReportBuilder:
         """How the pods of a workload are spread, by their own constraints."""
         if not any(pod.spec.topology_spread_constraints for pod in own):
             return ()
-        # Loaded when it is asked for: it counts with arrays.
+        # Loaded on demand: it needs numpy.
         from podrules.spread import spreads_of
 
         nodes, pods = self._gatherer.nodes(), self._gatherer.list(PODS, namespace)

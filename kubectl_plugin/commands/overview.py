@@ -100,7 +100,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     nodes = first.list(NODES) or ()
     pods = first.list(PODS)
     if pods is None:
-        # Whose pods those of all namespaces are not has those of one, perhaps; with --all there is nothing to tell.
+        # A user who may not list the pods of all namespaces may list those of one. A report on everything needs all.
         pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
     remembered = RememberedSource(source, nodes, pods)
     gatherer = Gatherer(remembered)

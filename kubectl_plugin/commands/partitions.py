@@ -49,7 +49,7 @@ def _report(source: Source) -> PartitionsReport:
     gatherer = Gatherer(source)
     nodes = source.list(NODES)
     now = present(source)
-    # A live cluster may have too many pods to read them all while somebody waits.
+    # A live cluster may have too many pods to read while a user waits.
     at_hand = () if source.side_by_side else gatherer.all_pods() or ()
     facts = partition_facts(gatherer, nodes, now, at_hand)
     down = partitions(facts, now)

@@ -158,7 +158,7 @@ class _Planner:
         there = snapshot.pods
         snapshot = without_pods(snapshot, map(reference, waiting))
         if drain is not None:
-            # For the note where budgets may have been left out: none would hold the drain.
+            # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.list(PDBS)
         asked = [self._unless_left_out(entry, snapshot) for entry in asked]
         wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]

@@ -91,7 +91,7 @@ class PlaceableSpecs:
         number = self._number(1 if more else own_replicas(manifest))
         kind, entry = manifest.kind, manifest.entry
         first = first_ordinal(kind, entry)
-        # Those below are there, or are its controller's to make before it is asked for more.
+        # Pods with lower ordinals exist, or the controller makes them first.
         if more and kind is STATEFUL_SETS:
             first += own_replicas(manifest)
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
@@ -116,7 +116,7 @@ class PlaceableSpecs:
         made = self.without_node(more, "more")
         if isinstance(made, RefusedSpec):
             return made
-        # It has a name, and claims of ephemeral volumes, of its own.
+        # The copy has its own name, and its own claims for ephemeral volumes.
         meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
         return replace(
             made,

@@ -77,7 +77,7 @@ class Pressures:
             return PodPosition((), (found,))
         meta = replace(pod.metadata, uid=_TO_COME)
         spec = replace(pod.spec, node_name=node.metadata.name)
-        # A manifest may hold the status of the pod that it was made from.
+        # A manifest may hold the status of the pod from which it was copied.
         coming = replace(pod, metadata=meta, spec=spec, status=PodStatus())
         others = [one for one in found if _name(one) != _name(coming)]
         features = self._gatherer.features

@@ -80,20 +80,20 @@ class Terminal:
     def draw(self) -> None:
         """See `Screen.draw`. The last line says what does not fit."""
         size = os.get_terminal_size(self._out.fileno())
-        # A terminal that tells no size is a new one of 0 by 0.
+        # A new terminal may have no size yet: 0 by 0.
         columns, rows = size.columns or 80, size.lines or 24
         lines, notes = self._text.splitlines(), self._notes.splitlines()
         room = max(1, rows - 1 - len(notes))
         hidden = max(0, len(lines) - room)
         more = f", {hidden} more lines in a larger window" if hidden else ""
         notes.append(f"as of {self._at:%H:%M:%S} UTC{more}; Ctrl-C ends")
-        # One column stays free: behind a full line terminals differ in what a clearing takes with it.
+        # One column stays free: terminals differ in what they clear after a full line.
         drawn = [*lines[:room], *notes][:rows]
         self._write(_HOME + "\n".join(f"{_cut(line, columns - 1)}{_REST_OF_LINE}" for line in drawn) + _REST)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
         """On Ctrl-Z, give the terminal back, stop, and take it again. The loop draws it."""
-        # Not through the stream: its own write may be what was interrupted.
+        # Not through the stream: the signal may have interrupted a write of the stream.
         os.write(self._out.fileno(), _LEAVE.encode())
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)

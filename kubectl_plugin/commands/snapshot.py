@@ -43,12 +43,12 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     report, parts = _capture(options, source)
     if to_stdout:
         _write_to_stdout(parts, streams)
-        # What is in it is told where the bytes do not go; who reads them has the file that a command would name.
+        # The summary goes where the bytes do not go. A reader of the bytes has no file name for commands.
         page = replace(snapshot_page(report), next_commands=())
         streams.err.write(render_page(page, colour=False, target=Target(), width=text_columns(streams.err)))
         return 0
     write_whole(Path(options.path), parts)
-    # What it suggests asks the file that was written, wherever that came from.
+    # The suggested commands read the file that was written.
     written = Target(source=(("--snapshot", options.path),), live=False)
     page = snapshot_page(report)
     streams.out.write(render_page(page, colour=options.colour, target=written, width=streams.width()))

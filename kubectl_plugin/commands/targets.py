@@ -71,7 +71,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
             f"{selection.flags} chooses among all {named.kind.plural}, and {name} names one",
             advice=f"Leave {selection.flags} or the name out",
         )
-    # What was typed twice is one.
+    # A target that was typed twice counts once.
     found: dict[tuple[str, str], ObjectQuery] = {}
     for one in asked:
         found.setdefault((one.kind.kind, one.name), one)
@@ -233,7 +233,7 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
         return f"Did you mean the type {near}? A word that is no type is the name of a pod"
     if asked.kind.namespaced and (said := namespace_hint(source)):
         return said
-    # The name of a workload begins those of its pods.
+    # The names of a workload's pods begin with the name of the workload.
     own = [name for name in error.near if not name.startswith(f"{asked.name}-")]
     return error.advice if own or not asked.bare else _type_advice(asked.name)
 

@@ -84,7 +84,7 @@ class Timelines:
             node=node,
             reach=reach,
             renewed=None if answers else self._renewed(name),
-            # A kubelet that does not answer is not asked: that would take the whole time-out.
+            # A kubelet on a silent node is not asked: that would take the whole time-out.
             kubelet=self._kubelet(name) if name and answers and not pod.finished else None,
             guards=self._guards(pod),
             budgets=self._gatherer.list(PDBS, pod.metadata.namespace),

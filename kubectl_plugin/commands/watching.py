@@ -1,8 +1,8 @@
 """``--watch``: answers again whenever a watched object changes, and at the latest after an interval.
 
-    bell     what wakes us: a change that the API server told of, another size of the terminal
+    bell     what wakes the loop: a change from the API server, another size of the terminal
     screen   a terminal is drawn in place; a pipe gets what is new
-    loop     look, show, wait; an API server that went away is told and asked again, 1 to 30 s later
+    loop     answer, show, wait; when the API server is away, say so and ask again, 1 to 30 s later
 
 Changes come by watches of the objects in question, as metadata or as little more. How much they use, and how long ago
 something was, is not among them: hence the interval. A look that takes long is not repeated at once.
@@ -134,7 +134,7 @@ def _go_on(once: _Once, bell: _Bell, screen: Screen, interval: float) -> None:
         except Unreachable as error:
             delay = min(_LAST_DELAY, 2 * delay or _FIRST_DELAY)
             due = time.monotonic() + delay
-            screen.tell(f"the API server does not answer, next try in {delay:.0f} s: {once.told(error)}")
+            screen.tell(f"the API server does not answer, next try in {delay:.0f} s: {once.reason(error)}")
             continue
         if delay:
             screen.tell("the API server answers again")
@@ -160,7 +160,7 @@ class _Once:
         """Seconds."""
         self._columns = 0
 
-    def told(self, error: Unreachable) -> str:
+    def reason(self, error: Unreachable) -> str:
         """Why there is no answer."""
         return words_of(error, self._options.cluster.target())
 
@@ -182,7 +182,7 @@ class _Once:
         return self._columns == self._width()
 
     def _width(self) -> int:
-        # The screen leaves its last column free.
+        # The screen keeps its last column free.
         return max(self._streams.width() - self._streams.out.isatty(), MIN_COLUMNS)
 
 
@@ -194,7 +194,7 @@ class _Bell:
 
     def ring(self) -> None:
         """Wake the loop; from any thread."""
-        # A full pipe is a bell that rings already.
+        # A full pipe wakes the loop already.
         with suppress(OSError):
             os.write(self._write, _CHANGED)
 
@@ -222,13 +222,13 @@ def _bell() -> Iterator[_Bell]:
         signal.set_wakeup_fd(before)
         for number, handler in kept.items():
             signal.signal(number, handler)
-        # Their other end is left to the threads: one of them may just write, and a number is soon used again.
+        # The write end stays open: a thread may be writing, and a file descriptor is soon used again.
 
 
 @contextmanager
 def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Iterator[None]:
     """Watch the objects, each in a thread, until the block ends."""
-    # The reflector logs what fails; here the loop tells it, where it is not drawn over.
+    # The reflector logs errors. Here the loop prints them where they are not overwritten.
     logging.getLogger("podrules.cluster.reflector").disabled = True
     running = [_follow(source, entry, bell) for entry in watched] if isinstance(source, LiveSource) else []
     try:
@@ -244,7 +244,7 @@ def _follow(source: LiveSource, watched: Watched, bell: _Bell) -> Callable[[], N
 
     def changed() -> None:
         now: Mapping[str, CachedObject | NodeHealth] = {} if reflector is None else reflector.in_namespace(namespace)
-        # The first list rings too: something may have changed between our look and it.
+        # The first list wakes the loop too: something may have changed since the last answer.
         if not seen or seen[-1] != now:
             bell.ring()
         seen[:] = [now]

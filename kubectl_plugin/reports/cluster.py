@@ -124,7 +124,7 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """Its controller, or what that belongs to; empty: none."""
     restarts: int
     last_restart: str | None
-    """When a container had ended that was started anew; None: none was, or nobody told."""
+    """When a container last ended and restarted; None: none did, or that is not known."""
     cpu_used: int | None
     """Thousandths of a cpu; None: not measured."""
     used: int | None
@@ -155,7 +155,7 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     origin: Origin
     """Which cluster that was, where one was asked."""
     scope: str
-    """Whose pods are listed: empty for all, a namespace, or the objects that were named."""
+    """The scope of the report: empty for all, a namespace, or the objects that were named."""
     rules_version: str = REFERENCE_VERSION
     server_version: str | None
     at: datetime | None

@@ -46,7 +46,7 @@ class PodStanding(Struct, frozen=True, rename="camel"):
     risk: PodRisk | None
     """The worst that was wrong with it; None also: something that this release does not know."""
     usage_known: bool
-    """Whether it would have been told that it uses more than it requests; also of a pod without a node."""
+    """Whether it is known if the pod uses more than it requests; also true for a pod without a node."""
 
 
 class PodChange(Struct, frozen=True, rename="camel"):
@@ -209,4 +209,4 @@ class ClusterChanges(Struct, frozen=True, rename="camel", kw_only=True):
     nodes: tuple[NodeChange, ...]
     """By name; what moves all the time, and what is known of one report alone, is no change."""
     pods: tuple[PodChange, ...]
-    """By namespace and name, likewise."""
+    """By namespace and name, with the same exceptions."""

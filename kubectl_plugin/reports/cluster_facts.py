@@ -46,7 +46,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     owners: Mapping[tuple[str, str, str], tuple[str, str]] = {}
     """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
     workloads: Mapping[WorkloadKey, Workload] | None = None
-    """Those that have no controller of their own; None: workloads are not told of."""
+    """Workloads without a controller of their own; None: the report has no workloads."""
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""

@@ -142,7 +142,7 @@ class _Entries:
         self.shown = [node for node in facts.nodes if listed is None or node.metadata.name in listed]
 
     def nodes(self) -> tuple[NodeEntry, ...]:
-        """Those that are told of."""
+        """The entries of the report."""
         by_node: dict[str, list[Pod]] = {node.metadata.name: [] for node in self.shown}
         for pod in self._facts.pods:
             if pod.spec.node_name in by_node and not pod.finished:
@@ -155,7 +155,7 @@ class _Entries:
         return place.near_limit if place is not None else None
 
     def pods(self) -> tuple[PodEntry, ...]:
-        """Those that are told of."""
+        """The entries of the report."""
         listed = self._facts.listed_pods
         return tuple(self._pod(pod) for pod in self._facts.pods if listed is None or pod_key(pod) in listed)
 

@@ -37,7 +37,7 @@ class WorkloadEntry(Struct, frozen=True, rename="camel"):
     in_trouble: int
     """Pods that are wanted and are not as they should be, and those that are missing."""
     worst: PodState | None
-    """Of its pods; None: it has none, or nothing is to be told of them."""
+    """The worst state of its pods; None: it has none, or all are fine."""
     worst_pod: str
     worst_status: str
     """STATUS of that pod, as kubectl prints it."""

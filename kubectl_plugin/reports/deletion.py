@@ -33,7 +33,7 @@ class Stakes(Struct, frozen=True, rename="camel"):
     eviction_refused: str | None
     """Why the API server would not evict it, in its words; a deletion does not ask. None: it would, or nobody knows."""
     deleted: datetime | None
-    """When it was told to end, if it was."""
+    """When it was deleted before; None: it was not."""
     safety: ForceSafety
     """Whether it is safe, of all that."""
     may_run_until: datetime | None

@@ -69,7 +69,7 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     pressures: tuple[NodeCondition, ...]
     """What it says that it is short of."""
     platform: Platform
-    """Whose rules hold for its pods."""
+    """The platform whose rules hold for its pods."""
     taints: tuple[str, ...]
     evictions: tuple[Eviction, ...]
     """Of its pods that its taints delete, one for each; empty also where it does not answer."""

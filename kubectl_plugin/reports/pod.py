@@ -139,7 +139,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     gates: tuple[str, ...]
     """Of a pod that does not exist yet, its scheduling gates; those of one that does stand in its status."""
     platform: Platform
-    """Whose rules hold: without a Linux kubelet there is neither oom_score_adj nor cgroup nor its eviction."""
+    """The platform whose rules hold. Without a Linux kubelet there is no oom_score_adj, cgroup or eviction."""
     qos: QOSReport
     oom: tuple[OOMOnNode, ...]
     """One entry for a pod on a node; else the nodes with the least and the most memory of those that it may come to."""
@@ -154,7 +154,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     termination: StopPlan
     """When it is deleted."""
     ending: Ending
-    """How it ends: told when, by when its processes are gone, and what keeps its object."""
+    """How it ends: when it was deleted, by when its processes are gone, and what keeps its object."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     owner: OwnerGuarantee
@@ -179,7 +179,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     moving: tuple[VolumePosition, ...]
     """Of a pod that waits for a volume, or has to leave with one: where each is on its way. Only those."""
     refusals: tuple[RefusedField, ...]
-    """For what the API server refuses a manifest; `priority.rejected` is told there. Empty: it takes it."""
+    """The fields for which the API server refuses a manifest, without `priority.rejected`. Empty: none."""
 
     @property
     def refused(self) -> bool:

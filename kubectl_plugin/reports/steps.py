@@ -66,7 +66,7 @@ class StepKind(Enum):
     DELETED = "Deleted"
     """The API server took it; the object stays for its grace period."""
     DELETED_BEFORE = "DeletedBefore"
-    """It had been told to end already: its stop goes on as it was."""
+    """It was being deleted already: its termination goes on unchanged."""
     CONFIRMING = "Confirming"
     CONFIRMED = "Confirmed"
     WARNING = "Warning"
