@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAll
 from webhook.admission_review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
 from webhook.bodies import JSON, Body, Unavailable, read_body
 from webhook.cluster import Cluster
-from webhook.handlers import leave_unseen, mutate, refuse_unseen, validate
+from webhook.handlers import allow_unreadable, mutate, refuse_unreadable, validate
 from webhook.logs import log_review, logs_review
 from webhook.metrics import Metrics, ReviewResult
 from webhook.response import ALLOWED, Answer, Forced, encode_answer
@@ -37,7 +37,7 @@ class _Handlers(NamedTuple):
     """Answers a review whose objects are unknown; the text says why they are."""
 
 
-_HANDLERS: Final = {"/mutate": _Handlers(mutate, leave_unseen), "/validate": _Handlers(validate, refuse_unseen)}
+_HANDLERS: Final = {"/mutate": _Handlers(mutate, allow_unreadable), "/validate": _Handlers(validate, refuse_unreadable)}
 REVIEW_PATHS: Final = tuple(_HANDLERS)
 _LEVELS: Final = {
     ReviewResult.DENIED: logging.INFO,

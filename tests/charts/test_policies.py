@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podrules.checks.objects import ADDED_LABELS
+from podrules.checks.spread import Miss, SelectorMiss
+from podrules.model.pod import Pod, PodSpec
 from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
 from tests.charts.policies import GROUP, KINDS
 from tests.controlplane.client import Object
 from tests.golden import check
+from tests.webhook.clusters import make_cluster
+from webhook.handlers.zero_grace import warn_of_zero_grace
+from webhook.partial_objects import Seen
 
 FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
 NAME = "harbour.qos-system"
@@ -33,6 +41,40 @@ def strictest(mode: str) -> Mapping[str, Any]:
 def named(kind: str, objects: list[Object]) -> dict[str, Object]:
     """The objects of a kind by their short name."""
     return {entry["metadata"]["name"].removeprefix(f"{NAME}."): entry for entry in of_kind(kind, objects)}
+
+
+# The same sentences as the rules
+
+
+def _lint_expression(chart: Chart) -> str:
+    """The CEL expression that finds what is wrong with spread constraints."""
+    policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
+    (found,) = (one for one in policy["spec"]["variables"] if one["name"] == "problems")
+    return str(found["expression"])
+
+
+@pytest.mark.parametrize("why", Miss)
+def test_A_policies_word_a_spread_constraint_as_the_rule_does(chart: Chart, why: Miss) -> None:
+    miss = SelectorMiss(why)
+    # Of a term that does not match only what follows the term is literal.
+    opening, quote = ("", '"') if why is Miss.NOT_MATCHED else (f"]{miss.field}: ", "'")
+    assert f"{opening}{miss}{quote}" in _lint_expression(chart)
+
+
+def test_A_policies_pass_over_the_labels_that_the_rule_passes_over(chart: Chart) -> None:
+    policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
+    (failing,) = (one["expression"] for one in policy["spec"]["variables"] if one["name"] == "failing")
+    lists = re.findall(r"!\((?:key|term\.key) in (\[.*?\])\)", failing)
+    assert len(lists) == 2
+    assert all(set(json.loads(found)) == ADDED_LABELS for found in lists)
+
+
+def test_A_policies_word_a_grace_period_of_zero_as_the_webhook_does(chart: Chart) -> None:
+    pod = Pod(spec=PodSpec(termination_grace_period_seconds=0))
+    (warning,) = warn_of_zero_grace(Seen(pod), make_cluster()).warnings
+    policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
+    expressions = [one.get("messageExpression", "") for one in policy["spec"]["validations"]]
+    assert warning.removeprefix("spec") in {"".join(re.findall("'([^']*)'", one)) for one in expressions}
 
 
 # As a whole

@@ -166,8 +166,8 @@ def test_a_handler_that_is_added_is_audited_too(
     for name in ("web", "other"):
         control_plane.api.create(_pod(audited, name, labels={"app": "other"}))
     assert look() == Unpatched()
-    named = ("hostname", "spec.hostname", default_hostname)
-    monkeypatch.setattr(handlers, "_FILLING_IN", (*handlers._FILLING_IN, named))
+    rule = handlers.Rule("hostname", "spec.hostname", default_hostname)
+    monkeypatch.setattr(handlers, "DEFAULTS", [*handlers.DEFAULTS, rule])
     review = decode_review(create_review(_pod(audited, "web", labels={"app": "other"})))
     assert add("/spec/hostname", "web") in handlers.mutate(review, _cluster(audited)).patch
     assert look() == Unpatched(1, (f"{audited}/web",))
@@ -176,7 +176,7 @@ def test_a_handler_that_is_added_is_audited_too(
 def test_every_handler_that_patches_is_in_that_list() -> None:
     modules = [importlib.import_module(f"webhook.handlers.{found.name}") for found in iter_modules(handlers.__path__)]
     patching = {module.__name__ for module in modules if add in vars(module).values()}
-    assert patching == {handler.__module__ for _, _, handler in handlers._FILLING_IN}
+    assert patching == {rule.judge.__module__ for rule in handlers.DEFAULTS}
 
 
 def test_pages(control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:

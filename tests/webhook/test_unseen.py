@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from podrules.model.pod import Pod
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.reviews import (
     create_review,
@@ -18,12 +19,15 @@ from tests.webhook.reviews import (
     update_review,
     workload_object,
 )
+from webhook import handlers
 from webhook.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, decode_review
 from webhook.app import create_app
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
+from webhook.partial_objects import Seen
+from webhook.response import Answer
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, Verdict
 from webhook.wsgi import REVIEW_PATHS
 
@@ -190,15 +194,20 @@ def test_review_that_does_not_tell_what_is_asked_is_none() -> None:
 
 
 def test_fault_of_a_handler_switches_no_refusal_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: Any) -> None:
+    def failing(_pod: Seen[Pod], _cluster: Cluster) -> Answer:
         raise ZeroDivisionError
 
+    def fails(name: str) -> None:
+        rules = [rule._replace(judge=failing) if rule.name == name else rule for rule in handlers.POD_RULES]
+        assert rules != handlers.POD_RULES
+        monkeypatch.setattr(handlers, "POD_RULES", rules)
+
     pod = pod_object(name="web", priorityClassName="high")
-    monkeypatch.setattr("webhook.handlers.lint_spread", failing)
+    fails("spread-lint")
     assert "PriorityClass high is not allowed" in refusal(create_review(pod))
     pod["spec"]["priorityClassName"] = "low"
     assert refusal(create_review(pod)) == ""
-    monkeypatch.setattr("webhook.handlers.refuse_disallowed_class", failing)
+    fails("disallowed-class")
     assert "allows only these PriorityClasses" in refusal(create_review(pod))
 
 

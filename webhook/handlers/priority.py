@@ -44,6 +44,7 @@ from webhook.cluster import Cluster
 from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.suggestions import did_you_mean
 from webhook.new_pod import NewPod
+from webhook.partial_objects import Seen
 from webhook.patch import PatchOperation, add, remove
 from webhook.response import ALLOWED, Answer, combined, denied
 from webhook.settings import Verdict
@@ -70,12 +71,13 @@ def default_priority(new: NewPod, cluster: Cluster) -> Answer:
     if isinstance(resolved, UnknownPriorityClass):
         problem = f"namespace {pod.metadata.namespace}: its default class is not given: {resolved}"
         return combined((Answer(warnings=(problem,)), _resolve(pod, cluster)))
-    told = _told(resolved, f"the default of {pod.metadata.namespace}", cluster)
-    return Answer(patch=_class_alone(new, resolved) or _patch(pod, resolved), warnings=told)
+    warnings = _default_warnings(resolved, f"the default of {pod.metadata.namespace}", cluster)
+    return Answer(patch=_class_alone(new, resolved) or _patch(pod, resolved), warnings=warnings)
 
 
-def refuse_unknown_class(pod: Pod, cluster: Cluster) -> Answer:
-    """A refusal in upstream's words, with near names, of a class that does not exist or does not fit the priority."""
+def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
+    """Upstream's refusal of a class that does not exist or does not fit the priority, with similar names."""
+    pod = seen.object
     if not isinstance(admit_pod_create(pod, cluster.priority_classes()), str):
         return ALLOWED
     try:
@@ -90,8 +92,9 @@ def refuse_unknown_class(pod: Pod, cluster: Cluster) -> Answer:
     return denied(refusal + did_you_mean(pod.spec.priority_class_name, classes) if unknown else refusal)
 
 
-def refuse_disallowed_class(pod: Pod, cluster: Cluster) -> Answer:
-    """A refusal of a class that the pod's namespace does not allow, or a warning of it."""
+def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
+    """A refusal of a class that the pod's namespace does not allow, or a warning, as the configuration says."""
+    pod = seen.object
     problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster)
     if not problem:
         return ALLOWED
@@ -132,7 +135,8 @@ def _resolve(pod: Pod, cluster: Cluster) -> Answer:
         return ALLOWED
     patch = _patch(pod, resolved)
     is_default = patch and resolved.source is PrioritySource.GLOBAL_DEFAULT
-    return Answer(patch=patch, warnings=_told(resolved, "the cluster's default", cluster) if is_default else ())
+    warnings = _default_warnings(resolved, "the cluster's default", cluster) if is_default else ()
+    return Answer(patch=patch, warnings=warnings)
 
 
 def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
@@ -158,7 +162,8 @@ def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
     return tuple(add(f"/spec/{name}", value) for name, given, value in wanted if given != value)
 
 
-def _told(resolved: ResolvedPriority, whose: str, cluster: Cluster) -> tuple[str, ...]:
+def _default_warnings(resolved: ResolvedPriority, whose: str, cluster: Cluster) -> tuple[str, ...]:
+    """Which default was filled in, where the configuration asks for such warnings."""
     if not cluster.options.verbose:
         return ()
     filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"

@@ -23,7 +23,7 @@ from podrules.checks.spread import SelectorMiss, selector_misses
 from podrules.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from webhook.cluster import Cluster
-from webhook.handlers.pod_template import TemplateOwner, template_of
+from webhook.handlers.pod_template import TemplateReview
 from webhook.handlers.suggestions import did_you_mean
 from webhook.partial_objects import MAX_VALUES, Seen
 from webhook.response import ALLOWED, Answer
@@ -38,18 +38,18 @@ _MAX_COMPARED: Final = 3
 
 
 def lint_spread(seen: Seen[Pod], cluster: Cluster) -> Answer:
-    """Warnings for whoever creates a pod."""
+    """Warnings for the client that creates a pod."""
     if seen.object.metadata.controller is not None:
         return ALLOWED
     return _answer(seen, "", cluster, added=frozenset())
 
 
-def lint_spread_of_template(seen: Seen[TemplateOwner], cluster: Cluster) -> Answer:
-    """Warnings for whoever creates or changes a workload."""
-    if seen.object.metadata.controller is not None:
+def lint_spread_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
+    """Warnings for the client that creates or changes a workload."""
+    if review.is_controlled:
         return ALLOWED
-    template, path = template_of(seen.object)
-    return _answer(Seen(template, seen.left_out), f"{path}.", cluster, added=ADDED_LABELS)
+    template = Seen(review.template, review.workload.left_out)
+    return _answer(template, f"{review.path}.", cluster, added=ADDED_LABELS)
 
 
 def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:

@@ -16,7 +16,7 @@ from webhook.namespace_rules import EVERY_CLASS
 from webhook.response import Answer, denied
 from webhook.settings import ForceDeletionMode, Verdict
 
-__all__ = ["leave_unseen", "refuse_unseen"]
+__all__ = ["allow_unreadable", "refuse_unreadable"]
 
 _UNSEEN: Final = "unseen"
 _STRICT: Final = {
@@ -25,12 +25,12 @@ _STRICT: Final = {
 }
 
 
-def leave_unseen(request: Request, _cluster: Cluster, problem: str) -> Answer:
+def allow_unreadable(request: Request, _cluster: Cluster, problem: str) -> Answer:
     """A warning that nothing was filled in."""
     return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",)).of_rule(_UNSEEN, "object")
 
 
-def refuse_unseen(request: Request, cluster: Cluster, problem: str) -> Answer:
+def refuse_unreadable(request: Request, cluster: Cluster, problem: str) -> Answer:
     """A refusal that names the rule, or a warning."""
     rule = _rule(request, cluster)
     looked_at = "oldObject" if request.operation == "DELETE" else "object"

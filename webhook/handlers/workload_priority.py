@@ -18,7 +18,7 @@ from podrules.priority import UnknownPriorityClass, default_priority_class
 from webhook.admission_review import Request, old_object
 from webhook.cluster import Cluster
 from webhook.handlers.namespace_class import disallowed, namespace_default
-from webhook.handlers.pod_template import TemplateOwner, template_of
+from webhook.handlers.pod_template import TemplateOwner, TemplateReview, template_of
 from webhook.handlers.suggestions import did_you_mean
 from webhook.response import ALLOWED, Answer, denied
 from webhook.settings import Verdict
@@ -38,12 +38,12 @@ class _Problem(NamedTuple):
     """Whether its pods will be refused."""
 
 
-def check_class_of_template(request: Request, workload: TemplateOwner, cluster: Cluster) -> Answer:
-    """A warning for whoever creates or changes a workload whose pods will be refused, or a refusal."""
-    if workload.metadata.controller is not None:
+def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
+    """A refusal or a warning of a workload whose pods will be refused."""
+    if review.is_controlled:
         return ALLOWED
-    template, path = template_of(workload)
-    name = template.spec.priority_class_name
+    request, workload, path = review.request, review.workload.object, review.path
+    name = review.template.spec.priority_class_name
     problem = _problem(name, request.namespace, cluster)
     if problem is None:
         return ALLOWED

@@ -1,6 +1,6 @@
-"""Warns of pods whose own grace period is 0: each deletion of one is a force deletion, and cannot be told from it.
+"""Warnings of pods whose own grace period is 0: every deletion of such a pod is a force deletion.
 
-Of a workload's pods its creator is told, for nobody reads what a controller is warned of.
+For the pods of a workload the client that writes the workload gets the warning: nobody reads a controller's warnings.
 """
 
 from __future__ import annotations
@@ -8,32 +8,34 @@ from __future__ import annotations
 from typing import Final
 
 from podrules.model.pod import Pod
-from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateOwner, template_of
+from webhook.cluster import Cluster
+from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateReview
+from webhook.partial_objects import Seen
 from webhook.response import ALLOWED, Answer
 
-__all__ = ["warn_of_no_grace", "warn_of_no_grace_in_template"]
+__all__ = ["warn_of_zero_grace", "warn_of_zero_grace_in_template"]
 
 _FIELD: Final = "terminationGracePeriodSeconds"
-_TOLD: Final = frozenset(group for group, _ in WORKLOADS_WITH_TEMPLATES)
+_WARNED_GROUPS: Final = frozenset(group for group, _ in WORKLOADS_WITH_TEMPLATES)
 _MEANING: Final = (
     "0, so every deletion is a force deletion: the object goes at once, its processes may run on beside a replacement; "
     "1 or more waits for them"
 )
 
 
-def warn_of_no_grace(pod: Pod) -> Answer:
-    """A warning for whoever creates the pod."""
-    owner = pod.metadata.controller
-    told = owner is not None and owner.group in _TOLD
-    return _warning("spec") if pod.spec.termination_grace_period_seconds == 0 and not told else ALLOWED
-
-
-def warn_of_no_grace_in_template(workload: TemplateOwner) -> Answer:
-    """A warning for whoever creates or changes a workload; of what a controller owns, its owner was told."""
-    if workload.metadata.controller is not None:
+def warn_of_zero_grace(seen: Seen[Pod], _cluster: Cluster) -> Answer:
+    """A warning for the client that creates the pod."""
+    pod, owner = seen.object, seen.object.metadata.controller
+    if pod.spec.termination_grace_period_seconds != 0 or (owner is not None and owner.group in _WARNED_GROUPS):
         return ALLOWED
-    template, path = template_of(workload)
-    return _warning(f"{path}.spec") if template.spec.termination_grace_period_seconds == 0 else ALLOWED
+    return _warning("spec")
+
+
+def warn_of_zero_grace_in_template(review: TemplateReview, _cluster: Cluster) -> Answer:
+    """A warning for the client that creates or changes a workload."""
+    if review.is_controlled or review.template.spec.termination_grace_period_seconds != 0:
+        return ALLOWED
+    return _warning(f"{review.path}.spec")
 
 
 def _warning(path: str) -> Answer:
