@@ -121,6 +121,18 @@ def _wrong(file: ManifestFile, *, with_targets: bool) -> Iterator[ManifestError]
         yield nothing
 
 
+class _Request(Struct, frozen=True):
+    """What is to be placed, on the cluster as it was read."""
+
+    asked: Sequence[PlaceableSpec | RefusedSpec]
+    """In the order in which they are placed."""
+    read: ClusterSnapshot
+    waiting: Sequence[Pod]
+    """Pods of the cluster that wait already, and are among what is asked."""
+    drain: DrainPlan | None
+    """None: no node is drained."""
+
+
 class _Planner:
     """Reads the cluster, changes it as asked, and places the pods."""
 
@@ -133,37 +145,15 @@ class _Planner:
 
     def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
         """The report on everything that was asked for."""
-        asked = [self._asked.of_manifest(manifest, files.objects.classes) for manifest in files.manifests]
-        asked += (self._asked.more(entry, files.objects.classes) for entry in more)
-        wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
-        read = self._read(wanted)
-        excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
-        pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
-        drain = None
-        if self._drained_node:
-            reach = self._gatherer.reach(self._drained_node)
-            drain = drain_plan(pods, read.pod_disruption_budgets, self._drained_node, reach)
-        waiting = waiting_pods(wanted, pods)
-        moved = drain.moved if drain is not None else ()
-        if waiting or moved:
-            asked = [
-                *(self._asked.without_node(pod, "pending") for pod in waiting),
-                *asked,
-                *(self._asked.without_node(pod, "drain") for pod in moved),
-            ]
-            wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
-            # What these pods need has to be read as well.
-            read = self._read(wanted)
-        snapshot = self._changed_cluster(read, wanted, files, drain)
-        there = snapshot.pods
-        snapshot = without_pods(snapshot, map(reference, waiting))
+        request = self._request(files, more)
+        drain, changed = request.drain, self._changed_cluster(request, files)
+        snapshot = without_pods(changed, map(reference, request.waiting))
         if drain is not None:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.list(PDBS)
-        asked = [self._unless_left_out(entry, snapshot) for entry in asked]
-        wanted = [entry for entry in asked if isinstance(entry, PlaceableSpec)]
+        asked = [self._unless_left_out(entry, snapshot) for entry in request.asked]
         table = NodeTable(snapshot.nodes, snapshot.pods)
-        demands = [self._demand(entry, table, snapshot, there) for entry in wanted]
+        demands = [self._demand(entry, table, snapshot, changed.pods) for entry in _placeable(asked)]
         specs = plan(demands, preemption=self._options.preemption)
         return PlanReport(
             source=self._source.description,
@@ -185,6 +175,29 @@ class _Planner:
             flags=drain.flags if drain is not None else (),
             unread=self._gatherer.unread,
         )
+
+    def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
+        """What is to be placed: what was asked for, pods that wait already, and pods that leave a drained node."""
+        classes = files.objects.classes
+        asked = [self._asked.of_manifest(manifest, classes) for manifest in files.manifests]
+        asked += (self._asked.more(entry, classes) for entry in more)
+        read = self._read(_placeable(asked))
+        excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
+        pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
+        drain = None
+        if self._drained_node:
+            reach = self._gatherer.reach(self._drained_node)
+            drain = drain_plan(pods, read.pod_disruption_budgets, self._drained_node, reach)
+        waiting, moved = waiting_pods(_placeable(asked), pods), drain.moved if drain is not None else ()
+        if waiting or moved:
+            asked = [
+                *(self._asked.without_node(pod, "pending") for pod in waiting),
+                *asked,
+                *(self._asked.without_node(pod, "drain") for pod in moved),
+            ]
+            # What these pods need has to be read as well.
+            read = self._read(_placeable(asked))
+        return _Request(asked, read, waiting, drain)
 
     @property
     def _drained_node(self) -> str:
@@ -218,18 +231,18 @@ class _Planner:
             raise found.error if isinstance(found.error, ManifestError) else _missing(found.unread[0])
         return found.snapshot
 
-    def _changed_cluster(
-        self, read: ClusterSnapshot, wanted: Sequence[PlaceableSpec], files: _Files, drain: DrainPlan | None
-    ) -> ClusterSnapshot:
-        """The cluster as it would be: with what the files bring, other nodes, fewer pods, and a node drained.
+    def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
+        """The cluster as it would be: with the objects of files, other nodes, fewer pods, and a node drained.
 
         Raises:
             ClusterError: a node or pod of an option is not there.
         """
-        snapshot = with_controllers(with_manifest_objects(read, files.objects), (entry.controlled for entry in wanted))
+        controlled = (entry.controlled for entry in _placeable(request.asked))
+        snapshot = with_controllers(with_manifest_objects(request.read, files.objects), controlled)
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
         snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
+        drain = request.drain
         return snapshot if drain is None else self._changed(lambda: drained(snapshot, drain), NODES)
 
     def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:
@@ -291,6 +304,10 @@ class _Planner:
         node = pod.spec.node_name
         silent = node if node and self._gatherer.reach(node, of_many=True).reach.quiet else ""
         return AwaitedPod(pod.metadata.name, pod.metadata.deletion_timestamp is not None, silent)
+
+
+def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSpec]:
+    return [entry for entry in asked if isinstance(entry, PlaceableSpec)]
 
 
 def _missing(entry: Unread) -> ClusterError:
