@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final
 from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
-    add_output,
     add_scheduler_config,
     add_watch,
     cluster_options,
     scheduler_config,
-    wanted_output,
     wants_colour,
     watch_interval,
 )
+from kubectl_plugin.parsing.output import add_output, wanted_output
 from kubectl_plugin.parsing.selection import add_selection, selects, wanted_selection
 
 if TYPE_CHECKING:

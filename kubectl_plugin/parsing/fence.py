@@ -6,15 +6,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import (
-    add_common,
-    add_dry_run,
-    add_output,
-    add_timeout,
-    cluster_options,
-    wanted_output,
-    wants_colour,
-)
+from kubectl_plugin.parsing.common import add_common, add_dry_run, add_timeout, cluster_options, wants_colour
+from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import FenceOptions

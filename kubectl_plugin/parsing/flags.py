@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubectl_plugin.parsing import command_parser
-from kubectl_plugin.parsing.common import OutputFormats
+from kubectl_plugin.parsing.output import OutputFormats
 
 __all__ = ["Flag", "Group", "groups_of"]
 

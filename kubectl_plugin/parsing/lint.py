@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_files, add_output, wanted_output, wants_colour
+from kubectl_plugin.parsing.common import add_files, wants_colour
+from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import LintOptions

@@ -5,15 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import (
-    add_common,
-    add_output,
-    add_watch,
-    cluster_options,
-    wanted_output,
-    wants_colour,
-    watch_interval,
-)
+from kubectl_plugin.parsing.common import add_common, add_watch, cluster_options, wants_colour, watch_interval
+from kubectl_plugin.parsing.output import add_output, wanted_output
 from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
-    add_output,
     add_scheduler_config,
     cluster_options,
     scheduler_config,
-    wanted_output,
     wants_colour,
 )
+from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import PlaceOptions

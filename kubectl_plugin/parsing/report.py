@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
-    add_page_or_output,
     add_scheduler_config,
     cluster_options,
     scheduler_config,
     wants_colour,
 )
+from kubectl_plugin.parsing.output import add_page_or_output
 from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_common, add_file_to_write, cluster_options, wants_colour
+from kubectl_plugin.parsing.common import add_common, cluster_options, wants_colour
+from kubectl_plugin.parsing.output import add_file_to_write
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import SnapshotOptions

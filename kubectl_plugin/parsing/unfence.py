@@ -5,14 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import (
-    add_common,
-    add_dry_run,
-    add_output,
-    cluster_options,
-    wanted_output,
-    wants_colour,
-)
+from kubectl_plugin.parsing.common import add_common, add_dry_run, cluster_options, wants_colour
+from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import FenceOptions
