@@ -1,9 +1,9 @@
-"""Numbers for which the API server refuses a pod, or the workload that makes it, whatever the cluster is like.
+"""Numbers for which the API server refuses a pod, or the workload that makes it, in every cluster.
 
     below zero     replicas, parallelism, completions and ordinals.start; requests and limits
-    over a limit   a request above its limit, or other than it where overcommitting is not allowed
+    over a limit   a request above its limit, or different from it where overcommitting is not allowed
 
-A negative grace period is none of them: conversion makes it 1 s (`podrules.defaults.default_grace_period`).
+The API server accepts a negative grace period: conversion makes it 1 s (`podrules.defaults.default_grace_period`).
 
 Source: pkg/apis/core/validation/validation.go (ValidateNonnegativeField, ValidateNonnegativeQuantity,
 validateResourceRequirements), pkg/apis/apps/validation/validation.go and pkg/apis/batch/validation/validation.go at
@@ -26,10 +26,10 @@ __all__ = ["RefusedNumber", "negative_amounts", "negative_counts", "refused_numb
 
 
 class RefusedNumber(Struct, frozen=True):
-    """A field with a number that the API server does not take."""
+    """A field with a number that the API server refuses."""
 
     field: str
-    """``spec.containers[0].resources.requests.memory``; of a workload's pod below its template."""
+    """``spec.containers[0].resources.requests.memory``; for a workload's pod with the path of its template."""
     path: str
     """The same as the API server writes it: ``spec.containers[0].resources.requests[memory]``."""
     value: str
@@ -39,7 +39,7 @@ class RefusedNumber(Struct, frozen=True):
 
 
 def refused_numbers(entry: KubeObject, pod: Pod) -> Iterator[RefusedNumber]:
-    """All of an object and its pod; none depends on LimitRanges, which only fill in what is missing.
+    """Every refused number of an object and its pod. LimitRanges change none: they only fill in what is missing.
 
     Args:
         entry: The pod itself, or the workload that makes it.
@@ -78,8 +78,8 @@ def negative_amounts(pod: Pod, template: str = "") -> Iterator[RefusedNumber]:
     """Requests and limits below zero.
 
     Args:
-        pod: Of which.
-        template: Before the fields of the pod: empty, or ``spec.template.``.
+        pod: The pod, or the template.
+        template: What stands before the fields of the pod: nothing, or ``spec.template.``.
     """
     for path, own in _resources(pod):
         for kind, amounts in (("limits", own.limits), ("requests", own.requests)):

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
+from podrules.model.field_error import FieldError
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, TopologySpreadConstraint
 from podrules.scheduler.in_tree import ExtensionPoint
 from podrules.scheduler.plugin_set import REMOVED_PLUGINS, Plugins, disabled_by, enabled_plugins, plugin_problems
@@ -213,12 +214,5 @@ def _decoded(value: Any, kind: type[Any], path: str) -> Any:
     try:
         return from_object(value, kind)
     except DecodeError as error:
-        raise ConfigurationError(_below(path, str(error))) from error
-
-
-def _below(path: str, problem: str) -> str:
-    """A problem that begins with a field's path, or is the value's own, with the path of the value before it."""
-    field, colon, _ = problem.partition(": ")
-    if not path:
-        return problem
-    return f"{path}.{problem}" if colon and not set(field) & set(' "') else f"{path}: {problem}"
+        field = ".".join(filter(None, (path, error.field)))
+        raise ConfigurationError(str(FieldError(field, error.problem))) from error

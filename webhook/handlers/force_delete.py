@@ -1,16 +1,19 @@
-"""Force deletions of pods: by DELETE, of a collection, and by eviction.
+"""Force deletions of pods: by DELETE, by the deletion of a collection, and by eviction.
 
-A grace period of 0 removes the object at once, and nobody waits for its processes. Whoever asks for it is warned of
-what is at stake, in two lines: a second copy, and a second writer. A namespace may want it confirmed, or not at all.
+A grace period of 0 removes the object at once, and nothing waits for its processes. The client gets a warning of two
+lines: a second copy may start, and a second writer may reach a volume. A namespace may ask for a confirmation, or
+forbid force deletions.
 
-The API server fills the option in before the review, so a plain delete of a pod that is not scheduled or has finished
-says 0 as well: the pod tells them apart. Of a collection it fills nothing in: each pod's own period counts. ``kubectl
-delete --force`` makes two reviews or three, the last with the object already at 0: it is passed over. An eviction
-makes one, of ``pods/eviction``, which holds no pod; the delete that follows makes none. A dry run is answered as the
-real one. Answering has no effects but Events of refusals (`webhook.events`), and those not of a dry run.
+The API server fills the grace period in before the review. So a plain delete of a pod that is not scheduled or has
+finished says 0 as well, and the pod tells the two apart. For a collection the API server fills nothing in: each pod's
+own period counts. ``kubectl delete --force`` makes two or three reviews; the last holds the object with a period of 0
+and is passed over. An eviction makes one review, of ``pods/eviction``, which holds no pod; the delete that follows
+makes none. A dry run gets the same answer. The only side effects are Events of refusals (`webhook.events`), and a dry
+run makes none.
 
-Anybody who reaches the port can invent an eviction. Unless clients show who they are, the answer to one holds no name
-and no uid that was read for it: its commands read them, with the rights of whoever runs them. A deletion holds its pod.
+Any client that reaches the port can invent an eviction. Unless clients authenticate, the answer to an eviction holds no
+name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The review
+of a deletion holds its pod.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def review_deletion(request: Request, cluster: Cluster) -> Answer:
-    """What a DELETE of a pod with grace period 0 meets."""
+    """The answer to a DELETE of a pod."""
     seconds = request.options.grace_period_seconds if request.options is not None else None
     if seconds or is_exempt(request, cluster):
         return ALLOWED
@@ -58,7 +61,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
-    """What an eviction with grace period 0 meets."""
+    """The answer to an eviction."""
     eviction = new_object(request, Eviction)
     options = eviction.object.delete_options if eviction is not None else None
     if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
@@ -68,12 +71,12 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
     except NotFound:
         return ALLOWED
     except ClusterError as error:
-        return _unread(request, cluster, error)
+        return _unreadable_pod(request, cluster, error)
     return _answer(Seen(pod), cluster, withheld=not cluster.knows_clients)
 
 
 def _goes_at_once(pod: Pod) -> bool:
-    """Whether a deletion of which no period is asked is one without grace; one that is under way stays as it is."""
+    """Whether a deletion that names no period has none; a deletion that is under way keeps its period."""
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
@@ -82,25 +85,28 @@ def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False) -> Ans
     if not may_run(pod):
         return ALLOWED
     asked = ruling(pod.metadata.namespace, cluster)
-    stakes = as_far_as_read(read_force_delete_risk(pod, cluster), seen.left_out)
+    risk = as_far_as_read(read_force_delete_risk(pod, cluster), seen.left_out)
     if withheld:
-        stakes = without_names(stakes)
+        risk = without_names(risk)
     if may_be_refused(pod):
         match asked.mode:
             case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
                 return denied(
-                    refusal(_details(pod, stakes), _confirming(pod, stakes)), Forced("Pod", pod.metadata, asked.mode)
+                    refusal(_details(pod, risk), _confirming(pod, risk)), Forced("Pod", pod.metadata, asked.mode)
                 )
             case ForceDeletionMode.DENY:
                 return denied(
-                    refusal(_details(pod, stakes), _forbidding(pod, stakes)), Forced("Pod", pod.metadata, asked.mode)
+                    refusal(_details(pod, risk), _forbidding(pod, risk)), Forced("Pod", pod.metadata, asked.mode)
                 )
-    lines = (first_line(pod, stakes), second_line(pod, stakes), asked.note)
+    lines = (first_line(pod, risk), second_line(pod, risk), asked.note)
     return Answer(warnings=tuple(line for line in lines if line))
 
 
-def _unread(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
-    """What the eviction of a pod meets that does not come in time: else who keeps the API server busy breaks a rule."""
+def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
+    """The answer to the eviction of a pod that cannot be read.
+
+    In a namespace with a rule it is a refusal: a client that keeps the API server busy must not evade the rule.
+    """
     name, namespace = request.name, request.namespace
     _LOG.warning("the pod %s in %s, whose eviction is forced, cannot be read: %s", name, namespace, error)
     unknown = f"{name}: the pod cannot be read"
@@ -112,24 +118,24 @@ def _unread(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
     )
 
 
-def _details(pod: Pod, stakes: ForceDeleteRisk) -> Sequence[str]:
-    return first_line(pod, stakes), volumes_at_stake(stakes)
+def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
+    return first_line(pod, risk), volumes_at_stake(risk)
 
 
-def _confirming(pod: Pod, stakes: ForceDeleteRisk) -> str:
-    """The command that takes on what is at stake."""
-    uid = as_read_by_kubectl(pod.metadata, ".metadata.uid") if stakes.withheld else ""
+def _confirming(pod: Pod, risk: ForceDeleteRisk) -> str:
+    """The command that confirms the deletion."""
+    uid = as_read_by_kubectl(pod.metadata, ".metadata.uid") if risk.withheld else ""
     command = confirmation_command("pod", pod.metadata, uid=uid)
     return f"namespace {pod.metadata.namespace} wants it confirmed: {command}"
 
 
-def _forbidding(pod: Pod, stakes: ForceDeleteRisk) -> str:
-    """What there is to do in place of force."""
-    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, stakes)}"
+def _forbidding(pod: Pod, risk: ForceDeleteRisk) -> str:
+    """What to do instead of a force deletion."""
+    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk)}"
 
 
-def _instead(pod: Pod, stakes: ForceDeleteRisk) -> str:
-    node = stakes.node
+def _instead(pod: Pod, risk: ForceDeleteRisk) -> str:
+    node = risk.node
     deleted = pod.metadata.deletion_timestamp is not None
     if collected_within(node.reach, deleted=deleted) is not None:
         return "pod garbage collection removes it by itself"
@@ -138,4 +144,4 @@ def _instead(pod: Pod, stakes: ForceDeleteRisk) -> str:
             return f"delete it with grace: kubectl delete pod {pod.metadata.name} -n {pod.metadata.namespace}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
-    return fencing(node.name, as_read_by_kubectl(pod.metadata, ".spec.nodeName") if stakes.withheld else "")
+    return fencing(node.name, as_read_by_kubectl(pod.metadata, ".spec.nodeName") if risk.withheld else "")

@@ -1,12 +1,13 @@
-"""Whom a force deletion's rules are for, and which of them: warn, ask for a confirmation, or refuse.
+"""To whom the rules for force deletions apply, and which mode applies: warn, confirm or deny.
 
-The configuration says a mode, of that namespace or of all. A label on the Namespace can make it stricter and never less
-strict, for whoever may edit the Namespace can set and remove it. A label that is no mode, or cannot be read, changes
-nothing, and that is said. Of Nodes the configuration alone decides: no namespace keeps a Node from being deleted.
+The configuration gives a mode for one namespace or for all. A label on the Namespace can make it stricter and never
+less strict, because anybody who may edit the Namespace can set and remove the label. A label that is no mode, or cannot
+be read, changes nothing, and the answer says so. For Nodes only the configuration counts: the label of one namespace
+cannot keep a Node from being deleted.
 
-The kubelet's last delete of a stopped pod, pod garbage collection and the namespace and garbage-collector controllers
-send a grace period of 0 as part of their work: they are neither warned nor hindered, whether controllers run under
-accounts of their own or all as one user.
+Kubernetes itself sends a grace period of 0: the kubelet in its last delete of a stopped pod, pod garbage collection,
+and the namespace and garbage-collector controllers. They get neither warnings nor refusals, whether controllers have
+accounts of their own or all share one user.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ CONTROLLERS: Final = frozenset(
     f"system:serviceaccount:kube-system:{name}"
     for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
 ) | {"system:kube-controller-manager"}
-"""PodGC and its like under their own accounts, and all controllers under one where they have none.
+"""The accounts of controllers, and the one user of all controllers where they have no accounts.
 
 Also the cloud's node lifecycle: cloud-controller-manager runs it as node-controller where controllers have accounts
 (k8s.io/cloud-provider/app/controllermanager.go at v0.36.3).
@@ -58,41 +59,42 @@ Also the cloud's node lifecycle: cloud-controller-manager runs it as node-contro
 
 
 class Ruling(Struct, frozen=True):
-    """What a namespace asks of a force deletion."""
+    """The mode for the pods of a namespace."""
 
     mode: ForceDeletionMode
     note: str = ""
-    """What is wrong with the Namespace's label, for people to read."""
+    """What is wrong with the Namespace's label, in words."""
 
 
 def is_exempt(request: Request, cluster: Cluster) -> bool:
-    """Whether somebody deletes who is not to be bothered."""
+    """Whether the client is a controller, a kubelet or an exempt user."""
     user = request.user_info
     return user.username in CONTROLLERS or user.is_kubelet or user.username in cluster.force_deletion.exempt_users
 
 
 def may_delete_nodes(request: Request, cluster: Cluster) -> bool:
-    """The same of Nodes, which the controllers that are named for it delete, too."""
+    """Whether the client is exempt, or a controller that the configuration allows to delete Nodes."""
     return is_exempt(request, cluster) or request.user_info.username in cluster.force_deletion.exempt_node_controllers
 
 
 def may_run(pod: Pod) -> bool:
-    """Whether processes of a pod may outlive its object; no longer a question when it was forced before."""
+    """Whether processes of a pod may outlive its object; not asked again after a force deletion."""
     source = check_graceful_delete(pod, 0).source
     forced = pod.metadata.deletion_grace_period_seconds == 0
     return not forced and source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
 
 
 def may_be_refused(pod: Pod) -> bool:
-    """Whether a deletion without grace can be told from a plain one, and stops something.
+    """Whether a force deletion differs from a plain deletion, and stops something.
 
-    A pod whose own period is 0 is always deleted without grace, by its controllers too; a mirror pod stops nothing.
+    A pod whose own period is 0 is always deleted without grace, also by its controllers. The deletion of a mirror pod
+    stops nothing.
     """
     return pod.spec.termination_grace_period_seconds != 0 and not is_mirror_pod(pod)
 
 
 def ruling(namespace: str, cluster: Cluster) -> Ruling:
-    """The mode for a namespace's pods: the configuration's, or its label's where that is stricter."""
+    """The mode of the configuration, or of the Namespace's label where that is stricter."""
     configured = cluster.force_deletion.of(namespace)
     try:
         label = cluster.present_namespace_labels(namespace).get(MODE_LABEL)
@@ -113,17 +115,17 @@ def _counts(configured: ForceDeletionMode) -> str:
 
 
 def confirmation_command(resource: str, metadata: ObjectMeta, *, uid: str = "") -> str:
-    """What confirms it.
+    """The command that confirms a deletion.
 
     Args:
         resource: ``pod`` or ``node``.
-        metadata: Of the object.
-        uid: As the command has it, where that is not the uid itself.
+        metadata: The object's.
+        uid: What the command writes for the uid, where that is not the uid itself.
     """
     place = f" -n {metadata.namespace}" if metadata.namespace else ""
     return f"kubectl annotate {resource} {metadata.name}{place} {CONFIRMATION}={uid or metadata.uid} --overwrite"
 
 
 def as_read_by_kubectl(pod: ObjectMeta, path: str) -> str:
-    """A field of a pod as a shell reads it for who may: ``"$(kubectl get pod db-0 -n shop -o jsonpath={.spec.x})"``."""
+    """A shell expression that reads a field of a pod: ``"$(kubectl get pod db-0 -n shop -o jsonpath={.spec.x})"``."""
     return f'"$(kubectl get pod {pod.name} -n {pod.namespace} -o jsonpath={{{path}}})"'

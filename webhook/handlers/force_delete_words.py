@@ -1,7 +1,7 @@
-"""How a force deletion's stakes are worded: a line on where the pod runs and what its owner does, one on its volumes.
+"""The words of a force deletion's risk: one line on the node and the owner of the pod, one line on its volumes.
 
-Texts hold times and no ages, for the API server may ask twice and kubectl prints each distinct text. A command that is
-cut in the middle cannot be run: it goes before details.
+Texts hold times and no durations: the API server may ask twice, and kubectl prints each distinct text. Commands come
+before details, because a command that is cut in the middle cannot be run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from webhook.response import MAX_MESSAGE, MAX_WARNING
 
 __all__ = ["capital", "fencing", "first_line", "fitting", "node_state", "refusal", "second_line", "volumes_at_stake"]
 
-_RISKS: Final = {
+_CONSEQUENCES: Final = {
     Guarantee.AT_MOST_ONE: "{kind}{owner} promises at most one, but a second may start while it still runs",
     Guarantee.AVAILABILITY_FIRST: "{kind}{owner} may start a replacement while it still runs",
     Guarantee.ONE_PER_NODE: "{kind}{owner} may start the next copy while it still runs",
@@ -45,63 +45,65 @@ _NODES: Final = {
 }
 
 
-def first_line(pod: Pod, stakes: ForceDeleteRisk) -> str:
-    """Where it runs and what its owner then does."""
-    place, risk = _place(pod, stakes), _risk(pod, stakes)
-    texts = [risk.format(kind="Its owner", owner="")]
-    if stakes.owner.name:
-        texts.insert(0, risk.format(kind=stakes.owner.kind, owner=f" {stakes.owner.name}"))
-    return fitting(*(_standing(pod, stakes, place, text) for text in texts))
+def first_line(pod: Pod, risk: ForceDeleteRisk) -> str:
+    """Where the pod runs, and what its owner does after the deletion."""
+    place, consequence = _place(pod, risk), _consequence(pod, risk)
+    texts = [consequence.format(kind="Its owner", owner="")]
+    if risk.owner.name:
+        texts.insert(0, consequence.format(kind=risk.owner.kind, owner=f" {risk.owner.name}"))
+    return fitting(*(_with_ending(pod, risk, place, text) for text in texts))
 
 
-def _place(pod: Pod, stakes: ForceDeleteRisk) -> str:
-    """The pod on its node; alone where there is nothing to say of the node, not even its name."""
-    if stakes.withheld and stakes.node.reach not in _NODES:
+def _place(pod: Pod, risk: ForceDeleteRisk) -> str:
+    """The pod and its node; the pod alone where even the name of the node is withheld."""
+    if risk.withheld and risk.node.reach not in _NODES:
         return pod.metadata.name
-    return f"{pod.metadata.name} on {node_state(stakes.node, stakes.now)}"
+    return f"{pod.metadata.name} on {node_state(risk.node, risk.now)}"
 
 
-def _risk(pod: Pod, stakes: ForceDeleteRisk) -> str:
+def _consequence(pod: Pod, risk: ForceDeleteRisk) -> str:
     deleted = pod.metadata.deletion_timestamp is not None
-    replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=deleted)
-    return _REPLACED if replaced else _RISKS[stakes.owner.guarantee]
+    replaced = has_another(risk.owner.guarantee, risk.node.reach, deleted=deleted)
+    return _REPLACED if replaced else _CONSEQUENCES[risk.owner.guarantee]
 
 
-def _standing(pod: Pod, stakes: ForceDeleteRisk, place: str, risk: str) -> str:
+def _with_ending(pod: Pod, risk: ForceDeleteRisk, place: str, consequence: str) -> str:
     ending = pod_ending(pod)
     if ending.deleted_at is None or ending.static:
-        return f"{place}: {risk}"
-    if stakes.node.reach.quiet:
-        return f"{place}, is already stopping, and nobody knows when it ends: forcing stops nothing sooner; {risk}"
-    if stakes.node.reach is Reach.UNKNOWN or stakes.node.provider:
+        return f"{place}: {consequence}"
+    if risk.node.reach.quiet:
+        return (
+            f"{place}, is already stopping, and nobody knows when it ends: forcing stops nothing sooner; {consequence}"
+        )
+    if risk.node.reach is Reach.UNKNOWN or risk.node.provider:
         frees = "" if ending.holders else "frees its name and "
-        return f"{place}, is already stopping: forcing {frees}stops nothing sooner; {risk}"
+        return f"{place}, is already stopping: forcing {frees}stops nothing sooner; {consequence}"
     until = ""
     if ending.ends_by is not None:
-        due = "should have ended by" if stakes.now > ending.ends_by else "may run until"
-        until = f" and {due} {_instant(ending.ends_by, stakes.now)}"
-    return f"{place} is already stopping{until}: forcing stops nothing sooner; {risk}"
+        due = "should have ended by" if risk.now > ending.ends_by else "may run until"
+        until = f" and {due} {_instant(ending.ends_by, risk.now)}"
+    return f"{place} is already stopping{until}: forcing stops nothing sooner; {consequence}"
 
 
 def capital(text: str) -> str:
-    """The text as the beginning of a sentence."""
+    """The text with a capital letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def fitting(*texts: str) -> str:
-    """The first that is short enough to be shown whole, else the last."""
+    """The first text that fits into a warning, else the last."""
     return next((text for text in texts if len(text) <= MAX_WARNING), texts[-1])
 
 
 def refusal(details: Sequence[str], remedy: str) -> str:
-    """The details in one line as far as they leave the remedy whole."""
+    """One line: as many details as leave room for the whole remedy."""
     known = [detail for detail in details if detail]
     texts = ("; ".join((*known[:count], remedy)) for count in range(len(known), -1, -1))
     return next((text for text in texts if len(text) <= MAX_MESSAGE), remedy)
 
 
 def node_state(node: NodeReach, now: datetime) -> str:
-    """``node-c3, silent since 03:02:56 UTC``; one that answers is only named."""
+    """``node-c3, silent since 03:02:56 UTC``; only the name of a node that answers."""
     since = f" since {_instant(node.since, now)}" if node.since else ""
     return _NODES.get(node.reach, "{node}").format(node=node.name, since=since)
 
@@ -111,35 +113,35 @@ def _instant(when: datetime, now: datetime) -> str:
 
 
 def fencing(node: str, argument: str = "") -> str:
-    """The command that vouches for a machine that is off: garbage collection then ends what ran there.
+    """The command that declares a machine off: pod garbage collection then deletes the pods that ran there.
 
     Args:
-        node: As people are told of it.
-        argument: As the command has it, where that is something else.
+        node: The name in the text.
+        argument: The name in the command, where it differs.
     """
     return f"once {node} is off for certain: kubectl taint nodes {argument or node} {TAINT.text}"
 
 
-def second_line(pod: Pod, stakes: ForceDeleteRisk) -> str:
-    """Which volumes may get a second writer, and what to look at before."""
+def second_line(pod: Pod, risk: ForceDeleteRisk) -> str:
+    """Which volumes may get a second writer, and what to check before."""
     check = f"check first: kubectl qos explain pod/{pod.metadata.name} -n {pod.metadata.namespace}"
     alone = capital(check)
-    at_stake = volumes_at_stake(stakes)
+    at_stake = volumes_at_stake(risk)
     return fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone
 
 
-def volumes_at_stake(stakes: ForceDeleteRisk) -> str:
-    """The worst that is known of the volumes; empty when all are safe."""
-    worst = _worst(stakes)
-    return "volumes at stake" if worst and stakes.withheld else worst
+def volumes_at_stake(risk: ForceDeleteRisk) -> str:
+    """The most severe risk of the volumes; empty: all are safe."""
+    worst = _worst(risk)
+    return "volumes at stake" if worst and risk.withheld else worst
 
 
-def _worst(stakes: ForceDeleteRisk) -> str:
-    by_lock = {lock: [guard for guard in stakes.volumes if guard.lock is lock] for lock in WriterLock}
+def _worst(risk: ForceDeleteRisk) -> str:
+    by_lock = {lock: [guard for guard in risk.volumes if guard.lock is lock] for lock in WriterLock}
     if by_lock[WriterLock.NONE]:
         named = _named(by_lock[WriterLock.NONE])
         return f"nothing keeps a second writer off {named}"
-    after, node = detached_after(stakes.node.reach), stakes.node.name
+    after, node = detached_after(risk.node.reach), risk.node.name
     when = "at once" if after == timedelta() else f"{FORCE_DETACH_AFTER.seconds // 60} min later"
     if by_lock[WriterLock.CONTROLLER] and after is not None:
         named = _named(by_lock[WriterLock.CONTROLLER])

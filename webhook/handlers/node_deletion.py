@@ -2,13 +2,14 @@
 
     gcOrphaned      a pod whose Node has been gone for 40 s (quarantineTime) is marked failed and deleted with grace 0
 
-What belongs to the node alone, pods of DaemonSets and mirror pods, is no concern: a drained node has nothing else left.
-A Node with finalizers stays until somebody is done with it, who may well drain it: it is never refused. Neither are
-controllers that delete Nodes whose machines are gone: the configuration names them. Of the namespaces whose pods would
-be lost the strictest mode counts that the configuration says. Their labels do not count: a tenant could keep all Nodes
-with one.
-Unless clients show who they are, pods and namespaces are counted and not named: the review holds the Node alone, and
-anybody who reaches the port can invent one.
+Pods of DaemonSets and mirror pods are passed over: a drained node has nothing else left. The deletion of a Node with
+finalizers is never refused, because the Node stays until they are removed, and whoever removes them may drain it first.
+Controllers that delete the Nodes of removed machines are never refused either: the configuration names them. The
+strictest mode of the namespaces whose pods would be lost applies. Only the configuration's modes count: with a
+namespace's label, a tenant could keep every Node.
+
+Unless clients authenticate, the answer counts pods and namespaces and does not name them: the review holds only the
+Node, and any client that reaches the port can invent one.
 
 Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/controllers/nodelifecycle at v0.36.3.
 """
@@ -45,20 +46,20 @@ __all__ = ["review_node_deletion"]
 
 _LOG: Final = logging.getLogger(__name__)
 _NODES_OWN: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
-_MAX_NAMED: Final = 3
+_MAX_NAMES: Final = 3
 
 
 class _Loss(Struct, frozen=True):
-    """What a Node's deletion would force delete."""
+    """The pods that a Node's deletion would force delete."""
 
     node: Node
     reach: NodeReach
     state: str
-    """The node and how it is, in words."""
+    """The node and its state, in words."""
     pods: tuple[Pod, ...]
-    """Those with the strongest promise first."""
+    """Pods of owners that promise at most one come first."""
     withheld: bool
-    """Whether names of pods and namespaces are kept back."""
+    """Whether the answer leaves out the names of pods and namespaces."""
 
 
 def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
@@ -86,7 +87,7 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     forbidding = _configured(ForceDeletionMode.DENY, loss, cluster)
     if forbidding:
         return denied(
-            refusal([_losing(loss)], f"forbidden for {_of(forbidding, loss)}; {_first(loss)}"),
+            refusal([_losing(loss)], f"forbidden for {_of(forbidding, loss)}; {_remedy(loss)}"),
             Forced("Node", node.metadata, ForceDeletionMode.DENY),
         )
     asking = _configured(ForceDeletionMode.CONFIRM, loss, cluster)
@@ -96,7 +97,7 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
             refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"),
             Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
         )
-    return Answer(warnings=(_losing(loss), capital(_first(loss))))
+    return Answer(warnings=(_losing(loss), capital(_remedy(loss))))
 
 
 def _is_lost(pod: Pod) -> bool:
@@ -109,7 +110,7 @@ def _rank(pod: Pod) -> tuple[bool, str, str]:
 
 
 def _configured(mode: ForceDeletionMode, loss: _Loss, cluster: Cluster) -> Sequence[str]:
-    """Namespaces of a mode whose pods would be lost."""
+    """The namespaces with a mode whose pods would be lost."""
     namespaces = {pod.metadata.namespace for pod in loss.pods if may_be_refused(pod)}
     return sorted(name for name in namespaces if cluster.force_deletion.of(name) is mode)
 
@@ -121,14 +122,14 @@ def _of(namespaces: Sequence[str], loss: _Loss) -> str:
 
 
 def _losing(loss: _Loss) -> str:
-    """How it is with the node, and what is lost with it."""
+    """The state of the node, and the pods that are lost with it."""
     count = _counted(loss)
     head = f"{loss.state}: without the Node, pod garbage collection force deletes {count} that may still run"
     return fitting(*(f"{head}: {names}" for names in _named(loss)), head)
 
 
 def _later(loss: _Loss) -> str:
-    """The same of a Node that its finalizers keep for now."""
+    """The same for a Node that its finalizers keep for now."""
     head = f"{loss.state}: when its finalizers are done, what still runs there is force deleted, now {_counted(loss)}"
     return fitting(*(f"{head}: {names}" for names in _named(loss)), head)
 
@@ -138,11 +139,11 @@ def _counted(loss: _Loss) -> str:
 
 
 def _named(loss: _Loss) -> Sequence[str]:
-    """The pods, from as many names as people read down to one; nothing where names are kept back."""
+    """Lists of pods, from the longest to one name; empty: names are left out."""
     if loss.withheld:
         return ()
     names = [_pod_name(pod) for pod in loss.pods]
-    return [_listed(names, most) for most in range(_MAX_NAMED, 0, -1)]
+    return [_listed(names, most) for most in range(_MAX_NAMES, 0, -1)]
 
 
 def _pod_name(pod: Pod) -> str:
@@ -151,13 +152,13 @@ def _pod_name(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{pod.metadata.name}{promise}"
 
 
-def _listed(names: Sequence[str], most: int = _MAX_NAMED) -> str:
+def _listed(names: Sequence[str], most: int = _MAX_NAMES) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
 
-def _first(loss: _Loss) -> str:
-    """What there is to do before."""
+def _remedy(loss: _Loss) -> str:
+    """What to do before the deletion."""
     if loss.reach.reach in {Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY}:
         return f"drain it first: kubectl drain {loss.node.metadata.name} --ignore-daemonsets"
     if loss.reach.reach is Reach.OUT_OF_SERVICE:

@@ -1,22 +1,22 @@
 """The priority of new pods: class, priority and preemptionPolicy together.
 
-    a class is named          its value and policy; unknown, or at odds with the pod's own: refused
-      but not allowed         refused, or warned of: `Options.disallowed_class`
+    a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
+      but not allowed         a refusal or a warning: `Options.disallowed_class`
     none is named             the namespace's default, else the cluster's global default, else 0
 
 The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
-default before anybody else sees the pod: that its author did not name it is told by managedFields, and the namespace's
-default then takes its place.
+default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's default
+then takes its place.
 
-    the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not go together. So
-                         only the class is patched in, and what the plugin had filled in is taken out: it fills in what
-                         the class says there and then, whatever a cache holds
-    the plugin is off    nobody else resolves a class or refuses an unknown one: all three fields are patched in
+    the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
+                         patch holds only the class and removes what the plugin filled in: the plugin then fills in the
+                         present values of the class, whatever a cache holds
+    the plugin is off    nothing else resolves a class or refuses an unknown one: the patch holds all three fields
 
-A class is neither given nor refused because of a cache alone: it may have been made, changed or deleted a moment ago.
+The handler never gives or refuses a class on the word of a cache alone: the class may have changed a moment ago.
 
-ResourceQuota counts after webhooks have changed a pod, and after validating ones have refused it: what is filled in
-here is what a quota of PriorityClasses sees, and a refusal here costs no quota.
+ResourceQuota counts after webhooks have changed a pod, and after validating webhooks have refused it. So a quota of
+PriorityClasses counts what is filled in here, and a refusal here uses no quota.
 
 Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
 pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
@@ -55,7 +55,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def default_priority(new: NewPod, cluster: Cluster) -> Answer:
-    """A patch with what a new pod's class means, as far as the pod does not say so already."""
+    """A patch with the fields of a new pod's class that the pod lacks."""
     pod, name = new.pod, namespace_default(new.namespace, cluster)
     if not name or name == pod.spec.priority_class_name:
         return _resolve(pod, cluster)
@@ -104,14 +104,14 @@ def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
 
 
 def _is_chosen(new: NewPod, classes: Mapping[str, PriorityClass]) -> bool:
-    """Whether somebody chose the pod's class: its author, or another webhook, which managedFields do not tell."""
+    """Whether its author or another webhook chose the pod's class; managedFields do not show webhooks."""
     named = classes.get(new.pod.spec.priority_class_name)
     is_global_default = named is not None and named.global_default
     return new.pod.spec.priority_class_name != "" and not (is_global_default and not new.wrote("priorityClassName"))
 
 
 def _class_alone(new: NewPod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
-    """The class in place of what the API server's plugin filled in; nothing: that plugin has not been there."""
+    """The class in place of what the API server's plugin filled in; empty: the plugin has not run."""
     spec = new.pod.spec
     if spec.priority is None or new.wrote("priority"):
         return ()
@@ -123,14 +123,14 @@ def _class_alone(new: NewPod, resolved: ResolvedPriority) -> tuple[PatchOperatio
 
 
 def _resolve(pod: Pod, cluster: Cluster) -> Answer:
-    """As the API server's plugin does, where it has not been: else nothing is missing."""
+    """The patch that the API server's plugin would make, where it has not run."""
     if pod.spec.priority is not None and pod.spec.preemption_policy is not None:
         return ALLOWED
     resolved = admit_pod_create(pod, _classes_for(pod, cluster))
-    # What cannot be resolved is left as it is: the validating half looks again, and refuses it or not.
+    # A pod that cannot be resolved stays as it is: the validating webhook decides whether to refuse it.
     if isinstance(resolved, str):
         return ALLOWED
-    # A pod that has a priority and no class was resolved without one: it keeps that.
+    # A pod with a priority and no class was resolved without a class, and stays so.
     if pod.spec.priority is not None and pod.spec.priority_class_name != resolved.priority_class_name:
         return ALLOWED
     patch = _patch(pod, resolved)
@@ -140,7 +140,7 @@ def _resolve(pod: Pod, cluster: Cluster) -> Answer:
 
 
 def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
-    """All classes, also the pod's own where that is newer."""
+    """All classes, with the pod's own class if the cache does not have it yet."""
     classes, name = cluster.recent_classes(), pod.spec.priority_class_name
     if not name or name in classes:
         return classes
@@ -153,7 +153,7 @@ def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
 
 
 def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
-    """What is missing or otherwise."""
+    """The fields that are missing or different."""
     wanted = (
         ("priorityClassName", pod.spec.priority_class_name, resolved.priority_class_name),
         ("priority", pod.spec.priority, resolved.priority),
@@ -162,9 +162,9 @@ def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
     return tuple(add(f"/spec/{name}", value) for name, given, value in wanted if given != value)
 
 
-def _default_warnings(resolved: ResolvedPriority, whose: str, cluster: Cluster) -> tuple[str, ...]:
+def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster) -> tuple[str, ...]:
     """Which default was filled in, where the configuration asks for such warnings."""
     if not cluster.options.verbose:
         return ()
     filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"
-    return (f"spec.priorityClassName: {filled_in} is filled in, {whose}",)
+    return (f"spec.priorityClassName: {filled_in} is filled in, {origin}",)

@@ -1,13 +1,11 @@
-"""Tells of topology spread constraints of people's own that do not do what they seem to.
+"""Warnings of topology spread constraints that do not do what they seem to do.
 
-    selector        it does not match the pod itself: the pod is not counted, so copies of it may all go to one place.
-                    matchLabelKeys do not matter, for they take the pod's own values; of a template, nor do labels that
-                    controllers add
+    selector        it does not match the pod itself (`podrules.checks.spread.selector_misses`)
     topologyKey     no node has such a label: with DoNotSchedule the pod fits nowhere, with ScheduleAnyway it spreads
-                    over nothing. Asked only where nodes' labels are kept: `Options.lint_topology_keys`
+                    over nothing. Only where the webhook keeps labels of nodes: `Options.lint_topology_keys`
 
-What a controller made is passed over: its owner was told of it. Of many constraints some are looked at, and of many
-problems some are told, for an object of a megabyte has tens of thousands.
+Pods and workloads that a controller makes are passed over: the client that made their owner got the warning. The number
+of constraints and of warnings has a bound, because an object of a megabyte has tens of thousands.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) at v1.36.3.
 """
@@ -31,9 +29,9 @@ from webhook.response import ALLOWED, Answer
 __all__ = ["lint_spread", "lint_spread_of_template"]
 
 _FIELD: Final = "topologySpreadConstraints"
-_MAX_LOOKED_AT: Final = 100
-_MAX_TOLD: Final = 10
-_MAX_COMPARED: Final = 3
+_MAX_CONSTRAINTS: Final = 100
+_MAX_WARNINGS: Final = 10
+_MAX_SUGGESTIONS: Final = 3
 """Of the topologyKeys that no node has: of each more, names like it would take some milliseconds to find."""
 
 
@@ -60,22 +58,22 @@ def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, a
     problems = [*_problems(seen.object, place, cluster, added)] if constraints else []
     if not problems:
         return ALLOWED
-    warnings = [tell() for tell in problems[:_MAX_TOLD]]
-    if len(problems) > _MAX_TOLD:
-        warnings.append(f"{place}: and {len(problems) - _MAX_TOLD} more")
-    if len(constraints) > _MAX_LOOKED_AT:
-        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MAX_LOOKED_AT} are looked at")
+    warnings = [warning() for warning in problems[:_MAX_WARNINGS]]
+    if len(problems) > _MAX_WARNINGS:
+        warnings.append(f"{place}: and {len(problems) - _MAX_WARNINGS} more")
+    if len(constraints) > _MAX_CONSTRAINTS:
+        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MAX_CONSTRAINTS} are looked at")
     return Answer(warnings=tuple(warnings))
 
 
 def _problems(
     pod: Pod | PodTemplateSpec, path: str, cluster: Cluster, added: frozenset[str]
 ) -> Iterator[Callable[[], str]]:
-    """How each is told: wording takes more time than finding."""
+    """A function for each problem that words it, because wording takes more time than finding."""
     options = cluster.options
     keys = cluster.node_label_keys() if options.lint_topology_keys else frozenset()
     unknown: set[str] = set()
-    for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MAX_LOOKED_AT]):
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MAX_CONSTRAINTS]):
         place = f"{path}[{index}]"
         missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
         if missed is not None:
@@ -83,7 +81,7 @@ def _problems(
         # A cluster without nodes, as one that starts them on demand, says nothing of their labels.
         if keys and constraint.topology_key not in keys:
             unknown.add(constraint.topology_key)
-            yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MAX_COMPARED else ())
+            yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MAX_SUGGESTIONS else ())
 
 
 def _missed(missed: SelectorMiss, place: str) -> str:

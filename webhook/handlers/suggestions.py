@@ -1,4 +1,4 @@
-"""Names that look like one that does not exist."""
+"""Names that are similar to a name that does not exist."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["did_you_mean"]
 
 _MOST: Final = 3
 _LONGEST: Final = 253
-"""Names are no longer: a longer one is not compared, for that takes time with the square of its length."""
+"""No object has a longer name. Comparing takes time with the square of the length."""
 _MAX_COMPARED: Final = 100
-"""Those whose length is nearest: each takes up to 0.1 ms."""
+"""Names of the nearest length: comparing one takes up to 0.1 ms."""
 
 
 def did_you_mean(name: str, existing: Iterable[str]) -> str:
-    """``; did you mean shop-high or shop-low?``, empty when no name is near."""
+    """``; did you mean shop-high or shop-low?``; empty: no name is similar."""
     if len(name) > _LONGEST:
         return ""
     compared = list(existing)

@@ -1,14 +1,14 @@
-"""Default topology spread constraints, the cluster's or a namespace's, written into pods that have none of their own.
+"""Default topology spread constraints, of the cluster or of a namespace, for pods that have none.
 
-What is written is what kube-scheduler would go by itself, so that everybody can read it in the pod, and so that it
-holds for clusters whose scheduler cannot be configured. Left alone are: pods with constraints of their own, pods that
-are bound already, pods of another scheduler than the configuration names, and namespaces that opted out.
+The handler writes what kube-scheduler would apply by itself. So everybody can read the constraints in the pod, and they
+also hold in clusters whose scheduler cannot be configured. It passes over pods with constraints of their own, bound
+pods, pods of a scheduler that the configuration does not name, and namespaces that opted out.
 
-    whose      the Namespace's annotation, else the webhook's configuration for that namespace, else kube-scheduler's;
-               none where nothing configures any, for the webhook then does not read what selectors are built from
-    selector   `DefaultSelector`; of a ReplicaSet it holds pod-template-hash, so that revisions spread apart. It can be
-               left out: pods of all revisions then count together, also during a rollout
-    keys       matchLabelKeys of a default do not count, as for the scheduler: the API server would refuse a key that
+    origin     the Namespace's annotation, else the webhook's configuration for that namespace, else kube-scheduler's;
+               none where nothing configures any: the webhook then does not read what selectors are built from
+    selector   `DefaultSelector`; for a pod of a ReplicaSet it holds pod-template-hash, so that revisions spread apart.
+               The hash can be left out: pods of all revisions then count together, also during a rollout
+    keys       matchLabelKeys of a default do not count, as in the scheduler: the API server would refuse a key that
                the selector holds too
 """
 
@@ -36,13 +36,13 @@ __all__ = ["OPT_OUT_LABEL", "default_topology_spread"]
 
 _LOG: Final = logging.getLogger(__name__)
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
-"""On a Namespace, with value ``disabled``: its pods get no default constraints."""
+"""A label of a Namespace; with value ``disabled`` its pods get no default constraints."""
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
-    """A patch with the default constraints of a new pod, as far as what they depend on was read."""
+    """A patch with the default constraints of a new pod; none if a field that they depend on was not read."""
     if not new.left_out.isdisjoint(_DECIDING):
         return ALLOWED
     pod, namespace = new.pod, new.namespace
@@ -52,7 +52,7 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
         return ALLOWED
     if not cluster.options.default_constraints:
         return _without_defaults(namespace)
-    defaults, whose, warnings = _defaults(pod, namespace, cluster)
+    defaults, origin, warnings = _defaults(pod, namespace, cluster)
     try:
         constraints = build_default_constraints(pod, defaults, cluster.siblings(pod))
     except ClusterError as error:
@@ -66,14 +66,14 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
     if not constraints:
         return Answer(warnings=warnings)
     if cluster.options.verbose:
-        warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {whose}",)
+        warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {origin}",)
     return Answer(
         patch=(add("/spec/topologySpreadConstraints", [_as_json(entry) for entry in constraints]),), warnings=warnings
     )
 
 
 def _without_defaults(namespace: CachedNamespace) -> Answer:
-    """Where no pod gets any, a warning of an annotation that asks for some."""
+    """The answer where the webhook gives no defaults: a warning of an annotation that asks for some."""
     if not namespace.metadata.annotations.constraints:
         return ALLOWED
     ignored = f"namespace {namespace.metadata.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored"
@@ -83,7 +83,7 @@ def _without_defaults(namespace: CachedNamespace) -> Answer:
 def _defaults(
     pod: Pod, namespace: CachedNamespace, cluster: Cluster
 ) -> tuple[Sequence[TopologySpreadConstraint], str, tuple[str, ...]]:
-    """The constraints, whose they are, and what is wrong with those that would come first."""
+    """The constraints, their origin in words, and warnings of an annotation that is ignored."""
     scheduler = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
     if not cluster.has_profile(scheduler):
         return (), "", ()
@@ -100,7 +100,7 @@ def _defaults(
 
 
 def _of_all_revisions(constraints: Sequence[TopologySpreadConstraint]) -> tuple[TopologySpreadConstraint, ...]:
-    """The constraints without pod-template-hash; none when nothing else would tell the pods from others."""
+    """The constraints without pod-template-hash; a constraint without any other term is left out."""
     return tuple(
         replace(entry, label_selector=selector)
         for entry in constraints
@@ -119,7 +119,7 @@ def _counted(constraints: Sequence[TopologySpreadConstraint]) -> str:
 
 
 def _as_json(constraint: TopologySpreadConstraint) -> dict[str, Any]:
-    """The constraint as the pod holds it, without what is not set."""
+    """The constraint in JSON, without the fields that are not set."""
     selector: dict[str, Any] = {}
     if constraint.label_selector is not None:
         if constraint.label_selector.match_labels:

@@ -1,7 +1,7 @@
-"""Requests whose objects could not be read: refused where a rule might have refused them, else let through and told of.
+"""Requests whose objects could not be read: refused if a rule might have refused them, else allowed with a warning.
 
-A rule that an object switches off by what it holds would be none. So what counts is who asks for what in which
-namespace, and what the configuration says of that; also of a pod that, as it turns out, would have been allowed.
+Otherwise an object could switch a rule off by what it holds. The decision goes by the client, the operation, the
+namespace and the configuration. So it also refuses some pods that a rule would have allowed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from webhook.settings import ForceDeletionMode, Verdict
 
 __all__ = ["allow_unreadable", "refuse_unreadable"]
 
-_UNSEEN: Final = "unseen"
+_RULE: Final = "unseen"
 _STRICT: Final = {
     ForceDeletionMode.CONFIRM: "wants force deletions confirmed",
     ForceDeletionMode.DENY: "forbids force deletions",
@@ -27,16 +27,16 @@ _STRICT: Final = {
 
 def allow_unreadable(request: Request, _cluster: Cluster, problem: str) -> Answer:
     """A warning that nothing was filled in."""
-    return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",)).of_rule(_UNSEEN, "object")
+    return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",)).of_rule(_RULE, "object")
 
 
 def refuse_unreadable(request: Request, cluster: Cluster, problem: str) -> Answer:
-    """A refusal that names the rule, or a warning."""
-    rule = _rule(request, cluster)
+    """A refusal that names the rule which might refuse the request, or a warning."""
+    rule = _strictest_rule(request, cluster)
     looked_at = "oldObject" if request.operation == "DELETE" else "object"
     if rule:
-        return denied(f"{_what(request)} is forbidden: {rule}; {problem}").of_rule(_UNSEEN, looked_at)
-    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",)).of_rule(_UNSEEN, looked_at)
+        return denied(f"{_what(request)} is forbidden: {rule}; {problem}").of_rule(_RULE, looked_at)
+    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",)).of_rule(_RULE, looked_at)
 
 
 def _what(request: Request) -> str:
@@ -44,35 +44,35 @@ def _what(request: Request) -> str:
     return f'{resource} "{request.name}"' if request.name else resource
 
 
-def _rule(request: Request, cluster: Cluster) -> str:
-    """What might have refused the request; empty: nothing."""
+def _strictest_rule(request: Request, cluster: Cluster) -> str:
+    """The rule that might refuse the request; empty: none."""
     match request.resource.group, request.resource.resource, request.sub_resource, request.operation:
         case ("", "pods", "", "CREATE"):
-            return _of_classes(request.namespace, cluster)
+            return _class_rule(request.namespace, cluster)
         case ("", "pods", "", "DELETE") | ("", "pods", "eviction", "CREATE"):
-            return _of_force(request, cluster)
+            return _force_deletion_rule(request, cluster)
         case ("", "nodes", "", "DELETE"):
-            return _of_nodes(request, cluster)
+            return _node_rule(request, cluster)
         case (group, resource, "", "CREATE" | "UPDATE") if (group, resource) in WORKLOADS_WITH_TEMPLATES:
-            return _of_templates(request.namespace, cluster)
+            return _template_rule(request.namespace, cluster)
     return ""
 
 
-def _of_classes(namespace: str, cluster: Cluster) -> str:
+def _class_rule(namespace: str, cluster: Cluster) -> str:
     allowed = cluster.options.rules.of(namespace).allowed_classes
     if cluster.options.disallowed_class is Verdict.WARN or allowed is None or EVERY_CLASS in allowed:
         return ""
     return f"namespace {namespace} allows only these PriorityClasses: {', '.join(allowed) or 'none'}"
 
 
-def _of_templates(namespace: str, cluster: Cluster) -> str:
+def _template_rule(namespace: str, cluster: Cluster) -> str:
     if cluster.options.template_class is Verdict.WARN:
         return ""
-    return _of_classes(namespace, cluster) or "templates of an unknown PriorityClass are refused"
+    return _class_rule(namespace, cluster) or "templates of an unknown PriorityClass are refused"
 
 
-def _of_force(request: Request, cluster: Cluster) -> str:
-    """Only a period of 0 is refused; an eviction's stands in its object, and that of a review cut short is unknown."""
+def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
+    """A rule refuses only a period of 0. For an eviction, or a review that was cut short, the period is not known."""
     if request.options is not None and request.operation == "DELETE" and request.options.grace_period_seconds != 0:
         return ""
     if is_exempt(request, cluster):
@@ -81,7 +81,7 @@ def _of_force(request: Request, cluster: Cluster) -> str:
     return f"namespace {request.namespace} {asked}" if asked else ""
 
 
-def _of_nodes(request: Request, cluster: Cluster) -> str:
+def _node_rule(request: Request, cluster: Cluster) -> str:
     configured = {cluster.force_deletion.mode, *cluster.force_deletion.namespaces.values()}
     strict = not configured.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
     return "the configuration refuses force deletions, which a Node's deletion leads to" if strict else ""

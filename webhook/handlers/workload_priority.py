@@ -1,11 +1,12 @@
-"""Tells of a class with which pods will be refused in what makes pods, for there the refusal comes later and elsewhere.
+"""The class of a workload's template: whether the API server or this webhook will refuse its pods.
 
-A Deployment whose template names an unknown class is stored; its ReplicaSet then fails to create pods, which is told in
-an event of the ReplicaSet. So is one of a class that its namespace does not allow, be it named or its pods' default.
+The API server stores a Deployment whose template names an unknown class; its ReplicaSet then fails to create pods, and
+only an event of the ReplicaSet says so. The same happens with a class that the namespace does not allow, whether the
+template names it or its pods get it by default.
 
-    told      of what is created and changed; what a controller owns is passed over: its owner was told of
-    refused   when `Options.template_class` says so: what is created, and a change to such a class. What was stored
-              before can still be changed otherwise, scaled, and deleted: its finalizers go by updates
+    warning   for every workload that is created or changed, unless a controller owns it: its owner got the warning
+    refusal   when `Options.template_class` says so, of a new workload and of a change to such a class. A workload that
+              was stored before can still be changed otherwise, scaled, and deleted: its finalizers go by updates
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _Problem(NamedTuple):
 
     text: str
     near: str
-    """Names that look like it, to say last."""
+    """A suggestion of similar names, for the end of the message."""
     refused: bool
     """Whether its pods will be refused."""
 
@@ -53,7 +54,7 @@ def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
         problem.refused
         and cluster.options.template_class is Verdict.DENY
         and workload.metadata.deletion_timestamp is None
-        and not _was_there_before(request, workload, name)
+        and not _keeps_class(request, workload, name)
     ):
         group = f".{request.resource.group}" if request.resource.group else ""
         shown = workload.metadata.name or workload.metadata.generate_name
@@ -69,7 +70,7 @@ def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
 
 
 def _default(namespace: str, cluster: Cluster) -> str:
-    """The class that pods get which name none, as far as it exists; empty: none."""
+    """The class of pods that name none, if it exists; empty: none."""
     classes = cluster.priority_classes()
     name = namespace_default(cluster.namespace(namespace), cluster)
     if name in classes:
@@ -78,14 +79,14 @@ def _default(namespace: str, cluster: Cluster) -> str:
     return default.metadata.name if default is not None else ""
 
 
-def _was_there_before(request: Request, workload: TemplateOwner, name: str) -> bool:
-    """Whether an update leaves the class of the template as it was."""
+def _keeps_class(request: Request, workload: TemplateOwner, name: str) -> bool:
+    """Whether an update keeps the class of the template."""
     old = old_object(request, type(workload)) if request.operation == "UPDATE" else None
     return old is not None and template_of(old.object).template.spec.priority_class_name == name
 
 
 def _exists(name: str, cluster: Cluster) -> bool:
-    """Whether a class is there that the cache does not have yet; yes when that cannot be found out."""
+    """Whether a class exists, also one that the cache lacks; True when it cannot be read."""
     try:
         return cluster.priority_class(name, cluster.priority_classes()) is not None
     except ClusterError as error:
