@@ -74,11 +74,12 @@ fuzz: $(VENV)/.fuzz ## damage reviews for SECONDS (60), guided by the lines that
 	mkdir -p build
 	cd build && PYTHONPATH=.. ../$(BIN)/python -m tests.webhook.fuzz -max_total_time=$(or $(SECONDS),60)
 
-lint: $(VENV)/.dev ## formatting, lint, types, layers
+lint: $(VENV)/.dev ## formatting, lint, types, layers, prose
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --cache-dir="$(MYPY_CACHE)"
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.prose
 
 parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; needs Go
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)

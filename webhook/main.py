@@ -133,15 +133,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--version", action="version", version=f"qos-webhook {__version__}")
-    add("--address", type=_address, default="0.0.0.0:8443", metavar="HOST:PORT", help="where to listen; 0.0.0.0:8443")
+    add(
+        "--address",
+        type=_address,
+        default="0.0.0.0:8443",
+        metavar="HOST:PORT",
+        help="where to listen (default 0.0.0.0:8443)",
+    )
     add(
         "--drain",
         type=_seconds,
         default=10.0,
         metavar="TIME",
-        help="how long to go on listening after SIGTERM, until the Service has heard of it; 10s",
+        help="how long to go on listening after SIGTERM, until the Service has heard of it (default 10s)",
     )
-    add("--kubeconfig", metavar="FILE", help="the cluster; KUBECONFIG, else the pod's service account")
+    add("--kubeconfig", metavar="FILE", help="the cluster (default: KUBECONFIG, else the pod's service account)")
     add("--demo", action="store_true", help="the built-in demo cluster in place of a live one")
     _add_certificate(parser)
     _add_observability(parser)
@@ -151,8 +157,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_certificate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("certificate").add_argument
-    add("--tls-cert", metavar="FILE", help="certificate chain, PEM, made by somebody else")
-    add("--tls-key", metavar="FILE", help="its private key, PEM")
+    add("--tls-cert", metavar="FILE", help="certificate chain in PEM, issued elsewhere")
+    add("--tls-key", metavar="FILE", help="its private key in PEM")
     add(
         "--tls-secret",
         type=object_ref,
@@ -164,34 +170,34 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         type=_tls_name,
         action="append",
         metavar="NAME",
-        help="DNS name or IP address that it is for; may be repeated",
+        help="DNS name or IP address that the certificate is for; may be repeated",
     )
     add(
         "--tls-lifetime",
         type=_lifetime,
         default=_DEFAULT_LIFETIME,
         metavar="TIME",
-        help=f"of a certificate; renewed when two thirds are over; {_DEFAULT_LIFETIME}",
+        help=f"lifetime of a certificate, which is renewed after two thirds of it (default {_DEFAULT_LIFETIME})",
     )
     add(
         "--tls-min-version",
         type=_tls_version,
         default=TlsVersion.TLS12,
         metavar="VERSION",
-        help="the oldest version of TLS that is served: VersionTLS12 or VersionTLS13; VersionTLS12",
+        help="the oldest version of TLS to serve: VersionTLS12 or VersionTLS13 (default VersionTLS12)",
     )
     add(
         "--tls-cipher-suites",
         type=_cipher_suites,
         default=(),
         metavar="SUITE,…",
-        help="the suites of TLS 1.2 that are served, by the names that Kubernetes uses; all with forward secrecy",
+        help="the suites of TLS 1.2 to serve, by Kubernetes' names for them (default: all with forward secrecy)",
     )
     add(
         "--webhook-configuration",
         metavar="NAME",
-        help="the MutatingWebhookConfiguration and ValidatingWebhookConfiguration to tell of it; that of the pods that "
-        "--audit counts",
+        help="the MutatingWebhookConfiguration and ValidatingWebhookConfiguration that get the caBundle; --audit "
+        "counts the pods that they select",
     )
     add(
         "--lease",
@@ -202,14 +208,15 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
     add(
         "--client-ca",
         metavar="FILE",
-        help="authorities, PEM: reviews are taken only from clients with a certificate of one of them; from anybody",
+        help="certificate authorities in PEM; only clients with a certificate of one of them may send reviews "
+        "(default: any client)",
     )
     add(
         "--client-name",
         action="append",
         default=[],
         metavar="NAME",
-        help="common name that such a client must have; may be repeated; any",
+        help="common name that such a client must have; may be repeated (default: any)",
     )
 
 
@@ -219,29 +226,29 @@ def _add_observability(parser: argparse.ArgumentParser) -> None:
         "--metrics-address",
         type=_address,
         metavar="HOST:PORT",
-        help="where to serve GET /metrics over plain HTTP, for Prometheus; nowhere",
+        help="where to serve GET /metrics over plain HTTP, for Prometheus (default: it is not served)",
     )
     add(
         "--log-format",
         type=_log_format,
         default=LogFormat.TEXT,
         metavar="text|json",
-        help="of lines on standard error; text",
+        help="format of the lines on standard error (default text)",
     )
     add(
         "--log-level",
         type=_log_level,
         default=LogLevel.INFO,
         metavar="debug|info|warning|error",
-        help="the least that is logged; debug: each review, too; info",
+        help="the lowest level that is logged; debug includes each review (default info)",
     )
     add(
         "--audit",
         type=_audit,
         default=3600.0,
         metavar="TIME",
-        help="how often to count pods that were stored without what they would be given now, also when caches are "
-        "filled at first; 0s: never; 1h",
+        help="how often to count stored pods that lack what they would be given now; the first count follows when the "
+        "caches are filled; 0s: never (default 1h)",
     )
 
 

@@ -23,7 +23,7 @@ def add_rule_flags(parser: argparse.ArgumentParser) -> None:
         type=_is_verbose,
         default=False,
         metavar="usual|verbose",
-        help="verbose: tell which defaults were filled in, too; usual",
+        help="verbose: also report which defaults were filled in (default)",
     )
     _add_force_deletions(parser)
 
@@ -65,13 +65,13 @@ def _add_spread(parser: argparse.ArgumentParser) -> None:
         "--lint-spread-selectors",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="warn of constraints whose selector does not match the pod itself; on",
+        help="warn of constraints whose selector does not match the pod itself (default on)",
     )
     add(
         "--lint-topology-keys",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="warn of constraints whose topologyKey no node has, for which nodes' labels are kept in memory; off",
+        help="warn of constraints whose topologyKey no node has; keeps the labels of all nodes in memory (default off)",
     )
 
 
@@ -83,7 +83,7 @@ def _add_classes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAMESPACE=CLASS",
-        help="of pods that name none; NAMESPACE as above; may be repeated",
+        help="class of pods that name none; NAMESPACE as above; may be repeated",
     )
     add(
         "--allowed-classes",
@@ -91,21 +91,21 @@ def _add_classes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAMESPACE=CLASS,…",
-        help="all that pods may have, * for any, nothing for none; NAMESPACE as above; may be repeated",
+        help="the classes that pods may have, * for any, empty for none; NAMESPACE as above; may be repeated",
     )
     add(
         "--disallowed-class",
         type=_verdict,
         default=Verdict.DENY,
         metavar="deny|warn",
-        help="for pods of a class that is not allowed; deny",
+        help="for pods of a class that is not allowed (default deny)",
     )
     add(
         "--template-class",
         type=_verdict,
         default=Verdict.WARN,
         metavar="warn|deny",
-        help="for workloads whose pods would be refused for their class; warn",
+        help="for workloads whose pods would be refused for their class (default warn)",
     )
 
 
@@ -117,7 +117,8 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAMESPACE=]MODE",
-        help="warn, confirm or deny: of one namespace, or of all that say nothing else; may be repeated; warn",
+        help="warn, confirm or deny: for one namespace, or for all without a mode of their own; may be repeated "
+        "(default warn)",
     )
     add(
         "--exempt-user",
@@ -125,7 +126,8 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="USERNAME",
-        help="neither warned of force deletions nor refused, as the cluster's own controllers; may be repeated",
+        help="an account that is neither warned of force deletions nor refused, as the cluster's controllers; "
+        "may be repeated",
     )
     add(
         "--exempt-node-controller",
@@ -133,12 +135,12 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="USERNAME",
-        help="the same of deletions of Nodes alone, which are its work; may be repeated",
+        help="the same for deletions of Nodes alone; may be repeated",
     )
     add(
         "--force-delete-events",
         action="store_true",
-        help="make an Event of each refused force deletion; needs --client-ca and --client-name",
+        help="create an Event for each refused force deletion; needs --client-ca and --client-name",
     )
 
 

@@ -104,7 +104,9 @@ def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argpar
     group.add_argument("--user", metavar="NAME")
     group.add_argument("--as", dest="as_user", metavar="USER", help="act as this user")
     group.add_argument("--as-group", dest="as_groups", action="append", default=[], metavar="GROUP")
-    group.add_argument("--request-timeout", type=seconds, default=30.0, metavar="TIME", help="for one request; 30s")
+    group.add_argument(
+        "--request-timeout", type=seconds, default=30.0, metavar="TIME", help="for one request (default 30s)"
+    )
     return sources
 
 
@@ -171,7 +173,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
         "--watch-interval",
         type=seconds,
         metavar="TIME",
-        help="with --watch: look again after this time at the latest, for usage and clocks; 10s",
+        help="with --watch: look again after this time at the latest, for usage and clocks (default 10s)",
     )
 
 

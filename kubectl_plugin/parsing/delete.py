@@ -45,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--confirm", action="store_true", help="delete without grace, knowing what is at stake")
     add_dry_run(parser)
-    add_timeout(parser, None, "how long to follow it; its grace period and a minute")
+    add_timeout(parser, None, "how long to follow it (default: its grace period and a minute)")
     add_output(parser, names=True)
     add_common(parser)
 

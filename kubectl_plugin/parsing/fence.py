@@ -55,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--confirm", action="store_true", help="run the fence command, and fence when it succeeds")
     add_dry_run(parser)
-    add_timeout(parser, 60.0 * _MINUTES, "for the fence command, and then for pods and volumes to go; 3m")
+    add_timeout(parser, 60.0 * _MINUTES, "for the fence command, and then for pods and volumes to go (default 3m)")
     add_output(parser, names=True)
     add_common(parser)
 

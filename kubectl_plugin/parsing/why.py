@@ -15,8 +15,8 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
 Explains a term, or a message about a pod that Kubernetes wrote: what it means, the
-rule behind it and where that is written, what to do. Of a scheduler's message each
-reason is explained; a line of an event can be pasted whole. Without a term it lists
+rule behind it and where that is written, what to do. It explains each reason of a
+scheduler's message; a line of an event can be pasted whole. Without a term it lists
 all it knows. It asks no cluster.
 """
 EXAMPLES: Final = """\

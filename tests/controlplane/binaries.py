@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-ALL = (*CONTROL_PLANE, "helm", "cel", "actionlint")
+ALL = (*CONTROL_PLANE, "helm", "cel", "actionlint", "vale")
 """What the suite runs. The kubelet is built when it is named: only `make real-node` needs it."""
 
 _TOOLS = Path(__file__).parent / "tools"
@@ -87,6 +87,8 @@ class _Module:
     packages: Mapping[str, str]
     stamp: Callable[[str], Mapping[str, str]]
     """From the version to the linker's string variables: what an official build would have stamped in."""
+    needs_c: bool = False
+    """Whether parts of it are written in C: then a C compiler has to be there."""
 
     @property
     def source(self) -> Path:
@@ -182,6 +184,13 @@ _MODULES = (
         versioned_by="github.com/rhysd/actionlint",
         packages={"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
         stamp=lambda _: {},
+    ),
+    _Module(
+        folder="vale",
+        versioned_by="github.com/vale-cli/vale/v3",
+        packages={"vale": "github.com/vale-cli/vale/v3/cmd/vale"},
+        stamp=lambda _: {},
+        needs_c=True,
     ),
 )
 
@@ -280,7 +289,7 @@ def _build(
         done = subprocess.run(
             (str(go), "build", *module.build_flags, "-o", f"{scratch}/", *packages),
             cwd=module.source,
-            env={**_room(), **go_environment(environment)},
+            env={**_room(), **go_environment(environment), "CGO_ENABLED": "1" if module.needs_c else "0"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -1,0 +1,60 @@
+"""The prose linter finds what it forbids, and nothing in our own texts (`tests.prose`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.binaries import Unavailable, find_binaries
+from tests.prose import alerts
+from tests.required import without
+from tests.tree import ROOT
+
+RULES = ROOT / ".vale" / "Plain"
+SAMPLES = """\
+Whoever reads this. Mind that it ends. No memory is to be had. The node is told of it. It runs, whatever becomes of it.
+It waits lest it fail. It is stored, thereby saved. The rule whereby it runs. The pod therein. All for nought.
+It runs save for one. The pod that is none. A flag; usual. A flag; nowhere. It does not have a say.
+The fields to set are these. A page whose pods those of it are. It has those of another. It is as of old. It waits in vain. It ends by and by.
+The tool at hand. It failed of late. It stands upon a node. One amongst many. It waits whilst it runs.
+It runs albeit slowly. It ought to run. It shall run. It fails for want of memory. It fails for lack of memory. It goes without one.
+It is as good as gone. It does, other than that. But nothing looks. And nobody looks. It says who dies.
+"""
+
+
+@pytest.fixture(scope="module")
+def vale() -> Path:
+    found = find_binaries(["vale"])
+    if isinstance(found, Unavailable):
+        without(found.reason)
+    return found["vale"]
+
+
+def test_every_word_of_the_list_is_found(vale: Path, tmp_path: Path) -> None:
+    rule = yaml.safe_load((RULES / "Dialect.yml").read_text(encoding="utf-8"))
+    file = tmp_path / "samples.md"
+    file.write_text(SAMPLES, encoding="utf-8")
+    found = [line for line in alerts(vale, [file]).splitlines() if "Plain.Dialect" in line]
+    assert len(found) == len(rule["swap"]), "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("Inverted", "Of a pod without a node the queue is shown."),
+        ("Inverted", "Whose pods these are is shown."),
+        ("Length", f"{'word ' * 70}end."),
+    ],
+)
+def test_other_rules_find_their_kind(vale: Path, tmp_path: Path, rule: str, text: str) -> None:
+    file = tmp_path / "sample.md"
+    file.write_text(text, encoding="utf-8")
+    assert f"Plain.{rule}" in alerts(vale, [file])
+
+
+def test_plain_sentences_pass(vale: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plain.md"
+    file.write_text("The scheduler puts the pod on node-a1. Run `kubectl qos explain pod/web`.\n", encoding="utf-8")
+    assert alerts(vale, [file]) == ""
