@@ -63,14 +63,14 @@ class ReportBuilder:
         self._source = source
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
-        self._kept_pressures: Pressures | None = None
+        self._kept_positions: Pressures | None = None
         self._placed: dict[tuple[str, str], LikelyNode] = {}
-        self._way = options.timeline
+        self._timeline_way = options.timeline
         self._on = options.on
         self._placement_typed = options.placement is True
         self._admission = Admission(self._gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
-        self._placer = LikelyNodes(source, self._gatherer, self._schedulers, every_node=options.output.whole)
+        self._likely_nodes = LikelyNodes(source, self._gatherer, self._schedulers, every_node=options.output.whole)
 
     def report(self, entry: Any, kind: Kind[Any], *, named: bool, in_line: bool = False) -> Report:
         """The report of an object of the cluster.
@@ -99,7 +99,7 @@ class ReportBuilder:
             manifest: The pod or workload.
             objects: The other objects of its file.
         """
-        place = self._way is None if self._wants_placement is None else self._wants_placement
+        place = self._timeline_way is None if self._wants_placement is None else self._wants_placement
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
@@ -111,7 +111,7 @@ class ReportBuilder:
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
-        return self._placer.not_modelled(pod)
+        return self._likely_nodes.not_modelled(pod)
 
     def preemption_disabled(self) -> bool:
         """Whether no profile of the scheduler preempts.
@@ -144,7 +144,7 @@ class ReportBuilder:
     def _place(self, pod: Pod) -> LikelyNode:
         """Where a pod of the cluster would go; computed once for each pod."""
         if pod.metadata.place not in self._placed:
-            self._placed[pod.metadata.place] = self._placer.place(pod)
+            self._placed[pod.metadata.place] = self._likely_nodes.place(pod)
         return self._placed[pod.metadata.place]
 
     def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
@@ -173,12 +173,12 @@ class ReportBuilder:
         pod, bound = facts.pod, facts.pod.spec.node_name
         event = self._preempted(pod) if is_preempted(pod) else None
         moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
-        wanted = not bound and self._way is None if self._wants_placement is None else self._wants_placement
+        wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler skips pods that are being deleted.
         placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
         likely = self._place(pod) if placeable else LikelyNode()
-        if self._way is not None:
-            timeline = self._timelines(self._way).of_stored(pod)
+        if self._timeline_way is not None:
+            timeline = self._timelines(self._timeline_way).of_stored(pod)
             return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline)
         position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
         return PodInCluster(preempted=event, moving=moving, likely=likely, position=position)
@@ -187,9 +187,9 @@ class ReportBuilder:
         # Loaded on demand.
         from kubectl_plugin.commands.pressure import Pressures
 
-        if self._kept_pressures is None:
-            self._kept_pressures = Pressures(self._gatherer)
-        return self._kept_pressures
+        if self._kept_positions is None:
+            self._kept_positions = Pressures(self._gatherer)
+        return self._kept_positions
 
     def _position(self, facts: PodFacts, placement: Placement | None, *, named: bool) -> PodPosition:
         """The position of a pod of the cluster: on the node that was named, else on its own.
@@ -259,9 +259,9 @@ class ReportBuilder:
         # The controller of a DaemonSet names a node for each pod: the template says too little. Without a cluster there
         # are no nodes.
         placeable = place and maker.kind is not DAEMON_SETS and not isinstance(self._source, NothingSource)
-        likely = self._placer.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
-        if self._way is not None:
-            timeline = self._timelines(self._way).of_coming(stored, maker.kind, maker.entry)
+        likely = self._likely_nodes.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
+        if self._timeline_way is not None:
+            timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
         return PodInCluster(likely=likely, position=self._coming_position(stored, likely.placement))
 

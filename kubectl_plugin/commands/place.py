@@ -140,7 +140,7 @@ class _Planner:
         self._options = options
         self._source = source
         self._gatherer = Gatherer(source)
-        self._asked = PlaceableSpecs(source, self._gatherer, options)
+        self._placeable_specs = PlaceableSpecs(source, self._gatherer, options)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
@@ -179,8 +179,8 @@ class _Planner:
     def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
         """What is to be placed: what was asked for, pods that wait already, and pods that leave a drained node."""
         classes = files.objects.classes
-        asked = [self._asked.of_manifest(manifest, classes) for manifest in files.manifests]
-        asked += (self._asked.more(entry, classes) for entry in more)
+        asked = [self._placeable_specs.of_manifest(manifest, classes) for manifest in files.manifests]
+        asked += (self._placeable_specs.more(entry, classes) for entry in more)
         read = self._read(_placeable(asked))
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
@@ -191,9 +191,9 @@ class _Planner:
         waiting, moved = waiting_pods(_placeable(asked), pods), drain.moved if drain is not None else ()
         if waiting or moved:
             asked = [
-                *(self._asked.without_node(pod, "pending") for pod in waiting),
+                *(self._placeable_specs.without_node(pod, "pending") for pod in waiting),
                 *asked,
-                *(self._asked.without_node(pod, "drain") for pod in moved),
+                *(self._placeable_specs.without_node(pod, "drain") for pod in moved),
             ]
             # What these pods need has to be read as well.
             read = self._read(_placeable(asked))
