@@ -17,9 +17,11 @@ SAMPLES = """\
 Whoever reads this. Mind that it ends. No memory is to be had. The node is told of it. It runs, whatever becomes of it.
 It waits lest it fail. It is stored, thereby saved. The rule whereby it runs. The pod therein. All for nought.
 It runs save for one. The pod that is none. A flag; usual. A flag; nowhere. It does not have a say.
-The fields to set are these. A page whose pods those of it are. It has those of another. It is as of old. It waits in vain. It ends by and by.
+The fields to set are these.
+A page whose pods those of it are. It has those of another. It is as of old. It waits in vain. It ends by and by.
 The tool at hand. It failed of late. It stands upon a node. One amongst many. It waits whilst it runs.
-It runs albeit slowly. It ought to run. It shall run. It fails for want of memory. It fails for lack of memory. It goes without one.
+It runs albeit slowly.
+It ought to run. It shall run. It fails for want of memory. It fails for lack of memory. It goes without one.
 It is as good as gone. It does, other than that. But nothing looks. And nobody looks. It says who dies.
 """
 
