@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.tree import ROOT, files
 
 WHOLE = ("tests/testdata", "tests/controlplane/tools", "tests/bench/webhook_peer", "charts/qos-webhook/templates")
@@ -66,10 +68,14 @@ def test_a_folder_that_is_forgotten_is_found() -> None:
     assert not (ROOT / "podrules" / "nothing").exists()
 
 
-def test_files_in_recipes_are_there() -> None:
-    recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Recipes")[2].partition("\n## ")[0]
-    named = re.findall(r"`((?:podrules|kubectl_plugin|webhook|charts|tests|docs)/[\w./-]*)`", recipes)
-    assert named
+GUIDE = ("CONTRIBUTING.md", "docs/architecture.md", *sorted(str(path) for path in files() if "decisions" in path.parts))
+
+
+@pytest.mark.parametrize("page", GUIDE)
+def test_paths_in_the_guide_are_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8").replace(_layout(), "")
+    named = re.findall(r"(?<![\w./-])((?:podrules|kubectl_plugin|webhook|charts|tests|docs)/[\w./-]*\w)", text)
+    assert named or page.endswith(("index.md", "nothing-installed.md"))
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
