@@ -24,7 +24,7 @@ from podrules.model.quantity import ZERO, Quantity
 from podrules.qos import get_pod_qos
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, pod_limits, pod_requests, scheduler_options
 
-__all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "node_allocation"]
+__all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "node_allocation", "percent_of"]
 
 
 def is_full(allocatable: int, requested: int) -> bool:
@@ -113,3 +113,8 @@ def _resource(node: Node, name: str, asked: list[tuple[PodQOSClass, ResourceList
         without_limit=without_limit,
         requested_by_class=by_class,
     )
+
+
+def percent_of(amount: int, allocatable: int) -> int:
+    """How much of what is allocatable an amount is, in whole per cent, rounded down; 0 where nothing is allocatable."""
+    return 100 * amount // allocatable if allocatable > 0 else 0

@@ -132,7 +132,7 @@ def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
 
 def deleted_at(pod: Pod) -> datetime | None:
     """When the pod was told to end, as far as its object tells; its deletionTimestamp is when its grace is over."""
-    told, made = _told(pod), instant(pod.metadata.creation_timestamp)
+    told, made = _recorded_deletion(pod), instant(pod.metadata.creation_timestamp)
     return told if told is None or made is None else max(told, made)
 
 
@@ -165,7 +165,7 @@ def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> En
         grace=grace,
         deleted_at=told,
         told_before=told is not None and bool(pod.spec.node_name) and grace.first is not None and grace.seconds == 1,
-        told_after=told is not None and told != _told(pod),
+        told_after=told is not None and told != _recorded_deletion(pod),
         ends_by=ends_by,
         finalizers=pod.metadata.finalizers,
         collected_by=None if pod.metadata.finalizers else collected_by(told, node),
@@ -194,7 +194,7 @@ def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = Fals
     )
 
 
-def _told(pod: Pod) -> datetime | None:
+def _recorded_deletion(pod: Pod) -> datetime | None:
     """By its deletionTimestamp and grace period alone."""
     over = instant(pod.metadata.deletion_timestamp)
     return later(over, -go_seconds(pod.metadata.deletion_grace_period_seconds or 0)) if over is not None else None

@@ -139,11 +139,11 @@ def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
     return later(renewed, NODE_MONITOR_GRACE.total_seconds()) if renewed is not None else None
 
 
-def taint_added(node: Node, key: str) -> datetime | None:
-    """When a node got its NoExecute taint of that key; None without one, or when nobody noted when."""
-    added = (taint.time_added for taint in node.spec.taints if (taint.key, taint.effect) == (key, NO_EXECUTE))
-    text = next(added, None)
-    return instant(text)
+def taint_added(node: Node | None, key: str) -> datetime | None:
+    """When a node got its NoExecute taint of that key; None without a Node, a taint or its timeAdded."""
+    taints = node.spec.taints if node is not None else ()
+    added = (taint.time_added for taint in taints if (taint.key, taint.effect) == (key, NO_EXECUTE))
+    return instant(next(added, None))
 
 
 def eviction(

@@ -66,8 +66,8 @@ __all__ = [
     "PodDown",
     "Risk",
     "hangs_on_its_node",
+    "missing_nodes",
     "nodes_down",
-    "nodes_gone",
     "ordinal_of",
     "partitions",
 ]
@@ -218,7 +218,7 @@ def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: date
     return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach.back or reach.reach is Reach.RETURNING)
 
 
-def nodes_gone(nodes: Iterable[Node], pods: Iterable[Pod], renewed: Mapping[str, datetime]) -> tuple[NodeReach, ...]:
+def missing_nodes(nodes: Iterable[Node], pods: Iterable[Pod], renewed: Mapping[str, datetime]) -> tuple[NodeReach, ...]:
     """The nodes that pods name and that have no Node object; none where no node is known at all."""
     known = {node.metadata.name for node in nodes}
     named = {pod.spec.node_name for pod in pods if pod.spec.node_name and hangs_on_its_node(pod)} if known else set()
@@ -233,9 +233,13 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
         _node_down(reach, by_name[reach.name], zones[zone_key(by_name[reach.name])], facts)
         for reach in nodes_down(facts.nodes, facts.renewed, now)
     )
-    gone = (_node_gone(reach, facts) for reach in nodes_gone(facts.nodes, facts.pods, facts.renewed))
+    missing = (
+        _node_down(reach, None, _NO_ZONE, facts) for reach in missing_nodes(facts.nodes, facts.pods, facts.renewed)
+    )
     latest = later(now, 86_400)
-    return tuple(sorted((*found, *gone), key=lambda entry: (_worst(entry), entry.renewed or latest, entry.reach.name)))
+    return tuple(
+        sorted((*found, *missing), key=lambda entry: (_worst(entry), entry.renewed or latest, entry.reach.name))
+    )
 
 
 def hangs_on_its_node(pod: Pod) -> bool:
@@ -253,46 +257,30 @@ def _worst(entry: NodeDown) -> int:
     return min((_RISKS.index(pod.risk) for pod in entry.pods), default=len(_RISKS))
 
 
-def _node_down(reach: NodeReach, node: Node, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
-    name = node.metadata.name
-    renewed = facts.renewed.get(name)
+def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
+    """A node and what depends on it; without a Node object no taint deletes its pods, garbage collection does."""
+    renewed = facts.renewed.get(reach.name)
+    ready = node.ready.status if node is not None and node.ready is not None else None
     # Of one that answers the heartbeat is not the last, and Ready does not become Unknown.
-    lost = reach.reach.quiet or (node.ready is not None and node.ready.status == "Unknown")
-    unknown = unknown_at(node, renewed) if lost else None
-    pods = [pod for pod in facts.pods if pod.spec.node_name == name and hangs_on_its_node(pod)]
-    down = (
-        _pod_down(pod, reach, eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod)), facts)
-        for pod in pods
-    )
+    lost = reach.reach.quiet or ready == "Unknown"
+    unknown = unknown_at(node, renewed) if node is not None and lost else None
+
+    def to_go(pod: Pod) -> Eviction:
+        if node is None:
+            return Eviction(None, None)
+        return eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod))
+
+    pods = [pod for pod in facts.pods if pod.spec.node_name == reach.name and hangs_on_its_node(pod)]
     return NodeDown(
         reach=reach,
-        ready=node.ready.status if node.ready is not None else None,
+        ready=ready,
         renewed=renewed,
         unknown_at=unknown,
         tainted_at=taint_added(node, UNREACHABLE),
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
-        taints=tuple(taint.text for taint in node.spec.taints),
+        taints=tuple(taint.text for taint in node.spec.taints) if node is not None else (),
         zone=zone,
-        pods=tuple(sorted(down, key=_rank)),
-        budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
-        attachments=tuple(_held(name, pods, facts)),
-    )
-
-
-def _node_gone(reach: NodeReach, facts: PartitionFacts) -> NodeDown:
-    """A node without a Node object: no taints delete its pods, garbage collection does."""
-    pods = [pod for pod in facts.pods if pod.spec.node_name == reach.name and hangs_on_its_node(pod)]
-    down = (_pod_down(pod, reach, Eviction(None, None), facts) for pod in pods)
-    return NodeDown(
-        reach=reach,
-        ready=None,
-        renewed=reach.since,
-        unknown_at=None,
-        tainted_at=None,
-        out_of_service_at=None,
-        taints=(),
-        zone=_NO_ZONE,
-        pods=tuple(sorted(down, key=_rank)),
+        pods=tuple(sorted((_pod_down(pod, reach, to_go(pod), facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
         attachments=tuple(_held(reach.name, pods, facts)),
     )

@@ -56,7 +56,7 @@ def collected_by(told: datetime | None, node: Node | None) -> datetime | None:
         None: garbage collection does not remove it, or nobody noted since when it may.
     """
     ready = node.ready if node is not None else None
-    added = taint_added(node, OUT_OF_SERVICE) if node is not None else None
+    added = taint_added(node, OUT_OF_SERVICE)
     unready = instant(ready.last_transition_time) if ready is not None and ready.status != "True" else None
     if told is None or added is None or unready is None:
         return None

@@ -20,6 +20,7 @@ from kubectl_plugin.reports.cluster_changes import (
 )
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.previous_report import EarlierLevel, EarlierNode, EarlierPod, EarlierPromised, EarlierReport
+from podrules.allocation import percent_of
 from podrules.pressure.usage import UsageSource
 
 __all__ = ["cluster_changes"]
@@ -117,4 +118,4 @@ def _left(level: EarlierLevel | Level) -> int:
 
 
 def _percent(promised: EarlierPromised | Promised) -> int:
-    return 100 * sum(promised.requested.values()) // promised.allocatable if promised.allocatable > 0 else 0
+    return percent_of(sum(promised.requested.values()), promised.allocatable)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node_use import NodeUse
-from podrules.allocation import ResourceAllocation, node_allocation
+from podrules.allocation import ResourceAllocation, node_allocation, percent_of
 from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features
 from podrules.model.node import Node
@@ -152,7 +152,7 @@ def _resource(entry: ResourceAllocation) -> NodeResourceReport:
         limited=str(entry.limited),
         without_limit=entry.without_limit,
         requested_by_class={qos_class.value: str(amount) for qos_class, amount in entry.requested_by_class.items()},
-        requested_percent=100 * entry.requested.milli_value // allocatable if allocatable else 0,
-        limited_percent=100 * entry.limited.milli_value // allocatable if allocatable else 0,
+        requested_percent=percent_of(entry.requested.milli_value, allocatable),
+        limited_percent=percent_of(entry.limited.milli_value, allocatable),
         full=entry.full,
     )

@@ -120,7 +120,7 @@ def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterat
     if not wide:
         yield from _briefly(report, now)
         return
-    yield _told(report, now)
+    yield _deletion_words(report, now)
     if ending.deleted_at is not None and ending.grace.first is not None:
         yield (
             f"its stop may have begun with {ending.grace.first} s ({_SPEC}): a second delete shortens the period of "
@@ -138,14 +138,14 @@ def _briefly(report: PodReport, now: datetime | None) -> Iterator[str]:
     """``grace 30 s after a delete, SIGKILL by 32 s; preStop up to 5 s``: the containers in one line."""
     stops, deleted = report.termination.containers, report.ending.deleted_at is not None
     grace = report.termination.grace.seconds
-    told = _told(report, now) if deleted else f"grace {grace} s after a delete" if grace else "grace 0 s"
+    lead = _deletion_words(report, now) if deleted else f"grace {grace} s after a delete" if grace else "grace 0 s"
     if not stops:
-        yield f"{told}; no container of it runs now: nothing has to stop"
+        yield f"{lead}; no container of it runs now: nothing has to stop"
     else:
         last = max(stop.sigkill_latest for stop in stops)
         gone = not deleted and report.termination.object_removed_at_once
         at_once = "; a delete removes the object at once" if gone else ""
-        yield f"{told}{';' if deleted else ','} SIGKILL by {last} s{at_once}{_longest_hook(stops)}"
+        yield f"{lead}{';' if deleted else ','} SIGKILL by {last} s{at_once}{_longest_hook(stops)}"
     yield from _held(report.ending)
 
 
@@ -176,7 +176,7 @@ def _nothing_runs(report: PodReport, now: datetime | None) -> Iterator[str]:
         yield f"{fact}: a delete removes the object at once"
 
 
-def _told(report: PodReport, now: datetime | None) -> str:
+def _deletion_words(report: PodReport, now: datetime | None) -> str:
     plan, ending = report.termination, report.ending
     if ending.deleted_at is not None:
         given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
@@ -203,8 +203,7 @@ def _stop_words(stop: ContainerStop) -> str:
         most = "" if stop.pre_stop_earliest == stop.pre_stop_latest else "up to "
         field = f"{stop.field}.lifecycle.preStop.{stop.pre_stop}"
         hook = f"preStop {stop.pre_stop} for {most}{stop.pre_stop_latest} s ({field}), then "
+    when = "" if hook else " at once"
     if stop.waits:
-        told = f"{hook}{stop.stop_signal} once the containers before it ended, at {stop.sigterm_latest} s at the latest"
-    else:
-        told = f"{hook}{stop.stop_signal}{'' if hook else ' at once'}"
-    return f"{told}; SIGKILL by {stop.sigkill_latest} s"
+        when = f" once the containers before it ended, at {stop.sigterm_latest} s at the latest"
+    return f"{hook}{stop.stop_signal}{when}; SIGKILL by {stop.sigkill_latest} s"

@@ -10,12 +10,12 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import NodeEntry, Promised
+from kubectl_plugin.reports.cluster import NodeEntry
 from kubectl_plugin.reports.verdict import trouble_until
 from kubectl_plugin.views.node_findings import full_words
 from kubectl_plugin.views.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, listed, memory
-from podrules.allocation import is_full
+from podrules.allocation import is_full, percent_of
 from podrules.eviction.signals import NodeCondition
 from podrules.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
 from podrules.reachability import OUT_OF_SERVICE
@@ -100,18 +100,14 @@ def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
         ("memory", node.memory, NodeMark.MEMORY_BEYOND, NodeMark.MEMORY_FULL),
     ):
         if promised.allocatable and promised.total > promised.allocatable:
-            yield NodeFlag(beyond, f"{name} requests {_percent(promised)}%")
+            yield NodeFlag(beyond, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
         elif promised.allocatable and is_full(promised.allocatable, promised.total):
-            yield NodeFlag(full, f"{name} requests {_percent(promised)}%")
+            yield NodeFlag(full, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
     if is_full(node.max_pods, node.pods):
         yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
     if node.near_limit:
         whose = "its" if node.near_limit == 1 else "their"
         yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {whose} limit")
-
-
-def _percent(promised: Promised) -> int:
-    return 100 * promised.total // (promised.allocatable or 1)
 
 
 def node_state(node: NodeEntry) -> tuple[Severity, str]:
@@ -149,7 +145,8 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name}: {containers} near the limit.", meaning
         case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:
             resource = "cpu" if mark is NodeMark.CPU_BEYOND else "memory"
-            shares = [f"{node.name} {_percent(_of(resource, node))}%" for node in nodes]
+            of_each = [(node.name, node.cpu if mark is NodeMark.CPU_BEYOND else node.memory) for node in nodes]
+            shares = [f"{node_name} {percent_of(each.total, each.allocatable)}%" for node_name, each in of_each]
             return (
                 f"{name}: more {resource} is requested than is allocatable.",
                 f"Requests of allocatable {resource}: {listed(shares, _MAX_NAMED)}.",
@@ -162,10 +159,6 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:
             return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
-
-
-def _of(resource: str, node: NodeEntry) -> Promised:
-    return node.cpu if resource == "cpu" else node.memory
 
 
 def _nearest(nodes: Sequence[NodeEntry]) -> str:

@@ -192,7 +192,9 @@ def _zone(zone: ZoneHealth) -> Iterator[str]:
 
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     """What Kubernetes did and will do without anybody's help, and when."""
-    yield from (Row((clock(when, now), text)) for when, text in sorted((*_of_node(node, now), *_told(node, now))))
+    yield from (
+        Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *_deletions(node, now)))
+    )
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     if node.reach.reach is Reach.GONE:
         kept = sum(bool(pod.finalizers) for pod in node.pods)
@@ -203,7 +205,7 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         if kept:
             yield Row(("then", f"{counted(kept, 'pod')} told to end and not removed: finalizers keep the object"))
     else:
-        yield from _not_told(node)
+        yield from _other_pods(node)
     if lost and collected_within(node.reach.reach, deleted=True) is None:
         yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
     if node.attachments:
@@ -229,7 +231,7 @@ def _then(pods: int, *, quiet: bool) -> str:
 _LATE = "; it is due: look at kube-controller-manager"
 
 
-def _of_node(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
     """What befell the Node itself, and when; what is due and has not come is no matter of time."""
     unknown = node.unknown_at
     late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
@@ -250,7 +252,7 @@ def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
     return f"Ready {verb} Unknown{after} (--node-monitor-grace-period){late}"
 
 
-def _told(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
     """When pods were told to end, and when others will be."""
     deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
     for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
@@ -271,7 +273,7 @@ def _told(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
         yield moments[0], f"{counted(len(moments), 'pod')} {verb} told to end: {why}{late}"
 
 
-def _not_told(node: NodeDown) -> Iterator[Row]:
+def _other_pods(node: NodeDown) -> Iterator[Row]:
     """The pods whose end nobody knows."""
     waiting = [pod for pod in node.pods if pod.deleted is None]
     if node.reach.reach is Reach.RETURNING:

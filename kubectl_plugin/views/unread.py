@@ -30,7 +30,7 @@ def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) ->
     for entry in dict.fromkeys(unread):
         nodes.setdefault((replace(entry, node=""), entry.node in measured), []).append(entry.node)
     return tuple(
-        _told(entry, _of_kubelets(entry, names, known=known) if any(names) else "")
+        _line(entry, _of_kubelets(entry, names, known=known) if any(names) else "")
         for (entry, known), names in nodes.items()
     )
 
@@ -45,7 +45,7 @@ def _of_kubelets(entry: Unread, names: list[str], *, known: bool) -> str:
     return f"usage of {nodes} is unknown"
 
 
-def _told(entry: Unread, unknown: str) -> str | Prose:
+def _line(entry: Unread, unknown: str) -> str | Prose:
     place = f" in {entry.namespace}" if entry.namespace else ""
     if entry.reason != "forbidden":
         return f"{unknown or f'{entry.resource}{place}'}: {entry.reason}"

@@ -25,7 +25,7 @@ from podrules.cluster.kinds import (
     VOLUME_ATTACHMENTS,
 )
 from podrules.model.instant import instant
-from podrules.partitions import PartitionFacts, nodes_down, nodes_gone
+from podrules.partitions import PartitionFacts, missing_nodes, nodes_down
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.volumes import ClaimedVolume, claimed_volumes
@@ -56,7 +56,7 @@ def partition_facts(
         pods: All of the cluster, where they are at hand: only they tell of nodes without a Node object.
     """
     renewed = renewals(gatherer)
-    reaches = (*nodes_down(nodes, renewed, now), *nodes_gone(nodes, pods, renewed))
+    reaches = (*nodes_down(nodes, renewed, now), *missing_nodes(nodes, pods, renewed))
     down = [reach.name for reach in reaches]
     lost = [pod for name in down for pod in gatherer.pods_on(name) or ()]
     if not down:

@@ -123,7 +123,7 @@ def after_deletion(
         swept_from: From when garbage collection would remove it.
     """
     swept = None if collected is None else deleted.or_later(swept_from).later(0, collected)
-    gone = _object_gone(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
+    gone = _object_removed(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
     notes = [Note(Reminder.JOB_COUNTS_SUCCESS)] if owner.guarantee.guarantee is Guarantee.RUNS_TO_COMPLETION else []
     failed = _failed_at(pod, deleted, unready)
     replaced = _replaced(owner, deleted, failed, NEVER if silent else ended, gone.span)
@@ -187,7 +187,7 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | N
         yield Event.of(What.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
 
 
-def _object_gone(
+def _object_removed(
     pod: Pod,
     owner: Ownership,
     deleted: Span,

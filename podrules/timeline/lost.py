@@ -32,7 +32,7 @@ from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule
 from podrules.tolerations import NO_EXECUTE, tolerates_taint
 from podrules.volumes import WriterGuard
 
-__all__ = ["NOTHING_NOTED", "Noted", "node_gone", "node_lost", "tolerations_of"]
+__all__ = ["NOTHING_NOTED", "Noted", "node_lost", "node_missing", "tolerations_of"]
 
 _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
@@ -191,7 +191,7 @@ def _unready(unknown: Span, deleted: Span) -> Span | None:
     return None if early else unknown
 
 
-def node_gone(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
+def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
     """The Node object itself is gone: podgc removes the pod, without grace; the seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)

@@ -33,7 +33,7 @@ from podrules.timeline.aftermath import Ownership
 from podrules.timeline.api_deletion import delete, drain, preempt
 from podrules.timeline.events import AT_ONCE, Event, PodTimeline, Span, Standing, Way, WayTimeline
 from podrules.timeline.kubelet_kill import evict, probe_failure, shutdown
-from podrules.timeline.lost import NOTHING_NOTED, Noted, node_gone, node_lost
+from podrules.timeline.lost import NOTHING_NOTED, Noted, node_lost, node_missing
 from podrules.volumes import WriterGuard
 
 __all__ = ["TimelineFacts", "pod_timeline"]
@@ -98,7 +98,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
             if not pod.spec.node_name:
                 return WayTimeline(way=way, standing=Standing.NOT_RUNNING)
             if reach is Reach.GONE:
-                return node_gone(pod, owner, guards)
+                return node_missing(pod, owner, guards)
             return node_lost(
                 pod,
                 owner,
@@ -169,7 +169,7 @@ def _noted(facts: TimelineFacts) -> Noted:
 def _fenced(facts: TimelineFacts) -> Span:
     """When its node was declared out of service, in seconds from the last heartbeat."""
     heartbeat = _last_heartbeat(facts)
-    added = taint_added(facts.node, OUT_OF_SERVICE) if facts.node is not None else None
+    added = taint_added(facts.node, OUT_OF_SERVICE)
     if heartbeat is None or added is None:
         return Span(0, None)
     seconds = ceil((added - heartbeat).total_seconds())
@@ -183,7 +183,7 @@ def _collected_from(facts: TimelineFacts, reach: Reach) -> Span:
         return Span(0, None)
     if reach not in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} or told is None:
         return AT_ONCE
-    added = taint_added(facts.node, OUT_OF_SERVICE) if facts.node is not None else None
+    added = taint_added(facts.node, OUT_OF_SERVICE)
     if added is None:
         return Span(0, None)
     seconds = ceil((added - told).total_seconds())

@@ -1,0 +1,186 @@
+"""Each event, rule and reminder of a timeline, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from podrules.timeline.events import Event, Note, Reminder, Rule, What
+
+__all__ = ["NOTES", "WHAT", "WHY"]
+
+_LONGEST_PATH: Final = 50
+_UNFENCED: Final = frozenset({Rule.NOT_LOCKED, Rule.FORCE_DETACH_UNFENCED})
+
+
+def _path(field: str) -> str:
+    """A path, without its container where it would be too long for a line: the container is named beside it."""
+    return field if len(field) <= _LONGEST_PATH else re.sub(r"^spec\.(?:initC|c)ontainers\[[0-9]+\]\.", "", field)
+
+
+def _container(word: str) -> Callable[[Event], str]:
+    return lambda event: f"{word} {event.subject}".rstrip()
+
+
+WHAT: Final[dict[What, Callable[[Event], str]]] = {
+    What.LAST_HEARTBEAT: lambda _: "last heartbeat",
+    What.NODE_UNKNOWN: lambda _: "Ready Unknown",
+    What.TAINTED: lambda _: "node tainted",
+    What.DELETED: lambda _: "deleted",
+    What.PROBE_FAILED: _container("failure found"),
+    What.PRE_STOP: _container("preStop"),
+    What.SIGTERM: lambda event: f"{event.signal or 'SIGTERM'} {event.subject}".rstrip(),
+    What.SIGKILL: _container("SIGKILL"),
+    What.KILL_TIMEOUT: lambda _: "kill time-out",
+    What.PROCESSES_ENDED: lambda _: "all ended",
+    What.RESTARTED: _container("restart"),
+    What.FAILED: lambda _: "phase Failed",
+    What.MACHINE_OFF: lambda _: "machine goes off",
+    What.OBJECT_GONE: lambda _: "object gone",
+    What.REPLACED: lambda _: "another pod",
+    What.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}",
+}
+
+
+def _start(event: Event) -> str:
+    match event.what:
+        case What.DELETED:
+            return "its deletionTimestamp is set"
+        case What.LAST_HEARTBEAT:
+            return event.field
+        case What.PRE_STOP:
+            return _path(event.field) if event.seconds is None else f"{_path(event.field)} {event.seconds} s"
+        case _:
+            return "at once"
+
+
+def _named(words: str) -> Callable[[Event], str]:
+    """Words with the number and the path of what decided."""
+    return lambda event: words.format(seconds=event.seconds, field=_path(event.field), subject=event.subject)
+
+
+def _kill(event: Event) -> str:
+    grace = (
+        "a hard threshold gives no grace"
+        if event.field == "evictionHard"
+        else f"{_path(event.field)} {event.seconds} s"
+    )
+    if event.rule is Rule.MINIMUM_GRACE_PERIOD:
+        return f"if it still runs: {grace}; at least 2 s after SIGTERM"
+    return f"if it still runs: {grace}"
+
+
+def _finalizers(event: Event) -> str:
+    if ", " in event.subject:
+        return f"finalizers {event.subject} keep it until their owners remove them ({event.field})"
+    return f"finalizer {event.subject} keeps it until its owner removes it ({event.field})"
+
+
+def _grace_zero(event: Event) -> str:
+    if event.field:
+        return f"with the DELETE: nothing of it runs ({event.field})"
+    return "with the DELETE: its grace period is 0"
+
+
+def _noted(event: Event) -> str:
+    """What the Node itself has noted, and where."""
+    if event.what is What.TAINTED:
+        return f"{event.subject}:NoExecute ({event.field} timeAdded)"
+    return "since lastTransitionTime of the Node; Services dropped the pod then"
+
+
+WHY: Final[dict[Rule, Callable[[Event], str]]] = {
+    Rule.START: _start,
+    Rule.AFTER_PRE_STOP: _named("after {field}"),
+    Rule.SIDECAR_TURN: _named("after the containers before it ended, or when the grace period is over ({field})"),
+    Rule.GRACE_PERIOD: _kill,
+    Rule.MINIMUM_GRACE_PERIOD: _kill,
+    Rule.SHORTENED: _named(
+        "if it still runs: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
+    ),
+    Rule.KILL_TIMEOUT: _named("the kubelet waits no longer: 1.5 x grace, at least 10 s; it may evict another pod"),
+    Rule.STOPPED: _named("first when all obey SIGTERM at once"),
+    Rule.ENDED_BEFORE: _named("its containers have ended ({field})"),
+    Rule.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
+    Rule.GRACE_ZERO: _grace_zero,
+    Rule.FINALIZERS: _finalizers,
+    Rule.TOLD_BEFORE: _named("it was told before its node went silent; whether it ended, nobody knows"),
+    Rule.DELETED_BEFORE: _named("it is already ({field})"),
+    Rule.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
+    Rule.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
+    Rule.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
+    Rule.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
+    Rule.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
+    Rule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
+    Rule.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
+    Rule.NODE_TELLS: _noted,
+    Rule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
+    Rule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
+    Rule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
+    Rule.TOLERATED_FOR_EVER: _named("it tolerates the taint for ever {field}"),
+    Rule.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
+    Rule.POD_GC_OUT_OF_SERVICE: _named(
+        "its node is declared out of service and not Ready: pod garbage collection removes it, within {seconds} s"
+    ),
+    Rule.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
+    Rule.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
+    Rule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
+    Rule.MIRROR: _named("a mirror of a static pod: the kubelet makes it anew, its processes run on"),
+    Rule.INACTIVE: _named("{subject}: such a pod counts no more, whatever still runs of it"),
+    Rule.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
+    Rule.SURGE: _named("{subject} makes it beside the old one ({field})"),
+    Rule.JOB_TERMINATING_OR_FAILED: _named(
+        "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
+    ),
+    Rule.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
+    Rule.NOT_REPLACED: _named("nobody makes another: it has no controller"),
+    Rule.OWNER_DECIDES: _named("{subject} decides, and its rules are not known here"),
+    Rule.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
+    Rule.FORCE_DETACH: _named(
+        "the pod's object holds it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
+    ),
+    Rule.FORCE_DETACH_UNFENCED: _named(
+        "the pod's object holds it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
+        "which fences nobody"
+    ),
+    Rule.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
+    Rule.VOLUME_UNKNOWN: _named("whether it has to be detached first could not be read"),
+}
+
+
+def _swept(note: Note) -> str:
+    """When pod garbage collection is done with the object; a finalizer keeps it all the same."""
+    if note.subject:
+        return f"garbage collected within {note.seconds} s, but finalizer {note.subject} still keeps the object"
+    return f"the object is gone within {note.seconds} s"
+
+
+NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
+    Reminder.SECOND_DELETE: lambda note: (
+        "a second, shorter or forced delete removes the object sooner, not the processes: they may live until "
+        f"{note.seconds} s, though the object is gone"
+    ),
+    Reminder.EXITS_ZERO: lambda _: "when every process exits 0 the phase is Succeeded, with no reason",
+    Reminder.JOB_COUNTS_SUCCESS: lambda _: "when every process exits 0 the Job counts the pod as done, and makes none",
+    Reminder.BACK_OFF: lambda note: (
+        f"the first two restarts are at once; a later one within {note.seconds} s of the last (doubled each time, "
+        "up to 300 s) waits that long"
+    ),
+    Reminder.NO_MAX_GRACE: lambda _: (
+        "evictionMaxPodGracePeriod is 0 (default): as short as a hard one; the pod's own period counts once it is set"
+    ),
+    Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is not known: its defaults are assumed",
+    Reminder.THEN_NODE_LOST: lambda _: "once the machine is off, its node is lost: see node-lost",
+    Reminder.NODE_RETURNS: lambda _: (
+        "the node answers again: before the deletion the pod stays; after it its kubelet stops it then"
+    ),
+    Reminder.NODE_RETURNS_LATE: lambda _: "the node answers again: its kubelet stops it then",
+    Reminder.NODE_DELETED: lambda note: f"the Node is deleted: {_swept(note)}",
+    Reminder.OUT_OF_SERVICE: lambda note: (
+        f"taint node.kubernetes.io/out-of-service: {_swept(note)}, volumes detached at once"
+    ),
+    Reminder.MAX_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
+    Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",
+    Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not come back by itself",
+}
