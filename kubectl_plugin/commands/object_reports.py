@@ -201,14 +201,19 @@ class ReportBuilder:
             return PodPosition() if node is None else PodPosition(unread=(USAGE_NOT_ASKED,))
         if self._on is None and node is not None:
             return self._pressures().of_bound(pod, node)
-        return self._coming_position(pod, placement)
+        return self._coming_position(pod, self._node_of_option(), placement)
 
-    def _coming_position(self, pod: Pod, placement: Placement | None) -> PodPosition:
-        """The position of a pod on the node that was named, else on the one where it would be placed."""
-        node = None
-        if self._on is not None:
-            node = self._source.get(NODES, self._on)
-        elif self._placement_typed and placement is not None and placement.best:
+    def _node_of_option(self) -> Node | None:
+        """The node of --on; None: it was not given, or a timeline is asked for.
+
+        Raises:
+            ClusterError: it is not there.
+        """
+        return None if self._on is None or self._timeline_way is not None else self._source.get(NODES, self._on)
+
+    def _coming_position(self, pod: Pod, node: Node | None, placement: Placement | None) -> PodPosition:
+        """The position of a pod on the node of --on, else on the one where it would be placed."""
+        if node is None and self._placement_typed and placement is not None and placement.best:
             node = self._gatherer.node(placement.best[0])
         return PodPosition() if node is None else self._pressures().of_coming(pod, node)
 
@@ -246,14 +251,21 @@ class ReportBuilder:
             features=gatherer.features,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
         )
-        stored, in_cluster = reviewed.stored, PodInCluster()
+        stored, in_cluster, node = reviewed.stored, PodInCluster(), self._node_of_option()
         # A refused pod never runs.
         if isinstance(stored, Pod):
-            in_cluster = self._coming_in_cluster(stored, maker, objects, pods, place=place)
+            in_cluster = self._coming_in_cluster(stored, maker, objects, pods, node, place=place)
         return pod_report(facts, in_cluster, gatherer.unread)
 
     def _coming_in_cluster(
-        self, stored: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod], *, place: bool
+        self,
+        stored: Pod,
+        maker: Maker,
+        objects: ManifestObjects,
+        pods: Sequence[Pod],
+        node: Node | None,
+        *,
+        place: bool,
     ) -> PodInCluster:
         """What the cluster means for a pod to come, as it will be stored."""
         # The controller of a DaemonSet names a node for each pod: the template says too little. Without a cluster there
@@ -263,7 +275,7 @@ class ReportBuilder:
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
-        return PodInCluster(likely=likely, position=self._coming_position(stored, likely.placement))
+        return PodInCluster(likely=likely, position=self._coming_position(stored, node, likely.placement))
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """The report of a node. Its usage is included unless that takes a request for each of many nodes."""

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from kubectl_plugin.exit_codes import NOT_FOUND, REFUSED
 from podrules.defaults import apply_limit_ranges, default_pod
 from podrules.priority import admit_pod_create
 from tests.calls import counted_calls
@@ -36,3 +37,12 @@ def test_lint_fills_in_the_defaults_of_a_pod_once() -> None:
         ran = run("lint", "-f", LIMITS_ONLY)
     assert ran.out
     assert counts == {"default_pod": 1, "apply_limit_ranges": 0}
+
+
+def test_the_node_of_an_option_must_be_there_for_a_refused_pod_too(tmp_path: Path) -> None:
+    path = tmp_path / "refused.yaml"
+    pod = Path(LIMITS_ONLY).read_text(encoding="utf-8").replace("spec:", "spec:\n  priorityClassName: none-such", 1)
+    path.write_text(pod, encoding="utf-8")
+    assert run("explain", "--demo", "-f", str(path)).code == REFUSED
+    ran = run("explain", "--demo", "--on", "nobody", "-f", str(path))
+    assert (ran.code, ran.err.splitlines()[0]) == (NOT_FOUND, 'error: nodes "nobody" not found')
