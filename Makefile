@@ -106,7 +106,7 @@ docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON 
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py \
 	  tests/kubectl_plugin/test_lint.py \
 	  tests/kubectl_plugin/test_schema.py tests/kubectl_plugin/test_safety_commands.py \
-	  tests/e2e/test_partitions.py \
+	  tests/e2e/test_partitions.py tests/cluster/test_demo_data.py \
 	  tests/webhook/test_recorded.py tests/webhook/test_examples.py tests/charts/test_readme.py \
 	  tests/charts/test_golden.py tests/charts/test_policies.py tests/charts/test_policies_page.py
 

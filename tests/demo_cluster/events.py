@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podrules.cluster.demo.backends import EVICTED_MESSAGE, RESIZE_MESSAGE
-from podrules.cluster.demo.base import Obj, digest, instant, metadata, uid
-from podrules.cluster.demo.nodes import SILENT_NODE
-from podrules.cluster.demo.states import NODE_UNKNOWN_SINCE, TAINT_EVICTION_AT
+from tests.demo_cluster.backends import EVICTED_MESSAGE, RESIZE_MESSAGE
+from tests.demo_cluster.base import Obj, digest, instant, metadata, uid
+from tests.demo_cluster.nodes import SILENT_NODE
+from tests.demo_cluster.states import NODE_UNKNOWN_SINCE, TAINT_EVICTION_AT
 
 __all__ = ["events_about"]
 

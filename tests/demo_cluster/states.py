@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.cluster.demo.base import Obj, condition, digest, instant, metadata
-from podrules.cluster.demo.rows import State
+from tests.demo_cluster.base import Obj, condition, digest, instant, metadata
+from tests.demo_cluster.rows import State
 
 __all__ = [
     "NODE_UNKNOWN_SINCE",

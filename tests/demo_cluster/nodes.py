@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podrules.cluster.demo.base import Obj, condition, digest, instant, metadata, reference, uid
-from podrules.cluster.demo.states import NODE_UNKNOWN_SINCE
-from podrules.cluster.demo.storage import BLOCK_DRIVER, handle_of
+from tests.demo_cluster.base import Obj, condition, digest, instant, metadata, reference, uid
+from tests.demo_cluster.states import NODE_UNKNOWN_SINCE
+from tests.demo_cluster.storage import BLOCK_DRIVER, handle_of
 
 __all__ = ["DISK_KI", "MEMORY_KI", "NODES", "RESERVED_MI", "SILENT_NODE", "Node", "nodes_with_leases"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.cluster.demo.rows import Container, Workload
+from tests.demo_cluster.rows import Container, Workload
 
 __all__ = ["PLATFORM"]
 

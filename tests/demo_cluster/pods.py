@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from podrules.cluster.demo.base import Obj, clone, condition, digest, instant, metadata, quantities, reference, suffix
-from podrules.cluster.demo.nodes import NODES, SILENT_NODE
-from podrules.cluster.demo.policies import PRIORITY_CLASSES
-from podrules.cluster.demo.rows import Container, Replica, Workload, node_name, pod_template_hash
-from podrules.cluster.demo.states import mark_not_ready
+from tests.demo_cluster.base import Obj, clone, condition, digest, instant, metadata, quantities, reference, suffix
+from tests.demo_cluster.nodes import NODES, SILENT_NODE
+from tests.demo_cluster.policies import PRIORITY_CLASSES
+from tests.demo_cluster.rows import Container, Replica, Workload, node_name, pod_template_hash
+from tests.demo_cluster.states import mark_not_ready
 
 __all__ = ["REGISTRY", "claim_name", "give_addresses", "image_id", "job_name", "pod_name", "pods_of", "template_of"]
 
 REGISTRY: Final = "registry.example.com"
 
 _RESTARTS: Final = {"Job": "OnFailure", "CronJob": "OnFailure"}
-_TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 -- a path, not a secret
+_TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
 _PROBE_DEFAULTS: Final = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
 # DaemonSet controller, AddOrUpdateDaemonPodTolerations.

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
+from podrules.cluster.demo import DEMO_NOW
+
 __all__ = [
-    "DEMO_NOW",
     "Obj",
     "clone",
     "condition",
@@ -25,8 +26,6 @@ __all__ = [
 Obj = dict[str, Any]
 """An API object, or a part of one, as the API server writes it in JSON."""
 
-DEMO_NOW: Final = "2026-10-17T03:11:00Z"
-"""The instant, in UTC, at which the demo cluster is as described: three in the morning."""
 
 _NOW: Final = datetime.fromisoformat(DEMO_NOW)
 _UNITS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.cluster.demo.rows import ON_MEMORY, ON_SPOT, SIDECAR, Container, Replica, Workload
-from podrules.cluster.demo.states import TAINT_EVICTION_AT, evicted_by_taint_manager, oom_killed, pending
+from tests.demo_cluster.rows import ON_MEMORY, ON_SPOT, SIDECAR, Container, Replica, Workload
+from tests.demo_cluster.states import TAINT_EVICTION_AT, evicted_by_taint_manager, oom_killed, pending
 
 __all__ = ["SHOP"]
 

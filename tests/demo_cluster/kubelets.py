@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from podrules.cluster.demo.base import DEMO_NOW, Obj, digest
-from podrules.cluster.demo.nodes import DISK_KI, MEMORY_KI, NODES, RESERVED_MI, SILENT_NODE
+from podrules.cluster.demo import DEMO_NOW
 from podrules.model.quantity import Quantity
+from tests.demo_cluster.base import Obj, digest
+from tests.demo_cluster.nodes import DISK_KI, MEMORY_KI, NODES, RESERVED_MI, SILENT_NODE
 
 __all__ = ["kubelets"]
 

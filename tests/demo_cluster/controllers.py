@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from podrules.cluster.demo.base import Obj, clone, condition, digest, instant, metadata, reference
-from podrules.cluster.demo.pods import job_name, template_of
-from podrules.cluster.demo.rows import Workload, pod_template_hash
+from tests.demo_cluster.base import Obj, clone, condition, digest, instant, metadata, reference
+from tests.demo_cluster.pods import job_name, template_of
+from tests.demo_cluster.rows import Workload, pod_template_hash
 
 __all__ = ["controllers_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podrules.cluster.demo.base import Obj, condition, instant, metadata
+from tests.demo_cluster.base import Obj, condition, instant, metadata
 
 __all__ = ["NAMESPACES", "PRIORITY_CLASSES", "disruption_budgets", "namespaces", "priority_classes", "scheduler_config"]
 

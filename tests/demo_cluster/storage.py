@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podrules.cluster.demo.base import Obj, instant, metadata, reference, uid
-from podrules.cluster.demo.rows import Workload
 from podrules.model.storage import CSIVolumeSource
 from podrules.volumes import attachment_name
+from tests.demo_cluster.base import Obj, instant, metadata, reference, uid
+from tests.demo_cluster.rows import Workload
 
 __all__ = ["BLOCK_DRIVER", "handle_of", "storage_classes", "volumes_of"]
 

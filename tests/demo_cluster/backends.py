@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.cluster.demo.rows import ON_MEMORY, ON_SPOT, SIDECAR, TOLERATE_MEMORY, Container, Replica, Workload
-from podrules.cluster.demo.states import (
+from tests.demo_cluster.rows import ON_MEMORY, ON_SPOT, SIDECAR, TOLERATE_MEMORY, Container, Replica, Workload
+from tests.demo_cluster.states import (
     evicted,
     evicted_by_taint_manager,
     gated,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from podrules.cluster.demo.base import Obj, suffix
+from tests.demo_cluster.base import Obj, suffix
 
 __all__ = [
     "ON_MEMORY",
