@@ -1,19 +1,19 @@
 """What the exit codes of `kubectl qos` mean.
 
-0    everything asked for was answered (what could not be read is said in the answer)
-1    an unexpected answer; lint: findings at or above --severity, as linters have it
-2    the command line is wrong; delete, fence, unfence: or nothing can be changed there (a demo, a snapshot)
-3    an object was not found; of why: nothing is known of the term; of delete, fence and unfence: nothing was changed,
-     for a confirmation is missing
-4    you may not read an object that was asked for; delete, fence, unfence: refused, for a right is missing, or by a
-     webhook, a policy or the API server itself
-5    no cluster, or it does not answer
-6    a manifest or snapshot cannot be read, or the API server refuses a manifest; lint: a file cannot be read, others
-     were checked
+0    everything that was asked for is answered (the answer names what could not be read)
+1    an unexpected error; lint: findings at or above --severity
+2    the command line is wrong; delete, fence, unfence: or the demo or a snapshot cannot be changed
+3    an object was not found; why: the term is unknown; delete, fence, unfence: nothing was changed, a confirmation is
+     missing
+4    you may not read an object that was asked for; delete, fence, unfence: a permission is missing, or a webhook, a
+     policy or the API server refused the change
+5    there is no cluster, or it does not answer
+6    a manifest or snapshot cannot be read, or the API server refuses a manifest; lint: a file cannot be read, and
+     the others were checked
 7    place: something that was asked for has no place
-8    delete, fence, unfence: there is no such object
-9    delete, fence, unfence: nothing was changed, for the object is not, or no longer, in a state for it
-10   delete, fence: it is under way, and was not over in time
+8    delete, fence, unfence: the object does not exist
+9    delete, fence, unfence: nothing was changed, the state of the object does not allow it
+10   delete, fence: started, and not finished in time
 130  interrupted
 """
 
