@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.deletion import Stakes
 from kubectl_plugin.views.platform_words import PROVIDER
-from kubectl_plugin.views.safety_words import guarded, owner_risk, reach_words, replaced_words, unfenced_from
+from kubectl_plugin.views.safety_words import NEXT_COPY, guarded, owner_risk, reach_words, replaced_words, unfenced_from
 from kubectl_plugin.views.words import listed
 from podrules.ending import StopPlan
 from podrules.forcing import has_another, lets_second_writer
@@ -36,13 +36,6 @@ FORCE_SEVERITIES: Final = {
     ForceSafety.UNKNOWN: Severity.TROUBLE,
     ForceSafety.NOT_SAFE: Severity.TROUBLE,
     ForceSafety.NOT_SAFE_YET: Severity.TROUBLE,
-}
-_SECOND: Final = {
-    Guarantee.AT_MOST_ONE: "{owner} may start a second {name}",
-    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement",
-    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node",
-    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again",
-    Guarantee.UNKNOWN: "{owner} may start a second copy",
 }
 
 
@@ -100,7 +93,7 @@ def _second_copy(name: str, stakes: Stakes) -> str:
     if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
         return f", and {replaced_words(stakes.owner.kind, stakes.owner.name)}"
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
-    words = _SECOND.get(stakes.owner.guarantee, "")
+    words = NEXT_COPY.get(stakes.owner.guarantee, "")
     return f", and {words.format(owner=owner, name=name)}" if words else ""
 
 

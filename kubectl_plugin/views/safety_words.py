@@ -15,6 +15,7 @@ from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
+    "NEXT_COPY",
     "finalizer_words",
     "forcing_words",
     "guard_words",
@@ -29,11 +30,21 @@ __all__ = [
     "until_words",
 ]
 
+NEXT_COPY: Final = {
+    Guarantee.AT_MOST_ONE: "{owner} may start a second {name}",
+    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement",
+    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node",
+    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again",
+    Guarantee.UNKNOWN: "{owner} may start a second copy",
+}
+"""What an owner may do once the object of its pod is gone; the others start no pod."""
 _RISK: Final = {
     Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
-    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement while this one still runs: two copies for a while",
-    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node while this one still runs",
-    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again while this pod still does it",
+    Guarantee.AVAILABILITY_FIRST: (
+        f"{NEXT_COPY[Guarantee.AVAILABILITY_FIRST]} while this one still runs: two copies for a while"
+    ),
+    Guarantee.ONE_PER_NODE: f"{NEXT_COPY[Guarantee.ONE_PER_NODE]} while this one still runs",
+    Guarantee.RUNS_TO_COMPLETION: f"{NEXT_COPY[Guarantee.RUNS_TO_COMPLETION]} while this pod still does it",
     Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only; deleting that stops nothing",
     Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on after the object is gone",
     Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
