@@ -19,7 +19,7 @@ class LintObject(Struct, frozen=True, kw_only=True, rename="camel"):
     file: str
     """As it was typed; ``standard input``."""
     document: int
-    """Which of the file's, from 1."""
+    """Its number in the file; the first is 1."""
     kind: str
     namespace: str
     name: str
@@ -39,9 +39,9 @@ class LintFinding(Struct, frozen=True, kw_only=True, rename="camel"):
     level: Level
     object: LintObject
     line: int
-    """From 1; of the field, or of what is nearest above it where it is absent."""
+    """Of the field, or of the nearest field above it if it is absent; the first line is 1."""
     column: int
-    """From 1."""
+    """The first is 1."""
     field: str
     message: str
     remedy: str

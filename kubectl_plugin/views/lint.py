@@ -15,7 +15,7 @@ from podrules.checks.finding import Level
 __all__ = ["lint_page", "lint_verdict"]
 
 _SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
-_TERMS: Final = 3
+_MAX_TERMS: Final = 3
 
 
 def lint_page(report: LintReport, severity: Level) -> Page:
@@ -28,7 +28,7 @@ def lint_page(report: LintReport, severity: Level) -> Page:
         verdict=verdict.sentences,
         severity=verdict.severity,
         parts=(*_unread(report), *map(_section, shown), *_unknown_ignores(report)),
-        next_commands=tuple(qos("why", term) for term in list(terms)[:_TERMS]),
+        next_commands=tuple(qos("why", term) for term in list(terms)[:_MAX_TERMS]),
     )
 
 
@@ -84,5 +84,5 @@ def _section(finding: LintFinding) -> Section:
 
 def _unknown_ignores(report: LintReport) -> Iterator[Section]:
     for entry in report.unknown_ignores:
-        said = f"There is no rule {entry.rule}." if entry.rule else "It names no rule."
-        yield Section("ignore", (f"{entry.file}:{entry.line}", said))
+        problem = f"There is no rule {entry.rule}." if entry.rule else "It names no rule."
+        yield Section("ignore", (f"{entry.file}:{entry.line}", problem))

@@ -37,7 +37,7 @@ from webhook.handlers.force_delete_policy import (
     is_exempt,
     may_be_refused,
     may_run,
-    ruling,
+    mode_of_namespace,
 )
 from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
 from webhook.partial_objects import Seen
@@ -84,21 +84,21 @@ def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False) -> Ans
     pod = seen.object
     if not may_run(pod):
         return ALLOWED
-    asked = ruling(pod.metadata.namespace, cluster)
+    namespace = mode_of_namespace(pod.metadata.namespace, cluster)
     risk = as_far_as_read(read_force_delete_risk(pod, cluster), seen.left_out)
     if withheld:
         risk = without_names(risk)
     if may_be_refused(pod):
-        match asked.mode:
+        match namespace.mode:
             case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
                 return denied(
-                    refusal(_details(pod, risk), _confirming(pod, risk)), Forced("Pod", pod.metadata, asked.mode)
+                    refusal(_details(pod, risk), _confirming(pod, risk)), Forced("Pod", pod.metadata, namespace.mode)
                 )
             case ForceDeletionMode.DENY:
                 return denied(
-                    refusal(_details(pod, risk), _forbidding(pod, risk)), Forced("Pod", pod.metadata, asked.mode)
+                    refusal(_details(pod, risk), _forbidding(pod, risk)), Forced("Pod", pod.metadata, namespace.mode)
                 )
-    lines = (first_line(pod, risk), second_line(pod, risk), asked.note)
+    lines = (first_line(pod, risk), second_line(pod, risk), namespace.note)
     return Answer(warnings=tuple(line for line in lines if line))
 
 
@@ -110,7 +110,7 @@ def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> 
     name, namespace = request.name, request.namespace
     _LOG.warning("the pod %s in %s, whose eviction is forced, cannot be read: %s", name, namespace, error)
     unknown = f"{name}: the pod cannot be read"
-    if ruling(namespace, cluster).mode is ForceDeletionMode.WARN:
+    if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
         return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
     return denied(
         f"{unknown}, and namespace {namespace} does not let all force deletions through; "

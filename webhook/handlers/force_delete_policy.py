@@ -31,7 +31,7 @@ __all__ = [
     "CONFIRMATION",
     "CONTROLLERS",
     "MODE_LABEL",
-    "Ruling",
+    "NamespaceMode",
     "as_read_by_kubectl",
     "confirmation_command",
     "is_confirmed",
@@ -39,7 +39,7 @@ __all__ = [
     "may_be_refused",
     "may_delete_nodes",
     "may_run",
-    "ruling",
+    "mode_of_namespace",
 ]
 
 MODE_LABEL: Final = "kubectl-qos.io/force-delete"
@@ -58,7 +58,7 @@ Also the cloud's node lifecycle: cloud-controller-manager runs it as node-contro
 """
 
 
-class Ruling(Struct, frozen=True):
+class NamespaceMode(Struct, frozen=True):
     """The mode for the pods of a namespace."""
 
     mode: ForceDeletionMode
@@ -93,21 +93,21 @@ def may_be_refused(pod: Pod) -> bool:
     return pod.spec.termination_grace_period_seconds != 0 and not is_mirror_pod(pod)
 
 
-def ruling(namespace: str, cluster: Cluster) -> Ruling:
+def mode_of_namespace(namespace: str, cluster: Cluster) -> NamespaceMode:
     """The mode of the configuration, or of the Namespace's label where that is stricter."""
     configured = cluster.force_deletion.of(namespace)
     try:
         label = cluster.present_namespace_labels(namespace).get(MODE_LABEL)
     except ClusterError as error:
         _LOG.warning("the label for force deletions of %s does not count, it cannot be read: %s", namespace, error)
-        return Ruling(configured, f"Namespace {namespace} cannot be read: {_counts(configured)}")
+        return NamespaceMode(configured, f"Namespace {namespace} cannot be read: {_counts(configured)}")
     if label is None:
-        return Ruling(configured)
+        return NamespaceMode(configured)
     try:
-        return Ruling(max(configured, ForceDeletionMode(label), key=_STRICTNESS.index))
+        return NamespaceMode(max(configured, ForceDeletionMode(label), key=_STRICTNESS.index))
     except ValueError:
         wrong = f"Namespace {namespace}: label {MODE_LABEL}={label} is none of warn, confirm, deny"
-        return Ruling(configured, f"{wrong}: {_counts(configured)}")
+        return NamespaceMode(configured, f"{wrong}: {_counts(configured)}")
 
 
 def _counts(configured: ForceDeletionMode) -> str:

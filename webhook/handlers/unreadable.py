@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.admission_review import Request
 from webhook.cluster import Cluster
-from webhook.handlers.force_delete_policy import is_exempt, may_delete_nodes, ruling
+from webhook.handlers.force_delete_policy import is_exempt, may_delete_nodes, mode_of_namespace
 from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
 from webhook.namespace_rules import EVERY_CLASS
 from webhook.response import Answer, denied
@@ -77,8 +77,8 @@ def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
         return ""
     if is_exempt(request, cluster):
         return ""
-    asked = _STRICT.get(ruling(request.namespace, cluster).mode)
-    return f"namespace {request.namespace} {asked}" if asked else ""
+    problem = _STRICT.get(mode_of_namespace(request.namespace, cluster).mode)
+    return f"namespace {request.namespace} {problem}" if problem else ""
 
 
 def _node_rule(request: Request, cluster: Cluster) -> str:
