@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from kubectl_plugin.exit_codes import INTERRUPTED, tell
 from kubectl_plugin.parsing import Parsed, parse
+from kubectl_plugin.render.escape import escape
 from podrules.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -136,8 +137,6 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
 
             source = SnapshotSource(SnapshotFile(cluster.snapshot), namespace=cluster.namespace)
             if source.warning:
-                from kubectl_plugin.render.escape import escape
-
                 print(f"warning: {escape(source.warning)}", file=err)
             return source
         from podrules.cluster.files import read_documents

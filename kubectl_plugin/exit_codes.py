@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Final
 
+from kubectl_plugin.render.escape import escape
 from podrules.cluster.errors import (
     ClusterError,
     Conflict,
@@ -95,8 +96,6 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
         err: Standard error.
         target: The flags for suggested commands; None: they are not known yet.
     """
-    from kubectl_plugin.render.escape import escape
-
     print(f"error: {escape(error.message)}", file=err)
     if helps := _helps(error, target):
         print(escape(helps), file=err)
@@ -135,7 +134,5 @@ def warn(warnings: Iterable[str], err: IO[str]) -> None:
         warnings: One line each.
         err: Standard error.
     """
-    from kubectl_plugin.render.escape import escape
-
     for warning in warnings:
         print(f"warning: {escape(warning)}", file=err)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.options import Output, Streams
+from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import FORMATS, Answer, Medium, Reads, Renderer, TemplateError, load
 from kubectl_plugin.views.words import now_words
 from podrules.cluster.errors import ClusterError, UsageError
@@ -131,8 +132,6 @@ class Printer:
             raise UsageError(f"-o {self._output.format}: {error}", advice="-o json shows the data") from error
 
     def _note(self, text: str) -> None:
-        from kubectl_plugin.render.escape import escape
-
         self._streams.err.write(f"{escape(text)}\n")
         self._streams.err.flush()
 

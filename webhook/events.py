@@ -17,27 +17,27 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
 from podrules.cluster.errors import Unreachable
 from webhook.certificates.writing import RefusedError, WritingTransport, write
 from webhook.response import Forced, plain
 
-__all__ = ["EVENT_OUTCOMES", "Events", "Limits"]
+__all__ = ["EventOutcome", "Events", "Limits"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 _LOG: Final = logging.getLogger(__name__)
-EVENT_OUTCOMES: Final = ("created", "held_back", "failed")
+EventOutcome = Literal["created", "held_back", "failed"]
 _MAX_WAITING: Final = 64
 _AGAIN_SECONDS: Final = 600.0
 """Between two Events about one object and one user."""
 _SHARE: Final = 10.0
-"""Events of one namespace at once."""
+"""Events that a namespace may have at once."""
 _REFILL_SECONDS: Final = 30.0
-"""Until a namespace has another one."""
+"""After this time a namespace may have one more."""
 _MAX_REMEMBERED: Final = 4096
 _MAX_USER: Final = 128
 _MAX_INSTANCE: Final = 128
@@ -48,18 +48,18 @@ _CLUSTER_SCOPED: Final = "default"
 
 
 class Limits:
-    """How many Events there are at most."""
+    """The limits on the number of Events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin with full shares."""
         self._clock = clock
         self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
-        """When a user was last told of, by the object's uid."""
+        """Time of the last Event, by the object's uid and the user."""
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """What a namespace had left, and when."""
+        """By namespace: how many Events it had left, and when that was."""
 
     def admit(self, uid: str, user: str, namespace: str) -> bool:
-        """Whether there is one now."""
+        """Whether an Event may be created now; if so, it counts."""
         now = self._clock()
         told = self._told.get((uid, user))
         if told is not None and now - told < _AGAIN_SECONDS:
@@ -74,14 +74,14 @@ class Limits:
 
 
 class Events:
-    """Makes them, one after the other."""
+    """Creates Events of refused force deletions, one after the other."""
 
-    def __init__(self, transport: WritingTransport, count: Callable[[str], None]) -> None:
-        """Make none yet.
+    def __init__(self, transport: WritingTransport, count: Callable[[EventOutcome], None]) -> None:
+        """Create none yet.
 
         Args:
             transport: To the API server.
-            count: Is told each outcome, one of `EVENT_OUTCOMES`.
+            count: Called with each outcome.
         """
         self._transport = transport
         self._count = count
@@ -89,12 +89,12 @@ class Events:
         self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(_MAX_WAITING)
 
     def tell(self, forced: Forced, user: str, denial: str) -> None:
-        """Make one when there is time, or none where there were enough; returns at once.
+        """Queue an Event, unless there were enough of them; returns at once.
 
         Args:
             forced: What was refused.
-            user: To whom.
-            denial: What that user was told.
+            user: Who asked for it.
+            denial: The message of the refusal.
         """
         if not self._limits.admit(forced.metadata.uid, user, forced.metadata.namespace):
             self._count("held_back")
@@ -105,7 +105,7 @@ class Events:
             self._count("held_back")
 
     def run(self) -> None:
-        """Make those that wait, for ever."""
+        """Create the queued Events, without end."""
         while True:
             event = self._waiting.get()
             namespace = event["metadata"]["namespace"]
@@ -154,7 +154,7 @@ def _note(forced: Forced, user: str, denial: str) -> str:
 
 
 def _remember(kept: OrderedDict[K, V], key: K, value: V) -> None:
-    """Keep it as the newest, and not too many."""
+    """Store an entry as the newest one, and drop the oldest of too many."""
     kept[key] = value
     kept.move_to_end(key)
     if len(kept) > _MAX_REMEMBERED:

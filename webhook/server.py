@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import gevent
+from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
@@ -26,13 +27,12 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from podrules.cluster.errors import ClusterError
-from webhook.connections import LOOK_SECONDS, MAX_CONNECTIONS, SCRAPE_SECONDS
+from webhook.connections import LOOK_SECONDS, MAX_CONNECTIONS, SCRAPE_SECONDS, Connections, Memory, return_freed_memory
 from webhook.logs import set_up_logs
 from webhook.settings import Settings
 
 if TYPE_CHECKING:
     from webhook.certificates.status import Certificate
-    from webhook.connections import Connections
     from webhook.metrics import Metrics
 
 __all__ = ["Server", "cache_settings"]
@@ -178,7 +178,6 @@ class Server(BaseApplication):
         from webhook.admission_review import MAX_REVIEW_BYTES
         from webhook.app import create_app
         from webhook.backend import start_backend
-        from webhook.connections import Connections, Memory, return_freed_memory
         from webhook.connections.listener import Listener
         from webhook.metrics import Metrics, Watched
         from webhook.wsgi import REVIEW_PATHS, is_accepted
@@ -251,8 +250,6 @@ def _serve_metrics(address: str, metrics: Metrics) -> None:
     Raises:
         OSError: the address cannot be had.
     """
-    from gevent.pool import Pool
-
     from webhook.metrics import CONTENT_TYPE
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.commands.targets import is_namespace_of_pod, namespace_in_front
+from kubectl_plugin.commands.targets import ObjectQuery, is_namespace_of_pod, namespace_in_front, suggest_namespace
 from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
 from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
+from kubectl_plugin.render.escape import escape
 from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepEvent, StepKind, StepOutcome
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, RequestRefused, Unreachable, UsageError
@@ -172,7 +173,6 @@ class ClusterAction(ABC):
 
     def print_state(self, *, sure: bool) -> None:
         """Print on standard error how far it came."""
-        from kubectl_plugin.render.escape import escape
         from kubectl_plugin.views.steps import remedy
 
         self._streams.out.flush()
@@ -260,9 +260,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
         if not source.side_by_side:
-            # Loaded when there is no such object. A live cluster is not asked for all objects of a kind.
-            from kubectl_plugin.commands.targets import ObjectQuery, suggest_namespace
-
+            # A live cluster is not asked for all objects of a kind.
             suggest_namespace(ObjectQuery(kind, name), error, source)
         tell(error, streams.err, target)
         return None

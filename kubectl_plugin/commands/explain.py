@@ -21,6 +21,7 @@ from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.views.manifest import not_explained
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.kinds import NODES
 from podrules.cluster.source import Source
@@ -229,8 +230,6 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
             ignored += file.ignored
             read_with += file.read_with
     if (ignored or read_with) and options.output.in_words:
-        from kubectl_plugin.views.manifest import not_explained
-
         streams.err.write(f"{escape(not_explained(ignored, read_with))}\n")
 
 

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.completion.words import Directive, Question, Typed, question, typed
+from podrules.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions
@@ -56,7 +57,6 @@ def _names(asked: Question, line: Typed) -> Sequence[str]:
     if asked.names is None:
         return ()
     from kubectl_plugin.completion.names import candidates
-    from podrules.cluster.errors import ClusterError
 
     seconds = _seconds(os.environ)
     signal.signal(signal.SIGALRM, _stop)

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from kubectl_plugin.render.formats import TemplateError
-from kubectl_plugin.render.go_text import go_json
+from kubectl_plugin.render.go_text import go_json, go_print
 
 __all__ = ["JSONPathError", "Template", "parse"]
 
@@ -252,8 +252,6 @@ def _printed(value: Any, shown: Callable[[str], str]) -> str:
 
 
 def _scalar(value: Any) -> str:
-    from kubectl_plugin.render.go_text import go_print
-
     return "null" if value is None else go_print(value)
 
 

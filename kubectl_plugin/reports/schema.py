@@ -20,6 +20,8 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.workload import WorkloadReport
+from podrules.scheduler.framework.interface import ExplainedPlugin
+from podrules.scheduler.registry import PLUGINS
 
 __all__ = ["REPORTS", "schema_of"]
 
@@ -59,9 +61,6 @@ def _with_facts(schema: dict[str, Any]) -> dict[str, Any]:
     if rejected is None:
         return schema
     # The plugins load arrays, which printing a report does without.
-    from podrules.scheduler.framework.interface import ExplainedPlugin
-    from podrules.scheduler.registry import PLUGINS
-
     explained = [plugin for plugin in PLUGINS.values() if isinstance(plugin, ExplainedPlugin)]
     kinds = dict.fromkeys(kind for plugin in explained for kind in plugin.fact_types)
     facts = msgspec.json.schema(reduce(or_, kinds))
