@@ -182,7 +182,7 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
 
 
 def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[str, Reach]) -> VolumePosition:
-    """The first holder that nobody has told to end counts, else the one that was told last."""
+    """The first holder that is not being deleted counts, else the one that was deleted last."""
     holder = max(holders, key=lambda user: (user.metadata.deletion_timestamp is None, deleted_at(user)))
     node, told = holder.spec.node_name, deleted_at(holder)
     waits = WaitsFor.SOMEBODY if told is None else WaitsFor.KUBELET

@@ -30,7 +30,7 @@ _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_
 
 
 class BudgetRisk(Enum):
-    """What becomes of a drain, the worst first."""
+    """What a budget does to a drain, the worst first."""
 
     OVERLAPS = "Overlaps"
     BLOCKS_ALWAYS = "BlocksAlways"

@@ -1,4 +1,4 @@
-"""What the kubelet told of each container: whether it runs, why it waits, how it ended.
+"""What the kubelet reports of each container: whether it runs, why it waits, how it ended.
 
     state          Running, Waiting or Terminated; of a status in which none is set: Waiting
     end            how it ended now, where it has ended
@@ -73,7 +73,7 @@ class Termination(Struct, frozen=True, rename="camel"):
 
 
 class ObservedContainer(Struct, frozen=True, rename="camel"):
-    """One container as its status tells of it."""
+    """One container, as its status reports it."""
 
     name: str
     kind: ContainerKind
@@ -94,12 +94,12 @@ class ObservedContainer(Struct, frozen=True, rename="camel"):
 
     @property
     def latest(self) -> Termination | None:
-        """How it ended at last; None: it has not, or that is not told."""
+        """How it last ended; None if it has not ended or its status does not say."""
         return self.end or self.last
 
 
 def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:
-    """The containers of which its kubelet told, app containers first.
+    """The containers that its kubelet reports, app containers first.
 
     Args:
         pod: The pod.

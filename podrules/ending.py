@@ -131,13 +131,13 @@ def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
 
 
 def deleted_at(pod: Pod) -> datetime | None:
-    """When the pod was told to end, as far as its object tells; its deletionTimestamp is when its grace is over."""
+    """When the pod was deleted, computed from its object: its deletionTimestamp is when its grace period is over."""
     told, made = _recorded_deletion(pod), instant(pod.metadata.creation_timestamp)
     return told if told is None or made is None else max(told, made)
 
 
 def grace_of(pod: Pod) -> Grace:
-    """The kubelet's grace period of a deleted pod, or of one that is deleted now."""
+    """The grace period that the kubelet uses for a deleted pod, or for one that is deleted now."""
     spec = pod.spec.termination_grace_period_seconds or 0
     asked = pod.metadata.deletion_grace_period_seconds
     if pod.metadata.deletion_timestamp is None or asked is None:
@@ -173,7 +173,7 @@ def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> En
 
 
 def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = False) -> StopPlan:
-    """What a DELETE does now, with the kubelet answering: who is told when, and killed when at the latest.
+    """What a DELETE does now if the kubelet answers: when each container is signalled, and by when it is killed.
 
     Args:
         pod: As it is stored.
@@ -195,7 +195,7 @@ def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = Fals
 
 
 def _recorded_deletion(pod: Pod) -> datetime | None:
-    """By its deletionTimestamp and grace period alone."""
+    """When the pod was deleted, from its deletionTimestamp and grace period alone."""
     over = instant(pod.metadata.deletion_timestamp)
     return later(over, -go_seconds(pod.metadata.deletion_grace_period_seconds or 0)) if over is not None else None
 

@@ -1,4 +1,4 @@
-"""Whether one pod can be deleted without grace: its owner's promise, what its node tells, and who else may write.
+"""Whether a pod can be deleted without grace: by its owner's guarantee, its node's state and its volumes.
 
     no process        it is on no node yet, or has ended: safe
     idle              its kubelet answers and tells that no container of it runs
@@ -43,7 +43,7 @@ def pod_force_safety(
 
 
 def force_safety_whatever_volumes(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None) -> ForceSafety | None:
-    """The same of a pod of whose volumes nobody asked; None: they decide it."""
+    """The same for a pod whose volumes were not read; None if they decide it."""
     found = {_safety(guarantee, plan, node, unprotected=unprotected) for unprotected in (False, True)}
     return found.pop() if len(found) == 1 else None
 
@@ -58,7 +58,7 @@ def _safety(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, *, unp
 
 
 def has_another(guarantee: Guarantee, reach: Reach, *, deleted: bool) -> bool:
-    """Whether the owner has another of a pod already: it counts none that was told to end.
+    """Whether the owner has replaced a pod already: it does not count pods that are being deleted.
 
     Where the node answers, a rollout or a smaller number of replicas may have told it to end: then nothing replaces it.
 

@@ -142,7 +142,7 @@ class Health(Struct, frozen=True, rename="camel"):
         return tuple(one for one in self.containers if one.latest is not None and one.latest.reason == OOM_KILLED)
 
     def container(self, name: str) -> ObservedContainer:
-        """The one of that name, of which its kubelet told.
+        """The container of that name, if its kubelet reports it.
 
         Raises:
             StopIteration: it told of none.
@@ -219,7 +219,7 @@ def _unmet_gates(pod: Pod, containers: Iterable[ObservedContainer]) -> Iterator[
 
 
 def _containers_ready(pod: Pod, containers: Iterable[ObservedContainer]) -> bool:
-    """Whether all are, by the pod's condition, or where that is not told by each of them."""
+    """Whether all containers are ready, by the pod's condition or, without one, by each of them."""
     told = pod.status.condition("ContainersReady")
     running = [one.ready for one in containers if one.kind is not ContainerKind.INIT]
     return told.status == "True" if told is not None else bool(running) and all(running)
@@ -233,7 +233,7 @@ def _marked_not_ready(pod: Pod, containers: Iterable[ObservedContainer]) -> bool
 
 
 def readiness(pod: Pod) -> bool | None:
-    """Whether it is Ready; None: its kubelet has told nothing."""
+    """Whether it is Ready; None if its kubelet has reported nothing."""
     ready = pod.status.condition("Ready")
     if ready is not None:
         return ready.status == "True"

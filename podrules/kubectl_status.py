@@ -25,7 +25,7 @@ _NODE_LOST: Final = "NodeLost"
 
 
 def kubectl_status(pod: Pod) -> str:
-    """A pod's STATUS as kubectl prints it; empty: its status has no phase and tells of no container.
+    """A pod's STATUS as kubectl prints it; empty if its status has neither a phase nor a container.
 
     What it holds comes from the cluster: a reason is any text, so it is escaped where it is shown.
     """
@@ -104,7 +104,7 @@ def _has_condition(pod: Pod, kind: str) -> bool:
 
 
 def last_restart(pod: Pod) -> str | None:
-    """When the container had ended that was started anew last; None: none was, or no kubelet told when.
+    """When the container that restarted last had ended; None if none restarted or the time is not known.
 
     Source: pkg/printers/internalversion/printers.go (printPod, lastRestartDate) at v1.36.3.
     """

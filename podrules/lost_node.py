@@ -128,7 +128,7 @@ def eviction_rate(state: ZoneState, nodes: int, *, cluster_down: bool) -> float:
 
 
 def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
-    """When Ready became Unknown, or will if the heartbeat of ``renewed`` was the last; None when nothing tells.
+    """When Ready became Unknown, or will if the heartbeat at ``renewed`` was the last; None if not known.
 
     An Unknown condition without a time counts as one that will become so, by its Lease.
     """

@@ -123,7 +123,7 @@ class Block(Struct, frozen=True, rename="camel"):
 
 
 class PodDown(Struct, frozen=True, rename="camel"):
-    """A pod of a node that does not answer: shown as NodeDown, whatever its status says."""
+    """A pod of a node that does not answer; what its status says may be old."""
 
     namespace: str
     name: str
@@ -243,12 +243,12 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
 
 
 def hangs_on_its_node(pod: Pod) -> bool:
-    """Whether a pod is there for others: not one that has finished, unless it is being deleted and kept from going."""
+    """Whether a pod depends on its node: not if it has finished, unless it is being deleted and something keeps it."""
     return not pod.finished or pod.metadata.deletion_timestamp is not None
 
 
 def ordinal_of(pod: Pod) -> int | None:
-    """The ordinal of a StatefulSet's pod, of its name's end (getParentNameAndOrdinal)."""
+    """The ordinal at the end of the name of a StatefulSet's pod (getParentNameAndOrdinal)."""
     found = re.fullmatch(r".*-([0-9]+)", pod.metadata.name)
     return int(found[1]) if found else None
 

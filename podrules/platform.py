@@ -1,4 +1,4 @@
-"""Whose rules hold for a pod: those of a Linux kubelet, of a Windows kubelet, or of a provider that nobody knows here.
+"""Which rules apply to a pod: those of a Linux kubelet, of a Windows kubelet, or of an unknown provider.
 
 Platform
     virtual kubelet     the node has the label type=virtual-kubelet or a taint virtual-kubelet.io/provider: behind it is
@@ -57,7 +57,7 @@ class Platform(Enum):
 
 
 class NotModelled(Enum):
-    """Why nothing can be told of a pod's placement."""
+    """Why a pod's placement cannot be predicted."""
 
     POD_GROUP = "PodGroup"
     OTHER_SCHEDULER = "OtherScheduler"
@@ -74,7 +74,7 @@ def node_platform(node: Node) -> Platform:
 
 
 def has_provider_taint(taints: Iterable[Taint]) -> bool:
-    """Whether a node's taints alone tell that it is a virtual kubelet."""
+    """Whether a node's taints alone show that it is a virtual kubelet."""
     return any(taint.key == _VIRTUAL_TAINT for taint in taints)
 
 
@@ -122,7 +122,7 @@ def scheduling_group(pod: Pod) -> tuple[str, str] | None:
 
 
 def not_modelled(pod: Pod, profiles: Container[str]) -> NotModelled | None:
-    """Why a pod's placement cannot be told; None: it can.
+    """Why a pod's placement cannot be predicted; None if it can.
 
     Args:
         pod: The pod.

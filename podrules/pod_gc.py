@@ -34,7 +34,7 @@ ORPHANS_GONE_WITHIN: Final = 2 * GC_CHECK_PERIOD + _QUARANTINE
 
 
 def collected_within(reach: Reach | None, *, deleted: bool) -> int | None:
-    """Seconds within which a pod's object is removed, whatever its processes do; None: it is not.
+    """Seconds within which pod garbage collection removes the object, even if processes run; None if it does not.
 
     Args:
         reach: Whether the pod's node answers; None: not known.

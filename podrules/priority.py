@@ -120,7 +120,7 @@ def is_static_pod(pod: Pod) -> bool:
 
 
 def is_mirror_pod(pod: Pod) -> bool:
-    """Whether it stands in the API for a static pod (kubetypes.IsMirrorPod)."""
+    """Whether it is the API's mirror of a static pod (kubetypes.IsMirrorPod)."""
     return CONFIG_MIRROR in pod.metadata.annotations
 
 

@@ -28,7 +28,7 @@ def status_of(pod: Pod, name: str) -> ContainerStatus | None:
 
 
 def has_process(pod: Pod, ref: ContainerRef) -> bool:
-    """Whether a container runs, as far as its status tells."""
+    """Whether a container runs, by its status."""
     return _runs(pod, ref, status_of(pod, ref.container.name))
 
 

@@ -190,7 +190,7 @@ def _changes(blocker: QOSBlocker, implied: Mapping[str, Quantity]) -> Iterable[F
 
 
 def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) -> tuple[str, ...]:
-    """The containers without which the pod would be Guaranteed: often injected, as sidecars or beside the app.
+    """The containers that keep the pod from being Guaranteed: often injected sidecars.
 
     The first container is what the pod is for, so it is never called a spoiler.
     """

@@ -63,7 +63,7 @@ class Reach(Enum):
 
     @property
     def quiet(self) -> bool:
-        """Whether nobody there stops processes, or could tell that they have ended."""
+        """Whether the node can neither stop processes nor report that they ended."""
         return self in _QUIET
 
     @property

@@ -1,4 +1,4 @@
-"""How evenly the pods of a workload stand. Only data: it loads no arrays; `podrules.spread` counts."""
+"""How evenly the pods of a workload are spread. Only data, without arrays: `podrules.spread` computes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ConstraintSkew", "WorkloadSpread"]
 
 
 class ConstraintSkew(Struct, frozen=True, rename="camel"):
-    """One topologySpreadConstraint of a workload's pods, as it stands."""
+    """One topologySpreadConstraint of a workload's pods, and its current skew."""
 
     field: str
     topology_key: str

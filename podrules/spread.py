@@ -1,4 +1,4 @@
-"""How pods stand in zones: what each zone has and has promised, and how evenly the pods of a workload are spread.
+"""How pods are spread over zones: what each zone has and has promised, and the skew of each workload.
 
     a zone      the value of topology.kubernetes.io/zone; nodes without it are a zone of no name
     counted     pods on a node that have not finished and are not being deleted
@@ -128,7 +128,7 @@ def spreads_of(
 
 
 def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[ConstraintSkew]:
-    """The constraints of one pod; those with a selector that cannot be read are no constraints of anything."""
+    """The constraints of one pod; constraints with an invalid selector are left out."""
     if not pod.spec.topology_spread_constraints:
         return
     context = CycleContext(pod, table, ClusterSnapshot(), features, {}, {})

@@ -97,7 +97,7 @@ def pod_eviction(pod: Pod, taints: Iterable[Taint]) -> Eviction | None:
 
 
 def bound_at(pod: Pod) -> datetime | None:
-    """When a pod came to its node; None: nothing tells."""
+    """When a pod was bound to its node; None if not known."""
     scheduled = pod.status.condition("PodScheduled")
     noted = scheduled.last_transition_time if scheduled is not None and scheduled.status == "True" else None
     text = noted or pod.metadata.creation_timestamp

@@ -201,7 +201,7 @@ def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) 
 
 
 def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
-    """Names of containers in the order in which they are told to stop: app containers at once, then each sidecar.
+    """Names of containers in the order in which they are stopped: all app containers together, then each sidecar.
 
     Sidecars stop in reverse order of their start, each after the app containers and the sidecars behind it ended, or
     when the grace period is over.
@@ -211,7 +211,7 @@ def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
 
 
 def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
-    """How each container stops when the kubelet stops the pod, in the order in which they are told to.
+    """How each container stops when the kubelet stops the pod, in the order in which they are signalled.
 
     A sidecar is told once the containers before it ended, or when the period is over. What has no process is told
     nothing, and nobody waits for it.

@@ -101,7 +101,7 @@ class ClaimedVolume(Struct, frozen=True, rename="camel"):
 
 
 class WriterGuard(Struct, frozen=True, rename="camel"):
-    """Who keeps a second writer out of one volume."""
+    """What keeps a second writer off one volume."""
 
     volume: str
     """Name in the pod."""
@@ -130,7 +130,7 @@ def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
 
 
 def inline_guards(pod: Pod) -> Iterator[WriterGuard]:
-    """Who keeps a second writer out of the volumes that stand in the pod itself and outlive it on another node."""
+    """What keeps a second writer off the inline volumes of a pod whose data outlives it."""
     yield from inline_disks(pod)
     yield from _inline(pod, _SHARES, WriterLock.NONE)
 

@@ -1,4 +1,4 @@
-"""The state of one container in words: why it waits, how often it was started anew, and how it ended."""
+"""The state of one container in words: why it waits, how often it restarted, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pod's deletion in words: what is at stake, and where it stands."""
+"""A pod's deletion in words: what it risks, and how far it has come."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
 
 
 def nothing_at_stake_page(report: DeletionReport) -> Page:
-    """A pod whose force deletion risks nothing, and what then becomes of its object."""
+    """The page of a pod whose force deletion risks nothing, and what then happens to its object."""
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
     return Page(
@@ -98,7 +98,7 @@ def _nothing_at_stake(report: DeletionReport) -> tuple[str, str]:
 
 
 def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
-    """What became of a deletion; of one that was only looked at, what it risks."""
+    """The result of a deletion; for a dry run, what it risks."""
     stakes, outcome = report.stakes, report.outcome
     if outcome in {StepOutcome.NOT_CONFIRMED, StepOutcome.DRY_RUN} and stakes is not None:
         sentences = tuple(_sentences(report, stakes, now))

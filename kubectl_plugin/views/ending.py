@@ -1,4 +1,4 @@
-"""How a pod ends, in words: when it was told to, by when its processes are gone, and what keeps its object."""
+"""How a pod ends, in words: when it was deleted, when its processes end, and what keeps its object."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _changes(report: FenceReport) -> Iterator[str]:
 
 
 def _unfenced(report: FenceReport) -> Iterator[str]:
-    """The volumes that the machine may write to beside a second writer, if it is not off."""
+    """The volumes that get a second writer if the machine is not off."""
     pods = report.node.pods if report.node is not None else ()
     named = [
         f"{guard.volume} of {pod.namespace}/{pod.name} ({guarded(guard)})"

@@ -98,7 +98,7 @@ def _second_copy(name: str, stakes: Stakes) -> str:
 
 
 def _writers(stakes: Stakes) -> str:
-    """The volumes to which two may write; nobody does beside a pod that is not replaced."""
+    """The volumes that two pods may write to; none if the pod is not replaced."""
     if stakes.owner.guarantee is Guarantee.NOT_REPLACED:
         return ""
     found = [(guard, unfenced_from(guard, stakes.node.reach)) for guard in stakes.volumes]

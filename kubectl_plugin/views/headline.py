@@ -14,7 +14,7 @@ __all__ = ["headline"]
 
 
 def headline(report: Struct, now: datetime | None) -> Verdict | None:
-    """What a report comes to; None: of one that judges nothing, such as a term's."""
+    """The headline of a report; None if the report judges nothing, such as a term's."""
     judge = _JUDGES.get(str(report.__struct_config__.tag))
     return judge(report, now) if judge is not None else None
 

@@ -1,4 +1,4 @@
-"""The commands that tell more of a pod that does not run as it should."""
+"""Commands that show more about a pod that does not run as it should."""
 
 from __future__ import annotations
 

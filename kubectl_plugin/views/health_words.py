@@ -40,7 +40,7 @@ def state_line(health: Health, now: datetime | None) -> str:
 
 
 def why_words(health: Health, now: datetime | None) -> str:
-    """What stands against a pod that has not finished, by its containers; empty: nothing does."""
+    """What is wrong with a pod that has not finished, by its containers; empty if nothing is."""
     return "; ".join(_why(health, now))
 
 
@@ -111,7 +111,7 @@ def _lead(health: Health, now: datetime | None) -> str:
 
 
 def _why(health: Health, now: datetime | None) -> Iterator[str]:
-    """What stands against it, the worst alone: the rest often follows from that."""
+    """The worst problem only: the others often follow from it."""
     broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
     if broken:
         told = [health.container(trouble.container) for trouble in broken]

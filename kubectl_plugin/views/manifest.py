@@ -1,4 +1,4 @@
-"""What stands in files, in words: what a page is about, and what was passed over."""
+"""The objects of manifest files, in words: which ones a page is about, and which were skipped."""
 
 from __future__ import annotations
 

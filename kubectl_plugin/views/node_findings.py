@@ -1,4 +1,4 @@
-"""What is wrong with a node, in words: one rule for every page and list that tells of it.
+"""What is wrong with a node, in words: every page and list about nodes uses these sentences.
 
 Its own state comes first, then evictions, what there is no room for, and containers near their own limits. Of findings
 that are equally urgent the first one gives a verdict its code.
@@ -30,7 +30,7 @@ __all__ = ["NodeFindings", "finding_words", "full_words", "node_findings", "sign
 
 
 class NodeFindings(NamedTuple):
-    """What a verdict joins, in this order; a page may tell who goes first in between."""
+    """The findings that a verdict joins, in this order; a page may say between them who goes first."""
 
     now: tuple[Verdict, ...]
     """Its state, and evictions that go on."""
@@ -165,7 +165,7 @@ def _near_limits(use: NodeUse) -> Iterator[Verdict]:
 
 
 def finding_words(said: Verdict) -> str:
-    """The decisive finding, and how many there are beside it: a line has no room for more; empty where all is fine."""
+    """The decisive finding and the number of others, for one line; empty if all is fine."""
     if said.severity is Severity.FINE:
         return ""
     more = f"; {counted(said.more, 'more finding')}" if said.more else ""

@@ -92,7 +92,7 @@ def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
 
 
 def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
-    """What requests and limits leave; of a silent node nobody needs to know it first."""
+    """Findings about requests and limits; none for a silent node, where they matter less."""
     if node.down:
         return
     for name, promised, beyond, full in (

@@ -135,7 +135,7 @@ def _row(report: NodePressureReport, now: datetime | None) -> _Row:
 
 
 def _eviction(nearest: ThresholdReport | None, usage: NodeUse | None) -> str:
-    """``1.9Gi (6%): shop/web-1 goes first``; empty where the rules tell nobody."""
+    """``1.9Gi (6%): shop/web-1 goes first``; empty if the rules name no pod."""
     if nearest is None or usage is None or usage.evicted_first is None:
         return ""
     left = f"{signal_amount(nearest.headroom, nearest.signal)} ({nearest.headroom_percent}%)"
@@ -144,7 +144,7 @@ def _eviction(nearest: ThresholdReport | None, usage: NodeUse | None) -> str:
 
 
 def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
-    """What the page tells: the threshold that is met, else that of memory, unless another is near, and nearer."""
+    """The threshold to show: one that is met, else that of memory, unless another one is near and nearer."""
     memory, other = usage.memory_ahead, usage.other_ahead
     if usage.met is not None or memory is None or other is None:
         return usage.met or memory or other
@@ -174,7 +174,7 @@ def _state(report: NodePressureReport, condition: str) -> str:
 
 
 def _first(report: NodePressureReport) -> tuple[str, str]:
-    """Whom the kubelet evicts and whom the kernel kills first; without usage the rules do not tell."""
+    """Which pod the kubelet evicts first and which the kernel kills first; without usage neither is known."""
     usage, order = report.promised.usage, report.oom_of(OOMScope.GLOBAL)
     told = report.usage_source is not UsageSource.NONE and report.promised.pods is not None
     if usage is None or order is None or not told:

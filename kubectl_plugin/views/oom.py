@@ -47,7 +47,7 @@ def oom_section(report: PodReport) -> Section:
 
 
 def no_score(report: PodReport, why: OOMUnknown) -> str:
-    """Why there is no score to tell."""
+    """Why there is no score."""
     low = report.memory_too_low
     if low is None:
         return _UNKNOWN[why]

@@ -76,7 +76,7 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
 
 
 def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
-    """Of the nodes that answer and are not Ready, beside those that do not answer."""
+    """The page of nodes that answer and are not Ready; nodes that do not answer are left out."""
     names = report.not_ready
     title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
     told = _unready(report, most=len(names) if wide else _MAX_UNREADY)
@@ -145,7 +145,7 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
 
 
 def _removed(lost: Sequence[PodDown]) -> str:
-    """What becomes of the pods of a node that is declared out of service; those that tolerate its taints stay."""
+    """What happens to the pods of a node that is out of service; pods that tolerate its taints stay."""
     staying = sum(pod.deleted is None and not pod.eviction.comes for pod in lost)
     kept = f"{counted(staying, 'pod')} {'stays' if staying == 1 else 'stay'}: the taint is tolerated."
     if staying == len(lost):
@@ -221,7 +221,7 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
 
 
 def _then(pods: int, *, quiet: bool) -> str:
-    """What becomes of pods that are told to end."""
+    """What happens to pods that are deleted."""
     if not quiet:
         return "its kubelet stops what is told to end: it answers again"
     they = "it" if pods == 1 else "they"
@@ -232,7 +232,7 @@ _LATE = "; it is due: look at kube-controller-manager"
 
 
 def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
-    """What befell the Node itself, and when; what is due and has not come is no matter of time."""
+    """What happened to the Node itself, and when; events that are overdue are marked as late."""
     unknown = node.unknown_at
     late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
     if unknown is not None:
@@ -253,7 +253,7 @@ def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
 
 
 def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
-    """When pods were told to end, and when others will be."""
+    """When pods were deleted, and when others will be."""
     deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
     for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
         moments = list(group)
@@ -274,7 +274,7 @@ def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
 
 
 def _other_pods(node: NodeDown) -> Iterator[Row]:
-    """The pods whose end nobody knows."""
+    """Pods for which no time of deletion is known."""
     waiting = [pod for pod in node.pods if pod.deleted is None]
     if node.reach.reach is Reach.RETURNING:
         yield Row(("soon", "Ready is written anew, and the taint goes: pods that were not told to end by then stay"))

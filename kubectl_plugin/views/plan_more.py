@@ -91,7 +91,7 @@ def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
 
 
 def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """What becomes of those that are preempted."""
+    """What happens to the preempted pods."""
     victims = _victims(specs)
     lost = _names(victim for victim in victims if not victim.replaced)
     if lost:
@@ -102,7 +102,7 @@ def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
 
 
 def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
-    """Who goes already, and for whom: nobody has to preempt it."""
+    """Pods that are ending already, and the pods they make room for: they need no preemption."""
     groups: dict[tuple[tuple[PodReference, ...], str], list[PlannedVictim]] = {}
     for victim in victims:
         groups.setdefault((victim.preempted_for, victim.node), []).append(victim)
@@ -146,7 +146,7 @@ def suspended_words(spec: PlannedSpec) -> Iterator[str]:
 
 
 def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
-    """That its StatefulSet makes no other pod now, whatever room there is."""
+    """Says that its StatefulSet makes no other pod now, even if there is room."""
     awaited = spec.awaited
     if awaited is None:
         return

@@ -92,7 +92,7 @@ def unread_section(unread: tuple[Unread, ...]) -> Section:
 
 
 def _containers_section(report: PodReport, now: datetime | None) -> Section:
-    """Of each container its state, as its kubelet told of it."""
+    """The state of each container, as its kubelet reports it."""
     health = report.status.health if report.status is not None else None
     told = (*health.containers, *health.ephemeral) if health is not None else ()
     return Section(
@@ -157,7 +157,7 @@ def _owner_section(report: PodReport) -> Section:
 
 
 def _next_commands(report: PodReport, now: datetime | None, *, wide: bool) -> tuple[Command, ...]:
-    """What tells the rest, and before it what tells more of a pod that does not run as it should."""
+    """Commands that show more about a pod that does not run as it should, then those that show the rest."""
     commands = tuple(_all_commands(report, now))
     if wide or report.status is None or not is_plain_name(report.name) or not is_plain_name(report.namespace):
         return commands
@@ -198,5 +198,5 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
 
 
 def _is_there(report: PodReport, node: NodeFacts) -> bool:
-    """Whether the pod's Node could be read: of one that is gone there is nothing to ask."""
+    """Whether the pod's Node object exists: only then commands can name it."""
     return node.ready is not None or bool(report.resources.node_allocatable)

@@ -55,7 +55,7 @@ def pressure_section(report: PodReport, *, wide: bool) -> Section:
 
 
 def distinct_places(entries: Sequence[PodPressureReport]) -> list[PodPressureReport]:
-    """Assumptions that come to the same are told once."""
+    """The distinct results: assumptions with the same result appear once."""
     first = entries[:1]
     return [
         *first,

@@ -138,7 +138,7 @@ def _owner_risk(report: PodReport, *, idle: bool, wide: bool) -> str:
 
 
 def _why_unknown(report: PodReport, now: datetime | None) -> str:
-    """Why nobody can tell that its processes end."""
+    """Why it cannot be known whether its processes end."""
     if report.platform is Platform.VIRTUAL_KUBELET:
         return PROVIDER
     return reach_words(_reach(report), None, now)

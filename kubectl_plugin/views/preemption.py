@@ -46,7 +46,7 @@ _NEVER = "not eligible due to preemptionPolicy=Never."
 
 
 def disabled_words(field: str) -> str:
-    """Why a scheduler preempts nobody, by the field of its profile."""
+    """Why a scheduler preempts no pod, with the field of its profile."""
     return f"its scheduler's profile disables DefaultPreemption ({field})"
 
 
@@ -59,7 +59,7 @@ def room_words(preview: PreemptionPreview) -> str:
 
 
 def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
-    """Whom a pod would preempt, or why nobody."""
+    """Which pods a pod would preempt, or why none."""
     if preview.not_eligible:
         reason = "preemptionPolicy Never" if preview.not_eligible == _NEVER else preview.not_eligible
         yield f"preempts nobody: {reason}"
@@ -184,7 +184,7 @@ def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
 
 
 def queue_words(queue: QueuePosition) -> str:
-    """Where it stands among those that wait."""
+    """Its place among the pods that wait."""
     return f"queue: {_before_words(queue)}{_gated_words(queue.gated)}"
 
 

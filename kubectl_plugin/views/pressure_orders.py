@@ -80,7 +80,7 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
 
 
 def _measure(report: NodePressureReport, order: OOMOrderReport) -> str:
-    """What stands for usage: other than the kernel's count, a working set holds file cache too."""
+    """The heading of the usage column; unlike the kernel's count, a working set includes file cache."""
     if report.usage_source is UsageSource.METRICS:
         return "working set"
     return "rss + swap" if any(place.swap for place in order.places) else "rss"

@@ -19,7 +19,7 @@ __all__ = ["reach_commands", "remedies"]
 
 
 def reach_commands(node: NodeReach | None) -> Iterator[Command]:
-    """What tells of it, and what is done about it; nothing of a node that is in service and answers."""
+    """Commands that show a node's state and commands that mend it; none if it is in service and answers."""
     if node is None:
         return
     if node.reach.quiet:

@@ -211,6 +211,6 @@ def _restart_words(change: PodChange) -> str:
 
 
 def _pod_words(pod: PodStanding, risk: PodRisk | None) -> str:
-    """``Running``, or what is wrong with it beside that."""
+    """``Running``, or what is wrong with it."""
     status = pod.status or "no status"
     return status if risk is None else f"{status} ({RISK_WORDS[risk]})"

@@ -130,7 +130,7 @@ def ordinal_words(stateful_set: str, pod: str, *, ordered: bool) -> str:
 
 
 def replaced_words(kind: str, name: str) -> str:
-    """What the owner has done that counts pods which were told to end no more: it made another.
+    """Says that the owner has made another pod: it no longer counts pods that are being deleted.
 
     Args:
         kind: The owner's.
@@ -140,7 +140,7 @@ def replaced_words(kind: str, name: str) -> str:
 
 
 def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False, replaced: bool = False) -> str:
-    """What the owner does when the object is gone while processes run.
+    """What the owner does when the object is removed while its processes run.
 
     Args:
         owner: The pod's.

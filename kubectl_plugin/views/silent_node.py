@@ -1,4 +1,4 @@
-"""A pod on a node that does not answer, in words: nobody knows when it ends, whatever becomes of its object."""
+"""A pod on a node that does not answer, in words: nobody knows when it ends, even after its object is removed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def quiet_words(node: NodeFacts, now: datetime | None) -> str:
 
 
 def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
-    """The verdict on a pod that nobody has told to end."""
+    """The verdict on a pod that is not being deleted."""
     phase = report.status.phase if report.status else ""
     heard = f"{phase} is the last that was heard of it" if phase else "what it did last is not known (no status.phase)"
     return (
@@ -79,7 +79,7 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
 
 
 def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
-    """The verdict on one that is being deleted and has ended: nobody there removes its object.
+    """The verdict on a pod that is being deleted and has ended: its kubelet cannot remove its object.
 
     Args:
         report: The pod's.
@@ -141,7 +141,7 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
 
 
 def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
-    """Since when a node is gone, as far as anything tells."""
+    """Since when a node has no Node object, if that is known."""
     if _reach(node) is not Reach.GONE or (node.reach is not None and node.reach.since is not None):
         return ""
     unready = instant(report.status.not_ready_since) if report.status is not None else None
@@ -175,7 +175,7 @@ def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
 
 
 def _unconfirmed(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
-    """What nobody knows, and what becomes of the object all the same."""
+    """What cannot be known of the processes, and what happens to the object."""
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)

@@ -17,7 +17,7 @@ __all__ = ["count_words", "node_sentences", "overdue_sentences"]
 
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:
-    """What is wrong with the node of a pod that nobody has told to end, and what that does to it; none: nothing."""
+    """What is wrong with the node of a pod that is not being deleted, and what that does to the pod; or nothing."""
     told: list[Verdict] = []
     node = status.node if status is not None else None
     if status is None or node is None or status.deletion_timestamp or status.phase in {"Failed", "Succeeded"}:

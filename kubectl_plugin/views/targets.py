@@ -146,7 +146,7 @@ class TargetTable:
         )
 
     def _table(self, family: _Family) -> Table:
-        """Names with what tells them apart."""
+        """A table of names and of what distinguishes them."""
         mine = [row for row in self._rows if row.family is family]
         kinds = {row.kind for row in self._rows}
         with_namespace = self._everywhere or len({row.namespace for row in self._rows if row.namespace}) > 1
@@ -178,7 +178,7 @@ class TargetTable:
 
 
 def target_order(report: PodReport | NodeReport | WorkloadReport, printed: str, now: datetime | None) -> Order:
-    """The place of one among many, the less the earlier: what something is wrong with before the rest, as in the table.
+    """The sort key of a target: targets with problems come first, as in the table.
 
     Args:
         report: The one.
@@ -223,7 +223,7 @@ def _goes_early(report: PodReport) -> bool:
 
 
 def _pod_why(said: Verdict, state: PodState, reason: str) -> str:
-    """What is wrong with a pod; of one that runs, or has ended well, nothing."""
+    """What is wrong with a pod; empty if it runs or has succeeded."""
     first, *more = said.sentences
     if said.code in {VerdictCode.RUNNING, VerdictCode.SUCCEEDED}:
         return ""

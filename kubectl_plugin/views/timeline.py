@@ -116,7 +116,7 @@ def _node_is_deleted(told: WayTimeline) -> bool:
 
 
 def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
-    """Whether the same happens at the same times, for whatever reason."""
+    """Whether the same events happen at the same times; their reasons may differ."""
 
     def schedule(one: WayTimeline) -> list[tuple[object, ...]]:
         return [(event.what, event.subject, event.earliest, event.latest) for event in one.events]
@@ -125,7 +125,7 @@ def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
 
 
 def _refusal(told: WayTimeline) -> str:
-    """What has to be so for a way to be open; empty when it is."""
+    """What a way of ending needs first; empty if nothing."""
     if told.standing is Standing.HELD:
         return f"refused now: {told.reason.removesuffix('.')}"
     if told.standing is Standing.NEEDS_FORCE:
@@ -134,14 +134,14 @@ def _refusal(told: WayTimeline) -> str:
 
 
 def _condition(told: WayTimeline) -> str:
-    """The same, or why it is as short as it is."""
+    """The condition of a way, or why its grace period is short."""
     if any(note.reminder is Reminder.NO_MAX_GRACE for note in told.notes):
         return "its own grace period counts once evictionMaxPodGracePeriod is set"
     return _refusal(told)
 
 
 def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
-    """What the first way comes to, in one sentence, after what keeps it from being so."""
+    """The result of the first way in one sentence, after what prevents it."""
     first = told.ways[0]
     if not first.events:
         verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
@@ -199,7 +199,7 @@ _FOLLOWS_END: Final = frozenset({Rule.STOPPED, Rule.UNMOUNTED, Rule.JOB_FAILED})
 
 
 def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iterator[str]:
-    """What keeps the object of a pod that is being deleted, where nothing else of the verdict has told."""
+    """What keeps the object of a pod that is being deleted, unless the verdict says it already."""
     first = told.ways[0]
     gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
     if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Rule.MIRROR:
@@ -282,7 +282,7 @@ def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) 
     refusal = _refusal(told)
     notes = [*([refusal] if refusal else []), *(NOTES[note.reminder](note) for note in told.notes)]
     if notes:
-        yield Section("Mind", tuple(notes))
+        yield Section("Note", tuple(notes))
 
 
 def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
@@ -312,7 +312,7 @@ def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
 
 
 def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
-    """Whether it is due, and has not come or nobody has confirmed it: the pod was read, so its object is there."""
+    """Whether an event is due and has not come or is not confirmed: the pod was read, so its object still exists."""
     if told.began is None or event.rule in _TOLD_BEFORE or not _passed(event, told.began, now):
         return False
     gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
@@ -321,7 +321,7 @@ def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
 
 
 def _still_stops(told: WayTimeline, now: datetime | None) -> bool:
-    """Whether all should have ended, and the kubelet tells of containers that run."""
+    """Whether all containers should have ended and the kubelet reports that some run."""
     stops = [event for event in told.events if event.rule is Rule.STOPPED]
     return told.began is not None and any(_passed(event, told.began, now) for event in stops)
 

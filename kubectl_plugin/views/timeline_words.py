@@ -15,7 +15,7 @@ _UNFENCED: Final = frozenset({Rule.NOT_LOCKED, Rule.FORCE_DETACH_UNFENCED})
 
 
 def _path(field: str) -> str:
-    """A path, without its container where it would be too long for a line: the container is named beside it."""
+    """A field path; a long one without its container, which the line names anyway."""
     return field if len(field) <= _LONGEST_PATH else re.sub(r"^spec\.(?:initC|c)ontainers\[[0-9]+\]\.", "", field)
 
 

@@ -30,7 +30,7 @@ _WELL: Final = frozenset({PodState.READY, PodState.SUCCEEDED})
 
 
 def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -> Page:
-    """How its pods stand, a line for each, and the template's page under the workload's name."""
+    """The state of its pods, one line each, and the template's page under the workload's name."""
     template = pod_page(report.template, now=now, wide=wide)
     told = workload_verdict(report, now)
     parts: list[Section | Table] = []
@@ -55,7 +55,7 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
 
 
 def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
-    """How its pods stand, and what the next one would be like."""
+    """The state of its pods, and what the next one would be like."""
     template, stand = verdict(report.template, now), standing(report, now)
     if stand is None:
         return template

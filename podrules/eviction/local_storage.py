@@ -1,4 +1,4 @@
-"""Pods that use more local storage than they may: evicted at once, on any node, whatever its pressure.
+"""Pods that use more local storage than they may: the kubelet evicts them at once, also without pressure.
 
     an emptyDir       uses more than its sizeLimit
     the pod           uses more ephemeral storage than the sum of its containers' limits

@@ -61,7 +61,7 @@ def make_signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]
 def thresholds_met(
     thresholds: Iterable[Threshold], observations: Observations, *, enforce_min_reclaim: bool = False
 ) -> tuple[Threshold, ...]:
-    """The thresholds that are met, whatever their grace periods.
+    """The thresholds that are met, with or without a grace period.
 
     Args:
         thresholds: In any order, which is kept.

@@ -1,4 +1,4 @@
-"""How near a node is to an eviction, and a container to its own memory limit: one rule for all who tell of it.
+"""How near a node is to an eviction, and a container to its own memory limit.
 
 The kubelet looks once in 10 s (monitoringInterval, pkg/kubelet/kubelet.go at v1.36.3), so what is left above a
 threshold has to last for that long at least. Shares of the capacity say that the same way for every signal.

@@ -1,4 +1,4 @@
-"""When what happens to one pod: told to stop, killed, its object gone, its replacement made, its volumes free (T5).
+"""The timeline of a pod's end: when it is signalled, killed, removed and replaced, and its volumes are free (T5).
 
 One timeline for each way to end (`Way`). Seconds count from the way's own start: the DELETE, the kubelet's choice, the
 probe's first failure, the shutdown, the node's last heartbeat. An event has an earliest and a latest second: the first

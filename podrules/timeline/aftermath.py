@@ -159,7 +159,7 @@ def forced_detach(after: Aftermath, reach: Reach) -> Span:
 
 
 def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | None = None) -> Iterator[Event]:
-    """When another node may have each volume; those made for several pods wait for nobody and are left out.
+    """When another node may have each volume; volumes for several pods need not wait and are left out.
 
     Args:
         guards: Of the volumes.

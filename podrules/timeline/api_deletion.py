@@ -36,7 +36,7 @@ __all__ = ["delete", "drain", "preempt", "stopped_by_deletion"]
 
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
-    """How its kubelet stops a deleted pod; a mirror pod stands for processes that the API cannot stop."""
+    """How its kubelet stops a deleted pod; the API cannot stop the processes of a mirror pod."""
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
         return Stop((), AT_ONCE)
     stop = stop_of(pod, grace)
@@ -107,7 +107,7 @@ def preempt(
 
 
 def _barred(pod: Pod) -> Standing | None:
-    """Why nobody deletes a pod for the sake of its node."""
+    """Why a pod is not deleted when its node needs room."""
     if not pod.spec.node_name:
         return Standing.NOT_RUNNING
     return Standing.STOPPING if pod.metadata.deletion_timestamp is not None else None

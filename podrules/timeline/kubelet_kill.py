@@ -1,4 +1,4 @@
-"""Stopped by the kubelet alone: nobody deletes the object, and the kubelet's own period counts.
+"""Pods that the kubelet stops by itself: their objects are not deleted, and the kubelet's own grace period counts.
 
 Eviction, hard      1 s for the pod, which the containers' minimum makes 2 s
 Eviction, soft      the smaller of evictionMaxPodGracePeriod and the pod's own; the former is 0 unless it is set, and so

@@ -151,7 +151,7 @@ def node_lost(
 
 
 def _falls_silent(noted: Noted) -> tuple[Event, Event, Event]:
-    """The last heartbeat, the condition that tells of none since, and the taint that follows."""
+    """The last heartbeat, the Ready condition that becomes Unknown, and the taint that follows."""
     heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime")
     monitor = int(NODE_MONITOR_GRACE.total_seconds())
     if noted.unknown is None:
@@ -174,7 +174,7 @@ def _falls_silent(noted: Noted) -> tuple[Event, Event, Event]:
 
 
 def _told_to_end(tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None) -> tuple[Event, Event]:
-    """The deletion, and whether the kubelet can still have told its processes."""
+    """The deletion, and whether the kubelet may still have signalled its processes."""
     silent = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
     if deleted_after is None:
         return _deletion(tolerations, tainted), silent
@@ -192,7 +192,7 @@ def _unready(unknown: Span, deleted: Span) -> Span | None:
 
 
 def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
-    """The Node object itself is gone: podgc removes the pod, without grace; the seconds count from now."""
+    """There is no Node object: pod garbage collection removes the pod without grace; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
     told = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)

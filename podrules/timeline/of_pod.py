@@ -154,7 +154,7 @@ def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
 
 
 def _noted(facts: TimelineFacts) -> Noted:
-    """What the Node tells of its silence: when its Ready condition became Unknown, and when it was tainted."""
+    """What the Node object records of its silence: when Ready became Unknown, and when it was tainted."""
     heartbeat = _last_heartbeat(facts)
     if heartbeat is None or facts.node is None:
         return NOTHING_NOTED
@@ -177,7 +177,7 @@ def _fenced(facts: TimelineFacts) -> Span:
 
 
 def _collected_from(facts: TimelineFacts, reach: Reach) -> Span:
-    """From when garbage collection removes its object, in seconds from the DELETE; nothing tells when a Node went."""
+    """From when garbage collection removes its object, in seconds from the DELETE."""
     told = deleted_at(facts.pod)
     if reach is Reach.GONE and told is not None:
         return Span(0, None)
@@ -212,7 +212,7 @@ def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
-    """Of a node that does not answer: its Lease tells, else the condition that became Unknown 50 s later."""
+    """The last heartbeat of a silent node: from its Lease, else 50 s before its Ready condition became Unknown."""
     if facts.renewed is not None:
         return facts.renewed
     since = facts.reach.since if facts.reach is not None else None

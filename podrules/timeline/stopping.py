@@ -1,4 +1,4 @@
-"""Containers told to stop within a grace period: hooks, SIGTERM, SIGKILL, and when the last one has ended.
+"""How containers stop within a grace period: hooks, SIGTERM, SIGKILL, and when the last one has ended.
 
     SIGTERM   at once, or after preStop; a sidecar's once those that go first ended, or when the period is over
     SIGKILL   when the period is over, and 2 s after SIGTERM at the least; for what has not ended by then
@@ -51,7 +51,7 @@ def stop_of(pod: Pod, grace: Grace) -> Stop:
 
 
 def ended_before(pod: Pod) -> Span | None:
-    """When the last container of a pod had ended that is being deleted, from its DELETE; None: that is not told."""
+    """When the last container of a pod being deleted ended, in seconds from its DELETE; None if not known."""
     deleted = deleted_at(pod)
     ends = [status.state.terminated for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)]
     moments = [instant(end.finished_at) for end in ends if end is not None]
@@ -63,7 +63,7 @@ def ended_before(pod: Pod) -> Span | None:
 
 
 def told(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:
-    """What one container is told: preStop, SIGTERM, SIGKILL.
+    """What the kubelet sends to one container: preStop, SIGTERM, SIGKILL.
 
     Args:
         step: With the grace period.
