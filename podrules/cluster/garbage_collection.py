@@ -1,4 +1,7 @@
-"""What many objects at a time cost beside their bytes."""
+"""Garbage collection while many objects are read: each run of it would walk through all of them.
+
+The switch belongs to the process, so it is kept in one place: the last reader that is done sets it back.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ __all__ = ["without_collection"]
 
 
 class _Collection:
-    """Python's looks for cycles, which several threads may want to be without."""
+    """Garbage collection, which several threads may switch off at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,5 +43,5 @@ _COLLECTION: Final = _Collection()
 
 
 def without_collection() -> AbstractContextManager[None]:
-    """Without looks for cycles: objects of a cluster have none and stay, and each look would go through all of them."""
+    """Without garbage collection: the objects of a cluster hold no cycles, and they stay."""
     return _COLLECTION.off()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from types import CodeType
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podrules.cluster import recipe as module
 from podrules.cluster.capture.forms import Column, Form, Forms, texts
 from podrules.cluster.recipe import Place, recipe
 from podrules.model.base import Condition
@@ -103,3 +107,19 @@ def test_a_model_without_own_texts_is_shared() -> None:
     status = PodStatus("Running")
     assert recipe(status, {})(()) is status
     assert recipe(status, {"Running": Place(1, str.upper)})(("", "failed")) == PodStatus("FAILED")
+
+
+def test_nothing_of_a_model_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of a cluster are untrusted: they reach the expression as arguments."""
+    written: list[str] = []
+
+    def noted(constants: int, made: str) -> CodeType:
+        written.append(made)
+        return compiled(constants, made)
+
+    compiled = module._compiled
+    monkeypatch.setattr(module, "_compiled", noted)
+    hostile = "\"), __import__('os').abort(), (\""
+    status = PodStatus(hostile, reason="Running", message=hostile)
+    assert recipe(status, {"Running": Place(0)})(("own",)) == PodStatus(hostile, reason="own", message=hostile)
+    assert re.fullmatch(r"(c\d+|own\[\d+\]|[(), ])+", written[0])
