@@ -8,88 +8,52 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.checks.budgets import BudgetBlocksDrains, BudgetSelectsNothing, InvalidBudget, TwoBudgets
-from podrules.checks.claims import ClaimForOne, InvalidAccessModes, RolloutWaitsForClaim
-from podrules.checks.ending import (
-    GraceZero,
-    PreStopOverGrace,
-    PreStopTakesGrace,
-    ReadinessProbeGrace,
-    StaysOnSilentNode,
-)
+from podrules.checks import budgets, claims, ending, placement, priority, resources, spread, workloads, writers
 from podrules.checks.finding import Finding, Level, Rule
 from podrules.checks.objects import InvalidField, Objects, PodCase
-from podrules.checks.placement import (
-    BarePod,
-    HostPortReplicas,
-    InvalidNodeAffinity,
-    InvalidToleration,
-    NodeNameSet,
-    UnusableNodeAffinity,
-)
-from podrules.checks.priority import (
-    InvalidPriorityClass,
-    NoSuchSystemClass,
-    PriorityDiffers,
-    PriorityWithoutClass,
-    SeveralDefaultClasses,
-    UnknownClass,
-)
-from podrules.checks.resources import (
-    AlmostGuaranteed,
-    BestEffort,
-    InvalidPodResources,
-    LimitWithoutRequest,
-    NegativeNumber,
-    RequestOverLimit,
-    RequestWithoutLimit,
-)
-from podrules.checks.spread import InvalidSpread, SpreadCountsOldPods, SpreadIsRedundant, SpreadMissesOwnPod
-from podrules.checks.workloads import NoContainers, SelectorDiffers
-from podrules.checks.writers import TwoWriters
 
 __all__ = ["RULES", "check", "refusals"]
 
 _FINDINGS: Final[tuple[type[Finding], ...]] = (
     InvalidField,
-    NoContainers,
-    NegativeNumber,
-    RequestOverLimit,
-    InvalidPodResources,
-    InvalidSpread,
-    ReadinessProbeGrace,
-    PreStopOverGrace,
-    InvalidNodeAffinity,
-    InvalidToleration,
-    PriorityDiffers,
-    NoSuchSystemClass,
-    InvalidPriorityClass,
-    InvalidBudget,
-    InvalidAccessModes,
-    SelectorDiffers,
-    BestEffort,
-    GraceZero,
-    PreStopTakesGrace,
-    SeveralDefaultClasses,
-    PriorityWithoutClass,
-    SpreadMissesOwnPod,
-    BudgetBlocksDrains,
-    TwoBudgets,
-    RolloutWaitsForClaim,
-    ClaimForOne,
-    TwoWriters,
-    StaysOnSilentNode,
-    UnusableNodeAffinity,
-    NodeNameSet,
-    AlmostGuaranteed,
-    LimitWithoutRequest,
-    RequestWithoutLimit,
-    UnknownClass,
-    SpreadCountsOldPods,
-    SpreadIsRedundant,
-    BudgetSelectsNothing,
-    HostPortReplicas,
-    BarePod,
+    workloads.NoContainers,
+    resources.NegativeNumber,
+    resources.RequestOverLimit,
+    resources.InvalidPodResources,
+    spread.InvalidSpread,
+    ending.ReadinessProbeGrace,
+    ending.PreStopOverGrace,
+    placement.InvalidNodeAffinity,
+    placement.InvalidToleration,
+    priority.PriorityDiffers,
+    priority.NoSuchSystemClass,
+    priority.InvalidPriorityClass,
+    budgets.InvalidBudget,
+    claims.InvalidAccessModes,
+    workloads.SelectorDiffers,
+    resources.BestEffort,
+    ending.GraceZero,
+    ending.PreStopTakesGrace,
+    priority.SeveralDefaultClasses,
+    priority.PriorityWithoutClass,
+    spread.SpreadMissesOwnPod,
+    budgets.BudgetBlocksDrains,
+    budgets.TwoBudgets,
+    claims.RolloutWaitsForClaim,
+    claims.ClaimForOne,
+    writers.TwoWriters,
+    ending.StaysOnSilentNode,
+    placement.UnusableNodeAffinity,
+    placement.NodeNameSet,
+    resources.AlmostGuaranteed,
+    resources.LimitWithoutRequest,
+    resources.RequestWithoutLimit,
+    priority.UnknownClass,
+    spread.SpreadCountsOldPods,
+    spread.SpreadIsRedundant,
+    budgets.BudgetSelectsNothing,
+    placement.HostPortReplicas,
+    placement.BarePod,
 )
 
 RULES: Final[dict[str, Rule]] = {kind.rule.name: kind.rule for kind in _FINDINGS}
