@@ -1,4 +1,4 @@
-"""The body of a request: JSON of a known length that is not too long, or what is wrong with it."""
+"""Reads the body of a request: JSON of a known length that is not too long."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["JSON", "Body", "Unavailable", "read_body"]
 
 JSON: Final = "application/json"
 _MAX_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
-"""Bytes of a body that is not kept: whoever sends it reads no answer before it is sent."""
+"""Bytes of the longest body that is read and dropped: a client reads no answer before it has sent its body."""
 _PIECE_BYTES: Final = 16 << 10
-"""That wait to be whole: a TLS record."""
+"""Bytes that are read at once: a TLS record."""
 
 
 class Unavailable(ServiceUnavailable):
-    """Not now. client-go asks again after so many seconds, also what is not idempotent, on a new connection."""
+    """The webhook cannot answer now. client-go retries after Retry-After, on a new connection, whatever the request."""
 
     def __init__(self, description: str, again: int) -> None:
         """Say why, and after how many seconds to ask again."""
@@ -39,27 +39,27 @@ class Unavailable(ServiceUnavailable):
 
 
 class Body(NamedTuple):
-    """What was kept of a body."""
+    """The kept part of a body."""
 
     beginning: bytes
-    """All of it, unless it is shorter than the body."""
+    """The whole body if it has ``length`` bytes."""
     length: int
-    """Of the body."""
+    """Bytes of the whole body."""
     end: bytes
-    """Of a body that was not kept, as much as tells how it ends."""
+    """The last bytes of a body that was not kept."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was kept."""
+        """Whether the whole body was kept."""
         return len(self.beginning) == self.length
 
 
 def read_body(environ: WSGIEnvironment) -> Body:
-    """The body; of one that is longer than `MAX_REVIEW_BYTES`, or gave way to others, its edges.
+    """Read the body. Only its edges are kept if it is longer than `MAX_REVIEW_BYTES` or memory is short.
 
     Raises:
-        HTTPException: What the client is told: the body is none that is read, it broke off, or there is no memory.
-        ConnectionResetError: The client is told nothing: its connection was ended, for it was too slow.
+        HTTPException: The body is not acceptable, it broke off, or there is no memory; the client gets this answer.
+        ConnectionResetError: The webhook ended the connection because the client was too slow; it gets no answer.
     """
     length = _length(environ)
     channel = environ.get("gunicorn.socket")
@@ -74,7 +74,7 @@ def read_body(environ: WSGIEnvironment) -> Body:
 
 
 def _large(environ: WSGIEnvironment, length: int, channel: Channel | None) -> Body:
-    """Read piece by piece what may have to give way to others meanwhile."""
+    """Read a large body piece by piece: its memory may have to go to other requests in the meantime."""
     if channel is not None and length > MAX_REVIEW_BYTES:
         channel.pass_over()
     kept = channel.connection.body if channel is not None else io.BytesIO()
@@ -107,13 +107,13 @@ def _read(environ: WSGIEnvironment, length: int) -> bytes:
 
 
 def _is_ended(environ: WSGIEnvironment) -> bool:
-    """Whether we have ended the connection that a request came on."""
+    """Whether the webhook has ended the connection of a request."""
     channel = environ.get("gunicorn.socket")
     return isinstance(channel, Channel) and channel.connection.ended
 
 
 def _length(environ: WSGIEnvironment) -> int:
-    """Of the body, whose type is right and which is not too long: a chunked one would be cut without a word."""
+    """The length of the body, after a check of its type and length; gunicorn would cut a chunked body silently."""
     if environ.get("HTTP_TRANSFER_ENCODING"):
         abort(411, "send Content-Length: a chunked body is not accepted")
     if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON:

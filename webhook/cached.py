@@ -1,4 +1,4 @@
-"""What the webhook keeps of each object in memory: as little as its handlers read.
+"""The part of each object that the webhook keeps in memory: only what its handlers read.
 
 A cluster of 5,000 nodes has 20,000 ReplicaSets: of each, a name, a uid and a selector are kept, and no template.
 """
@@ -103,7 +103,7 @@ class CachedNode(CachedObject, frozen=True):
 
     @property
     def label_keys(self) -> Collection[str]:
-        """The keys of its labels, none where they are not kept."""
+        """The keys of its labels; none if labels are not kept."""
         return ()
 
     @property
@@ -121,7 +121,7 @@ class _LabelledNode(CachedNode, frozen=True):
 
 
 class Caches(NamedTuple):
-    """One Reflector a kind."""
+    """One Reflector per kind."""
 
     namespaces: Reflector[CachedNamespace]
     priority_classes: Reflector[PriorityClass]
@@ -132,7 +132,7 @@ class Caches(NamedTuple):
     nodes: Reflector[CachedNode]
 
     def kept(self, *, default_constraints: bool) -> list[Reflector[Any]]:
-        """Those that reviews are answered from, to be filled.
+        """The caches that reviews need, to be filled.
 
         Args:
             default_constraints: Whether any pod may get some: only their selectors need Services and controllers.

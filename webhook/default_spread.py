@@ -25,10 +25,10 @@ _DEFAULT: Final = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
 
 
 class SpreadDefaults:
-    """The default constraints of each scheduler that are to be written into pods."""
+    """The default constraints that the webhook writes into pods, by scheduler."""
 
     def __init__(self, *, write_system_defaults: bool) -> None:
-        """Start as kube-scheduler does without a configuration: type System for default-scheduler.
+        """Begin as kube-scheduler does without a configuration: type System for default-scheduler.
 
         Args:
             write_system_defaults: Whether those of type System are written. The scheduler applies them by itself, and
@@ -38,7 +38,7 @@ class SpreadDefaults:
         self._profiles: Mapping[str, Profile] = _DEFAULT
 
     def take(self, config_map: ConfigMap | None) -> None:
-        """Go by this ConfigMap from now on; None: there is none."""
+        """Use this ConfigMap from now on; None: there is none."""
         try:
             self._profiles = _DEFAULT if config_map is None else read_profiles(config_map_document(config_map))
         except (ConfigurationError, ManifestError) as error:
@@ -50,7 +50,7 @@ class SpreadDefaults:
         return scheduler_name in self._profiles
 
     def of(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint]:
-        """What pods of this scheduler are given; nothing for a scheduler that the configuration does not name."""
+        """The default constraints of this scheduler's pods; none if the configuration does not name it."""
         profile = self._profiles.get(scheduler_name)
         if profile is None:
             return ()

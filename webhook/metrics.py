@@ -1,7 +1,7 @@
-"""What can be counted from outside, for Prometheus.
+"""The metrics of the webhook, for Prometheus.
 
-Numbers of reviews are counted as they happen; what the caches, the certificate and the connections are like is looked
-at when somebody asks. The names are documented in docs/webhook.md, and alerts of the chart go by them.
+Reviews are counted as they happen. The state of the caches, the certificate and the connections is read at each scrape.
+docs/webhook.md documents the names, and the alerts of the chart use them.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ class ReviewResult(Enum):
     WARNED = "warned"
     DENIED = "denied"
     UNREADABLE = "unreadable"
-    """Let through where no rule refuses: what it holds has not the shape of its kind."""
+    """The object does not have the shape of its kind. It is let through unless a rule refuses unreadable requests."""
     FAILED = "failed"
-    """Let through where no rule refuses: a mistake of ours."""
+    """The webhook made a mistake. The request is let through unless a rule refuses unreadable requests."""
 
 
 class Watched(Struct, frozen=True, kw_only=True):
-    """What is looked at when somebody asks."""
+    """The sources of the metrics that are read at each scrape."""
 
     caches: Sequence[Reflector[Any]]
     ready: Callable[[], bool]
     certificate: Callable[[], CertificateStatus | None]
     connections: Callable[[], Mapping[str, int]]
-    """How many are in each state."""
+    """The number of connections by state."""
 
 
 class Metrics:
-    """The numbers of one process."""
+    """The metrics of one process."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         """Begin at zero.
 
         Args:
-            paths: Those of reviews: each outcome of each is there from the beginning, so that a first one is an
-                increase.
+            paths: The paths of reviews. Each has a series per outcome from the beginning, so that the first review
+                of an outcome shows as an increase.
         """
         self._registry = CollectorRegistry()
         reviews = Counter(
@@ -125,28 +125,28 @@ class Metrics:
         ProcessCollector(registry=self._registry)
 
     def count_review(self, path: str, outcome: ReviewResult, seconds: float) -> None:
-        """A review was answered."""
+        """Count an answered review."""
         self._reviews[path, outcome].inc()
         self._seconds[path].observe(seconds)
 
     def count_refused(self, code: int) -> None:
-        """A request was answered with an HTTP error."""
+        """Count a request that was answered with an HTTP error."""
         self._refused.labels(str(code)).inc()
 
     def count_closed(self, reason: str) -> None:
-        """A connection was ended before its client was done."""
+        """Count a connection that was ended before its client was done."""
         self._closed.labels(reason).inc()
 
     def count_event(self, outcome: str) -> None:
-        """An Event about a refused force deletion was made, or not."""
+        """Count an Event about a refused force deletion, created or not."""
         self._events.labels(outcome).inc()
 
     def look_at(self, watched: Watched) -> None:
-        """Also tell of these from now on."""
+        """Add the metrics of these sources."""
         self._registry.register(_State(watched))
 
     def render(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
 

@@ -1,4 +1,4 @@
-"""PriorityClasses as they are now, for what is written into pods.
+"""The current PriorityClasses, for the values that are written into pods.
 
 A watch that broke without a word is noticed after minutes. So what was heard of the classes counts for a quarter of a
 second, and is in doubt after that: they are listed live, at most four times a second, for many pods must not become
@@ -27,10 +27,10 @@ _SILENT_SECONDS: Final = 1.0
 
 
 class RecentClasses:
-    """All PriorityClasses by name, as they were a quarter of a second ago or later."""
+    """All PriorityClasses by name, at most a quarter of a second old."""
 
     def __init__(self, cache: Reflector[PriorityClass]) -> None:
-        """Know what the cache knows.
+        """Begin with the cache's classes.
 
         Args:
             cache: Filled by somebody else.
@@ -60,7 +60,7 @@ class RecentClasses:
         return found
 
     def _known(self) -> tuple[float, Mapping[str, PriorityClass]]:
-        """What was heard last, by the watch or by a list, and when."""
+        """The newest classes, from the watch or a list, and their time."""
         heard = self._cache.heard_at
         if heard is None or heard < self._listed[0]:
             return self._listed

@@ -1,9 +1,9 @@
-"""What the API server is told.
+"""The webhook's answer to the API server.
 
-The API server drops warnings with control characters without a word, and cuts them when they are long together: so they
-are made plain and short here.
+The API server silently drops warnings with control characters and cuts warnings that are too long together. This module
+therefore makes them plain and short.
 
-Audit annotations name rules and fields, and hold nothing of the object.
+Audit annotations name rules and fields. They hold no content of the object.
 
 Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, pkg/admission/attributes.go (checkKeyFormat);
 k8s.io/api/admission/v1/types.go at v0.36.3.
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 MAX_WARNING: Final = 256
-"""Characters of one warning: what is left of each when all together are too long."""
+"""Characters of one warning: the length to which the API server cuts each if all together are too long."""
 MAX_WARNINGS: Final = 15
-"""Together they are short enough for the API server to send them whole: it cuts each where all have more than 4,096."""
+"""This many warnings stay below 4,096 characters, above which the API server cuts each of them."""
 MAX_MESSAGE: Final = 1024
 """Characters of a refusal."""
 _FORBIDDEN: Final = 403
@@ -51,22 +51,22 @@ class Forced(Struct, frozen=True):
     kind: str
     """Pod or Node."""
     metadata: ObjectMeta
-    """Of the object that was to be deleted."""
+    """The metadata of the object that was to be deleted."""
     mode: ForceDeletionMode
-    """Why it is refused."""
+    """The mode that refuses it."""
 
 
 class Answer(Struct, frozen=True):
-    """What handlers decide."""
+    """The decision of a handler."""
 
     denial: str = ""
     """Why the request is refused; empty: it is allowed."""
     warnings: tuple[str, ...] = ()
     patch: tuple[PatchOperation, ...] = ()
     forced: Forced | None = None
-    """What is refused, if it is a force deletion."""
+    """The refused force deletion, if the request is one."""
     audit: tuple[tuple[str, str], ...] = ()
-    """What the API server's audit log is told: what was done, and by which rule to which fields."""
+    """Entries for the API server's audit log: what was done, and which rule did it to which fields."""
 
     @property
     def allowed(self) -> bool:
@@ -74,7 +74,7 @@ class Answer(Struct, frozen=True):
         return not self.denial
 
     def of_rule(self, rule: str, field: str) -> Answer:
-        """The same, with what the audit log is told of it.
+        """The same answer with its entries for the audit log.
 
         Args:
             rule: Its name, as docs/webhook.md has it.
@@ -96,12 +96,12 @@ ALLOWED: Final = Answer()
 
 
 def denied(message: str, forced: Forced | None = None) -> Answer:
-    """Refuse the request for this reason; for a force deletion also say of what."""
+    """An answer that refuses the request; ``forced`` describes a refused force deletion."""
     return Answer(denial=message, forced=forced)
 
 
 def combined(answers: Iterable[Answer]) -> Answer:
-    """One answer of many: the first refusal refuses, all else adds up."""
+    """One answer from many: the first refusal if there is one, else all warnings, patches and audit entries."""
     every = tuple(answers)
     refusal = next((answer for answer in every if not answer.allowed), None)
     if refusal is not None:
@@ -152,7 +152,7 @@ def encode_answer(uid: str, answer: Answer) -> bytes:
 
 
 def _annotations(audit: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """One annotation for each thing that was done."""
+    """One annotation per kind of action."""
     told: dict[str, str] = {}
     for key, text in audit:
         told[key] = f"{told[key]}; {text}" if key in told else text
@@ -160,7 +160,7 @@ def _annotations(audit: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
-    """As many as are shown, the last of which tells of the others."""
+    """The warnings that are sent; if there are too many, the last one counts the others."""
     more = len(warnings) - MAX_WARNINGS + 1
     return warnings if more <= 1 else (*warnings[: MAX_WARNINGS - 1], f"and {more} more warnings")
 

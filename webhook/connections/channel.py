@@ -1,4 +1,4 @@
-"""What the server reads from and writes to: a TLS socket whose bytes count when they come."""
+"""The socket that the server reads and writes: it counts bytes as they arrive."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Channel:
         self._connections = connections
         self._pause = pause
         self._held: list[bytes] | None = None
-        """Pieces of an answer; None: there is none under way."""
+        """Pieces of the current answer; None: there is no answer under way."""
         self.connection = connection
 
     def __getattr__(self, name: str) -> Any:
@@ -59,15 +59,15 @@ class Channel:
         return data
 
     def pass_over(self) -> None:
-        """Of the body of the request no more is kept than its beginning."""
+        """Keep only the beginning of the body."""
         self._connections.pass_over(self.connection)
 
     def begin_answer(self) -> None:
-        """The body of the request is whole."""
+        """The body of the request has arrived."""
         self._connections.begin_answer(self.connection)
 
     def hold(self) -> None:
-        """Keep what is sent from now on until `flush`."""
+        """Collect what is sent until `flush`."""
         self._held = []
 
     def sendall(self, data: bytes) -> None:
@@ -78,12 +78,12 @@ class Channel:
             self._held.append(data)
 
     def flush(self) -> None:
-        """Send what was kept."""
+        """Send what was collected."""
         held, self._held = self._held, None
         if held:
             self._sock.sendall(b"".join(held))
 
     def close(self) -> None:
-        """What was kept is not sent any more."""
+        """Drop what was collected."""
         self._held = None
         self._sock.close()

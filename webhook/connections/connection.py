@@ -1,4 +1,4 @@
-"""One connection: what it is at, and how much it is worth to keep it."""
+"""One connection: its stage, and how much it is worth to keep it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import Final
 __all__ = ["Connection", "Stage"]
 
 _MAX_EARNED: Final = 1 << 20
-"""Bytes: above it connections are worth the same. The API server's come to it by some dozens of reviews."""
+"""Bytes above which connections are worth the same. The API server reaches it after some dozens of reviews."""
 
 _BEGINNING: Final = 64 << 10
-"""Bytes of a body that is passed over: they tell who asks for what."""
+"""Bytes that are kept of a body that is too long: they say who asks for what."""
 
 
 class Stage(Enum):
-    """What a connection is at."""
+    """The stage of a connection."""
 
     HANDSHAKE = "handshake"
     NEW = "new"
-    """It has asked nothing yet."""
+    """No request has begun."""
     HEAD = "head"
-    """The first byte of a request is there."""
+    """The first byte of a request has arrived."""
     BODY = "body"
-    """The head is whole."""
+    """The head has arrived."""
     ANSWER = "answer"
-    """The body is whole, too."""
+    """The body has arrived."""
     IDLE = "idle"
-    """It has been answered."""
+    """The request has been answered."""
 
 
 class Connection:
-    """What is known of one connection; its registry keeps that up to date."""
+    """The state of one connection; the registry keeps it up to date."""
 
     __slots__ = (
         "address",
@@ -55,7 +55,7 @@ class Connection:
     )
 
     def __init__(self, sock: socket.socket, address: str, deadline: float) -> None:
-        """It has just been accepted.
+        """Begin with a connection that has just been accepted.
 
         Args:
             sock: Its socket; TLS later puts another object around the same descriptor.
@@ -66,29 +66,29 @@ class Connection:
         self.address = address
         self.stage = Stage.HANDSHAKE
         self.deadline: float | None = deadline
-        """When the stage is over; None: it may last."""
+        """The deadline of the stage; None: it has none."""
         self.begun = 0.0
-        """When the request began that is under way."""
+        """When the current request began."""
         self.received = 0
-        """Bytes of the request that is under way."""
+        """Bytes of the current request."""
         self.held = 0
-        """Those of them that count in memory."""
+        """The bytes of the current request that are held in memory."""
         self.is_kept = True
-        """Whether more of them will: what is only passed over does not."""
+        """Whether further bytes are held too, or only read and dropped."""
         self.body = io.BytesIO()
-        """What is kept of the body of a request that is not small."""
+        """The kept part of a large body."""
         self.earned = 0
-        """Bytes of all whole reviews that came on it."""
+        """Bytes of all whole reviews of this connection."""
         self.certified = False
-        """Whether its client has shown a certificate that is accepted."""
+        """Whether the client has shown an accepted certificate."""
         self.ended = False
-        """Whether we have ended it."""
+        """Whether the webhook has ended the connection."""
         self.wake: Callable[[], object] | None = None
         """What to call at its end, where nobody waits for its socket."""
 
     @property
     def known(self) -> bool:
-        """Whether its client is no newcomer: it has sent a whole review, or a certificate that is accepted."""
+        """Whether the client has sent a whole review or shown an accepted certificate; else it is a newcomer."""
         return self.earned > 0 or self.certified
 
     @property

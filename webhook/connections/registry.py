@@ -41,18 +41,18 @@ __all__ = [
 MAX_CONNECTIONS: Final = 1000
 """An API server keeps 25 idle ones, and has as many more as it has requests at once."""
 _NEWCOMERS: Final = 300
-"""Of these, those that only newcomers may have."""
+"""The connections that only newcomers may have."""
 _HANDSHAKES: Final = 250
-"""Of these, those whose TLS handshakes may be under way: each takes 50 KiB until it ends."""
+"""TLS handshakes that may be under way at once: each takes 50 KiB until it ends."""
 HANDSHAKE_SECONDS: Final = 10.0
 READ_SECONDS: Final = 3.0
-"""For a head, and for a body; the API server sends both at once."""
+"""The time for a head, and for a body; the API server sends both at once."""
 REQUEST_SECONDS: Final = 15.0
-"""From the whole body to the last byte of the answer; the API server gives up after 2 s, or 30 s at most."""
+"""The time from the whole body to the last byte of the answer; the API server waits 2 s, or 30 s at most."""
 SCRAPE_SECONDS: Final = 10.0
-"""For a connection of Prometheus, which has a port of its own."""
+"""The time for a connection of Prometheus, which has a port of its own."""
 LOOK_SECONDS: Final = 0.5
-"""Between two looks for those that are late."""
+"""Between two searches for late connections."""
 _MAX_HEAD: Final = 64 << 10
 """Bytes; the API server's has some hundred."""
 _REASONS: Final = {Stage.ANSWER: "request"}
@@ -62,7 +62,7 @@ _STATES: Final = {Stage.HEAD: "request", Stage.BODY: "request", Stage.ANSWER: "r
 
 
 class Connections:
-    """All connections, by what they are at."""
+    """All connections, by stage."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Connections:
         handshakes: int = _HANDSHAKES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nobody is connected yet.
+        """Begin without connections.
 
         Args:
             ended: Told why, for each connection that is ended here: the stage that took too long (``handshake``,
@@ -92,10 +92,10 @@ class Connections:
         self._most_handshakes = handshakes
         self._clock = clock
         self._newcomers: dict[str, dict[Connection, None]] = {}
-        """By address; in each, the oldest first."""
+        """By address, with the oldest connection of each first."""
         self._newcomer_count = 0
         self._handshakes: dict[Connection, None] = {}
-        """Those of which TLS is under way, the oldest first."""
+        """Connections whose TLS handshake is under way, the oldest first."""
         self._known: dict[Connection, None] = {}
         """Those that were answered longest ago first."""
         self._looked = clock()
@@ -103,12 +103,12 @@ class Connections:
         """Seconds in which we served nobody: nobody is late for them."""
 
     def counts(self) -> Mapping[str, int]:
-        """How many are in each state of the metrics."""
+        """The number of connections by the states of the metrics."""
         found = Counter(_STATES.get(each.stage, each.stage.value) for each in self._all())
         return {state: found[state] for state in ("handshake", "new", "request", "idle")}
 
     def accept(self, sock: socket.socket, address: str) -> Connection:
-        """Somebody has connected; when there are too many, somebody else has to go."""
+        """Add a new connection; if there are too many, end another one."""
         if self._newcomer_count + len(self._known) >= self._most:
             self._make_room()
         connection = Connection(sock, address, self._now() + HANDSHAKE_SECONDS)
@@ -159,23 +159,23 @@ class Connections:
         return self._hold(connection)
 
     def begin_body(self, connection: Connection) -> None:
-        """The head of a request is whole."""
+        """The head of a request has arrived."""
         if connection.stage is not Stage.HEAD:
             # The last bytes of the request before it brought it along.
             connection.begun = self._now()
         self._enter(connection, Stage.BODY, READ_SECONDS)
 
     def pass_over(self, connection: Connection) -> None:
-        """Of the body no more is kept than its beginning, which tells who asks for what."""
+        """Keep only the beginning of the body, which says who asks for what."""
         connection.pass_over()
         self._memory.hold(connection)
 
     def begin_answer(self, connection: Connection) -> None:
-        """The body is whole, too."""
+        """The body has arrived."""
         self._enter(connection, Stage.ANSWER, REQUEST_SECONDS)
 
     def end_request(self, connection: Connection, *, review: bool) -> None:
-        """It has been answered.
+        """The request has been answered.
 
         Args:
             connection: Which.
@@ -200,7 +200,7 @@ class Connections:
         connection.deadline = None
 
     def forget(self, connection: Connection) -> bool:
-        """It is gone; returns whether nobody had ended it here."""
+        """Remove a closed connection; returns whether its client closed it, rather than the webhook."""
         if connection.ended:
             return False
         self._remove(connection)
@@ -208,7 +208,7 @@ class Connections:
         return True
 
     def end_late(self) -> None:
-        """End those whose time is over; to be called each `LOOK_SECONDS`."""
+        """End the connections whose deadline is over. The server calls this each `LOOK_SECONDS`."""
         late = self._clock() - self._looked - 2 * LOOK_SECONDS
         if late > 0:
             self._stood_still += late
@@ -256,7 +256,7 @@ class Connections:
         return None
 
     def _first_known(self) -> Connection | None:
-        """The same of all others."""
+        """The known connection that has to go first; None: all their requests are whole."""
         by_address = Counter(known.address for known in self._known)
         candidates = [known for known in self._known if known.stage is not Stage.ANSWER]
         return min(candidates, key=lambda known: (known.rank, -by_address[known.address]), default=None)

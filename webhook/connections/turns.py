@@ -26,14 +26,17 @@ _ESTABLISHED: Final = 1
 
 
 class Go(Protocol):
-    """What is called when it is a connection's turn."""
+    """The callback for a connection's turn."""
 
     def __call__(self, *, has_left: bool) -> bool:
-        """Be told whether the client has left; returns whether the turn is taken: it then has to enter `working`."""
+        """Take the turn, or not; returns whether it is taken: the caller then enters `working`.
+
+        ``has_left`` says whether the client has closed the connection.
+        """
 
 
 class Turns:
-    """Who may work next: one at a time, and as much pause as work."""
+    """Decides which handshake works next: one at a time, with as much pause as work."""
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class Turns:
         clock: Callable[[], float] = time.monotonic,
         work: Callable[[], float] = time.thread_time,
     ) -> None:
-        """Nobody waits.
+        """Begin with nobody waiting.
 
         Args:
             later: Calls something after so many seconds.
@@ -57,7 +60,7 @@ class Turns:
         """By address, whose turn is next first; in each, the newest last."""
 
     def ask(self, connection: Connection, go: Go) -> None:
-        """Call something when it is the connection's turn, which may be now."""
+        """Call back when it is the connection's turn, which may be now."""
         if not (self._waiting or self._is_called) and self._clock() >= self._free_at:
             self._is_called = True
             if not go(has_left=_has_left(connection.sock)):
@@ -67,7 +70,7 @@ class Turns:
         self._call_next()
 
     def leave(self, connection: Connection) -> None:
-        """It has no turn any more."""
+        """Remove a connection from the queue."""
         of_one = self._waiting[connection.address]
         del of_one[connection]
         if not of_one:
@@ -75,7 +78,7 @@ class Turns:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """A turn, in which nothing is waited for."""
+        """One turn of work, which must not wait for anything."""
         began = self._work()
         try:
             yield
@@ -105,7 +108,7 @@ class Turns:
 
 
 def _has_left(sock: socket.socket) -> bool:
-    """Whether the client has closed its end, behind what it has sent."""
+    """Whether the client has closed its end, after all that it sent."""
     try:
         return _TCP_INFO is not None and sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
     except OSError:
