@@ -12,6 +12,7 @@ from kubectl_plugin.views.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.words import counted, listed, resource_amount
 from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
+from podrules.reachability import OUT_OF_SERVICE
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.kubernetes.io/unreachable": "{node} answers again",
     "node.kubernetes.io/not-ready": "{node} is Ready again",
     "node.kubernetes.io/network-unavailable": "the network of {node} is set up",
-    "node.kubernetes.io/out-of-service": "{node} is back in service",
+    OUT_OF_SERVICE: "{node} is back in service",
     "node.kubernetes.io/memory-pressure": "{node} has memory to spare again",
     "node.kubernetes.io/disk-pressure": "{node} has disk space to spare again",
     "node.kubernetes.io/pid-pressure": "{node} has process ids to spare again",

@@ -16,7 +16,7 @@ from podrules.ending import Ending
 from podrules.platform import Platform
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
-__all__ = ["STATIC_STOP", "ending_sentences", "held_by", "kept_words", "stop_lines", "told_words"]
+__all__ = ["STATIC_STOP", "deletion_time", "ending_sentences", "held_by", "kept_words", "stop_lines"]
 
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API anew"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
@@ -25,7 +25,7 @@ _CLEANS_UP: Final = "its kubelet removes the object once it has cleaned up"
 _MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
 
 
-def told_words(ending: Ending, now: datetime | None) -> str:
+def deletion_time(ending: Ending, now: datetime | None) -> str:
     """``03:02:04 UTC``, or before where a second delete moved it, or after where nothing tells how long after."""
     if ending.deleted_at is None:
         return "a time that is not known"
@@ -180,7 +180,7 @@ def _deletion_words(report: PodReport, now: datetime | None) -> str:
     plan, ending = report.termination, report.ending
     if ending.deleted_at is not None:
         given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
-        return f"told to end at {told_words(ending, now)}, with {given} s; a second delete does not hurry it"
+        return f"told to end at {deletion_time(ending, now)}, with {given} s; a second delete does not hurry it"
     if plan.grace.seconds == 0:
         when = "at once" if plan.object_removed_at_once else "once its finalizers are"
         return f"the object is gone {when} ({_SPEC} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"

@@ -10,7 +10,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.verdict import most_urgent
-from kubectl_plugin.views.ending import held_by, told_words
+from kubectl_plugin.views.ending import deletion_time, held_by
 from kubectl_plugin.views.platform_words import PROVIDER
 from kubectl_plugin.views.safety_words import finalizer_words
 from kubectl_plugin.views.taint_words import node_sentences
@@ -148,7 +148,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
     lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else _LEADS[first.way]
     if first.began is not None:
-        since = f"Being deleted since {told_words(report.ending, now)}"
+        since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
@@ -193,7 +193,7 @@ _SHORT: Final = {
 
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """What a pod and a node that can still be read show not to have come."""
-_TOLD_BEFORE: Final = frozenset({Rule.NODE_TELLS, Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
+_RECORDED: Final = frozenset({Rule.NODE_TELLS, Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
 _FOLLOWS_OBJECT: Final = frozenset({Rule.AFTER_OBJECT, Rule.FORCE_DETACH, Rule.FORCE_DETACH_UNFENCED})
 _FOLLOWS_END: Final = frozenset({Rule.STOPPED, Rule.UNMOUNTED, Rule.JOB_FAILED})
 
@@ -313,7 +313,7 @@ def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
 
 def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
     """Whether an event is due and has not come or is not confirmed: the pod was read, so its object still exists."""
-    if told.began is None or event.rule in _TOLD_BEFORE or not _passed(event, told.began, now):
+    if told.began is None or event.rule in _RECORDED or not _passed(event, told.began, now):
         return False
     gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
     late = _still_stops(told, now) or (gone is not None and _passed(gone, told.began, now))

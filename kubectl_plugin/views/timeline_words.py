@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from podrules.reachability import OUT_OF_SERVICE
 from podrules.timeline.events import Event, Note, Reminder, Rule, What
 
 __all__ = ["NOTES", "WHAT", "WHY"]
@@ -177,9 +178,7 @@ NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     ),
     Reminder.NODE_RETURNS_LATE: lambda _: "the node answers again: its kubelet stops it then",
     Reminder.NODE_DELETED: lambda note: f"the Node is deleted: {_swept(note)}",
-    Reminder.OUT_OF_SERVICE: lambda note: (
-        f"taint node.kubernetes.io/out-of-service: {_swept(note)}, volumes detached at once"
-    ),
+    Reminder.OUT_OF_SERVICE: lambda note: f"taint {OUT_OF_SERVICE}: {_swept(note)}, volumes detached at once",
     Reminder.MAX_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
     Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",
     Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not come back by itself",

@@ -11,7 +11,7 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.views.ending import ending_sentences, told_words
+from kubectl_plugin.views.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.health_words import state_verdict
 from kubectl_plugin.views.placement import why_no_node
 from kubectl_plugin.views.platform_words import NOT_KNOWN
@@ -157,7 +157,9 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
 
 
 def _terminating(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    lead = f"Being deleted since {told_words(report.ending, now)}, grace {status.deletion_grace_period_seconds or 0} s"
+    lead = (
+        f"Being deleted since {deletion_time(report.ending, now)}, grace {status.deletion_grace_period_seconds or 0} s"
+    )
     why = (f"Why: {status.disruption}",) if status.disruption else ()
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)

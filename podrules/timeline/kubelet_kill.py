@@ -43,7 +43,7 @@ from podrules.termination import (
 )
 from podrules.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
 from podrules.timeline.events import NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
-from podrules.timeline.stopping import idle_notes, stop_of, told
+from podrules.timeline.stopping import idle_notes, stop_events, stop_of
 from podrules.volumes import WriterGuard
 
 __all__ = ["ShutdownGroup", "evict", "probe_failure", "shutdown", "shutdown_groups"]
@@ -138,7 +138,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
         own = probe.termination_grace_period_seconds is not None
         path = f"{field}.terminationGracePeriodSeconds" if own else "spec.terminationGracePeriodSeconds"
         step = container_stop(ref, seconds)
-        for event in told(step, step, Grace(seconds, path, given=seconds)):
+        for event in stop_events(step, step, Grace(seconds, path, given=seconds)):
             yield _after(event, failed)
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)
         policy = "Always" if ref.is_sidecar else pod.spec.restart_policy or "Always"

@@ -99,7 +99,7 @@ def node_lost(
         fenced: Of a node that is declared out of service: since when, in the same seconds.
     """
     heartbeat, unknown, tainted = _falls_silent(noted)
-    deletion, told = _told_to_end(tolerations, tainted.span, deleted_after)
+    deletion, signal = _deletion_and_signal(tolerations, tainted.span, deleted_after)
     grace = grace_of(pod)
     given = grace.seconds if grace.given is None else grace.given
     events = [heartbeat, unknown, tainted, deletion]
@@ -136,7 +136,7 @@ def node_lost(
             collected=collected_within(reach, deleted=True),
             unready=_unready(unknown.span, deleted),
         )
-        events.append(told)
+        events.append(signal)
         events += [*after.events, *free_volumes(guards, NEVER, forced=forced_detach(after, reach))]
         if fenced is None:
             notes += [
@@ -173,7 +173,9 @@ def _falls_silent(noted: Noted) -> tuple[Event, Event, Event]:
     return heartbeat, unknown, Event.of(What.TAINTED, at, Rule.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
 
 
-def _told_to_end(tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None) -> tuple[Event, Event]:
+def _deletion_and_signal(
+    tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None
+) -> tuple[Event, Event]:
     """The deletion, and whether the kubelet may still have signalled its processes."""
     silent = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
     if deleted_after is None:

@@ -26,7 +26,7 @@ from podrules.processes import idle_containers
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 from podrules.timeline.events import Event, Note, Reminder, Rule, Span, What
 
-__all__ = ["Stop", "ended_before", "idle_notes", "stop_of", "told"]
+__all__ = ["Stop", "ended_before", "idle_notes", "stop_events", "stop_of"]
 
 
 class Stop(Struct, frozen=True):
@@ -42,7 +42,7 @@ def stop_of(pod: Pod, grace: Grace) -> Stop:
     """How the containers stop that run now."""
     first = container_stops(pod, grace.seconds)
     last = {step.name: step for step in container_stops(pod, grace.longest)}
-    events = [event for step in first for event in told(step, last[step.name], grace)]
+    events = [event for step in first for event in stop_events(step, last[step.name], grace)]
     ended = Span(
         max((step.sigterm_earliest for step in first), default=0),
         max((step.sigkill_latest for step in last.values()), default=0),
@@ -62,7 +62,7 @@ def ended_before(pod: Pod) -> Span | None:
     return Span(seconds, seconds)
 
 
-def told(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:
+def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:
     """What the kubelet sends to one container: preStop, SIGTERM, SIGKILL.
 
     Args:
