@@ -33,13 +33,13 @@ def create_app(
     """The application: ``POST /mutate`` and ``/validate``, ``GET /healthz`` and ``/readyz``.
 
     Args:
-        cluster: What handlers ask.
-        waiting_for: What is still missing before requests can be answered; nothing: ready.
-        draining: Whether the server is about to end: it still answers, and wants no new connections.
-        metrics: Where things are counted; its paths are `REVIEW_PATHS`.
+        cluster: The cluster as handlers see it.
+        waiting_for: Returns what is missing before requests can be answered; nothing: the webhook is ready.
+        draining: Whether the server is about to end: it still answers, but wants no new connections.
+        metrics: The counters; its paths are `REVIEW_PATHS`.
         client_names: Common names whose certificates may send reviews, empty: any of the trusted authorities; None:
             anybody may.
-        tell_refused: Is told of refused force deletions, but of no dry run.
+        tell_refused: Called for each refused force deletion that is no dry run.
     """
     app = Flask("qos-webhook")
     counted = metrics or Metrics(REVIEW_PATHS)

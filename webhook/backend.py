@@ -1,4 +1,4 @@
-"""What stands behind the application: caches, configuration, certificate; of a live cluster or the demo cluster."""
+"""The backend of the application: caches, configuration and certificate, for a live cluster or the demo cluster."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ class Backend(NamedTuple):
 
     cluster: Cluster
     waiting_for: Callable[[], Sequence[str]]
-    """What is missing before requests can be answered."""
+    """Returns what is missing before requests can be answered."""
     serving: ServingContext
     certificate: Certificate | None
-    """What is served, and keeps it so; None: a stand-in."""
+    """The certificate that is kept; None: a stand-in is served."""
     caches: Sequence[Reflector[Any]]
     """All that are kept."""
     events: Events | None = None
-    """What makes Events of refused force deletions; None: nothing does."""
+    """Creates Events of refused force deletions; None: there are none."""
 
 
 def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend:
     """Begin to fill the caches and to keep the certificate, in threads of their own; returns at once.
 
     Args:
-        settings: What the program was told.
-        metrics: Where an audit of pods puts what it finds and Events are counted; there are neither when not given.
+        settings: The settings of the command line.
+        metrics: For the audit of pods and the count of Events; without it there are neither.
 
     Raises:
         Unreachable: there is no configuration for a cluster.
@@ -73,7 +73,7 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         files = WatchedFiles(settings.certificate, serving)
         _in_thread(files.run)
     else:
-        # Until the kept one arrives nobody who checks will talk to us, but the kubelet's probes do.
+        # Until the kept one arrives, clients that verify it do not connect, but the kubelet's probes do.
         stand_in = make_pair(_STAND_IN_NAMES, now=datetime.now(UTC), lifetime=timedelta(days=3650))
         serving.load(stand_in.certificate, stand_in.key)
     spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults)
@@ -131,7 +131,7 @@ def _live(
 
 
 def _elected(transport: WritingTransport, release: Release, keeper: CertificateKeeper | None) -> Callable[[], bool]:
-    """Tells whether this replica does what one does for all: the writer of the certificate, where one writes it."""
+    """Tells whether this replica does the work of all: the one that writes the certificate, if one does."""
     if keeper is not None:
         return lambda: keeper.elected
     election = Election(
@@ -185,14 +185,14 @@ def _demo(
         lambda: now,
         settings.force_deletion,
         options=settings.options,
-        # Nothing of the demo cluster is anybody's.
+        # The demo cluster holds nobody's data.
         knows_clients=True,
     )
     return Backend(cluster, lambda: (), serving, certificate, reflectors)
 
 
 class _Nowhere:
-    """No API server: what is not in the caches by now does not come."""
+    """A transport without an API server: nothing arrives that the caches do not hold."""
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         del accept

@@ -1,4 +1,4 @@
-"""What is at stake when a pod is force deleted: its owner's promise, its node, its volumes."""
+"""The risk of a force deletion of a pod: its owner's promise, its node and its volumes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_
 
 
 class ForceDeleteRisk(Struct, frozen=True):
-    """The facts that a warning words."""
+    """The facts behind a warning."""
 
     owner: OwnerGuarantee
     node: NodeReach
     volumes: tuple[WriterGuard, ...]
     now: datetime
-    """When they were so."""
+    """The time of the facts."""
     withheld: bool = False
     """Whether names are kept back: the owner's is empty, and the node has none of its own."""
 
 
 def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
-    """Read what is not in the pod itself; what cannot be read in time is unknown."""
+    """Read the facts that the pod itself does not hold; those that cannot be read in time are unknown."""
     live = cluster.live()
     volumes = read_guards(pod, live)
     now = cluster.now()

@@ -1,7 +1,7 @@
 """Lines of the log, as text or JSON, on standard error.
 
-What a line names comes from requests and from the cluster: no control character of it reaches a terminal, and no line
-holds what an object contains. A fault that repeats is told a few times, then counted: nobody fills a disk from outside.
+Names in a line come from requests and from the cluster: no control character of them reaches a terminal, and no line
+holds the content of an object. A fault that repeats is logged a few times, then counted: no client can fill a disk.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Sparing", "log_review", "logs_review", "make_handler", "set_up_logs"
 _REVIEWS: Final = logging.getLogger("webhook.review")
 _OWN_PACKAGES: Final = ("webhook", "podrules")
 _FIELDS: Final = "fields"
-"""Under this name a record has what JSON lines hold beside the message."""
+"""The attribute of a record with the further fields of its line."""
 _LONGEST: Final = 1024
 """Characters of a message or a value."""
 
 
 def set_up_logs(form: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
-    """Write all that is logged in this process in one form.
+    """Write all log lines of this process in one form.
 
     Libraries never log below info: at debug, clients of the API server write what it answers, Secrets included.
     """
@@ -38,7 +38,7 @@ def set_up_logs(form: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
 
 
 def make_handler(form: LogFormat, stream: TextIO) -> logging.Handler:
-    """What writes lines to a stream."""
+    """A handler that writes lines to a stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_JsonFormatter() if form is LogFormat.JSON else _TextFormatter())
     handler.addFilter(Sparing())
@@ -53,7 +53,7 @@ def logs_review(level: int) -> bool:
 def log_review(
     outcome: str, milliseconds: float, *, level: int, path: str, uid: str, what: str, reason: str = ""
 ) -> None:
-    """Tell of one review.
+    """Log one review.
 
     Args:
         outcome: As the metrics have it.
@@ -69,7 +69,7 @@ def log_review(
 
 
 class Sparing(logging.Filter):
-    """Lets each place in the code speak a few times in a while, and then says how much it did not say.
+    """Lets each place in the code log a few lines in a period, and then says how many it left out.
 
     Lines about reviews are not held back: each is asked for by its uid.
     """
@@ -80,10 +80,10 @@ class Sparing(logging.Filter):
         self._lines = lines
         self._seconds = seconds
         self._said: dict[tuple[str, int], tuple[float, int]] = {}
-        """By place: since when is counted, and how many lines came since."""
+        """By place: the beginning of the period, and the number of lines since then."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is said now."""
+        """Whether this line is written."""
         if record.name == _REVIEWS.name:
             return True
         place = (record.pathname, record.lineno)

@@ -1,4 +1,4 @@
-"""A new pod as the handlers see it that fill something in: in its review, or later in an audit of what was stored."""
+"""A new pod for the handlers that fill in defaults: from its review, or from a later audit of stored pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["NewPod", "as_new"]
 
 
 class NewPod(NamedTuple):
-    """A pod, where it is made, and what of it is its author's."""
+    """A pod, its namespace, and which fields its author wrote."""
 
     pod: Pod
     namespace: CachedNamespace
@@ -27,6 +27,6 @@ class NewPod(NamedTuple):
 
 
 def as_new(seen: Seen[Pod], request: Request, cluster: Cluster) -> NewPod:
-    """A pod of a request, which holds it with managedFields."""
+    """The new pod of a request, whose object includes managedFields."""
     namespace = cluster.namespace(seen.object.metadata.namespace)
     return NewPod(seen.object, namespace, partial(author_wrote, request), seen.left_out)

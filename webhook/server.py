@@ -1,8 +1,8 @@
 """gunicorn around the application, with what a webhook needs.
 
-``gevent``: threads and processes of the other workers starve behind TLS connections that the API server opens ahead and
-leaves idle. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One worker: a
-cluster scales by replicas. The control socket is off: it would need a writable home.
+``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes of
+the other workers. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One worker:
+a cluster scales by replicas. The control socket is off: it would need a writable home.
 
 What imports ``ssl``, sockets or threads is imported in the worker, after gevent has put its own in their place.
 """
@@ -41,16 +41,16 @@ _LOG: Final = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS: Final = 95
 _FINISH_SECONDS: Final = 20
-"""After the end of listening: for requests under way, and for clients to leave their idle connections."""
+"""After the end of listening: the time to answer requests and for clients to leave their idle connections."""
 _SPARE_CONNECTIONS: Final = 200
-"""For those that have just been ended and are not gone yet."""
+"""Room for connections that have been ended and are not closed yet."""
 _MEMORY: Final = 8 << 20
-"""Bytes for requests beside the longest one: as many are kept for clients that are known, and for newcomers."""
+"""Bytes for requests in addition to the longest one; known clients and newcomers each have as many reserved."""
 _MAX_SCRAPES: Final = 8
 
 
 class _Log(Logger):
-    """gunicorn's lines, written as all others are."""
+    """gunicorn's log lines, in the same form as all others."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
@@ -72,7 +72,7 @@ class _Worker(GeventWorker):
     def server_class(  # type: ignore[override]  # called as the class would be
         self, listener: Any, *, spawn: Any, **_: Any
     ) -> Any:
-        """What gunicorn serves a listening socket by."""
+        """The class with which gunicorn serves a listening socket."""
         return cast("Server", self.app).make_listener(listener, partial(self.handle, listener), spawn)
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
@@ -124,7 +124,7 @@ def cache_settings(config: Config) -> None:
 
 
 class _Scrape(WSGIHandler):
-    """One connection of Prometheus; it does not stay."""
+    """One connection of Prometheus; it ends after its time."""
 
     def handle(self) -> None:
         with gevent.Timeout(SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
@@ -138,9 +138,9 @@ class Server(BaseApplication):
         """Take the settings; nothing of the process changes before `run`."""
         self.settings = settings
         self.draining = False
-        """In the worker: whether it was told to end."""
+        """In the worker: whether the server was told to end."""
         self.certificate: Certificate | None = None
-        """In the worker: what keeps the certificate; None: a stand-in is served."""
+        """In the worker: the certificate that is kept; None: a stand-in is served."""
         super().__init__()
 
     def run(self) -> None:
@@ -222,7 +222,7 @@ class Server(BaseApplication):
         return _closing(app)
 
     def _give_up(self) -> None:
-        """What other replicas would wait for, when the worker ends."""
+        """Release the Lease when the worker ends: other replicas would wait for it."""
         if self.certificate is not None:
             self.certificate.stop()
 

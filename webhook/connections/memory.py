@@ -15,7 +15,7 @@ from webhook.connections.connection import Connection, Stage
 __all__ = ["Memory", "NoRoom", "return_freed_memory"]
 
 _FREE_BYTES: Final = 16 << 10
-"""Of each request: a small one is never refused for want of memory."""
+"""The bytes of each request that do not count: a small request is never refused for lack of memory."""
 _EDGES: Final = 144 << 10
 """The beginning and the end of a body, and the piece that is being read."""
 _YOUNG_SECONDS: Final = 0.25
@@ -29,9 +29,9 @@ _LARGE_BYTES: Final = 128 << 10
 
 
 def return_freed_memory() -> None:
-    """Have the memory of bodies that are gone, where glibc allocates it, returned to the system at once.
+    """Make glibc return the memory of finished bodies to the system at once, in the whole process.
 
-    By itself it keeps ever larger pieces once it has seen one: 1,000 bodies that broke off left holes of 100 MiB.
+    By default glibc keeps ever larger pieces once it has seen one: 1,000 bodies that broke off left holes of 100 MiB.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -44,7 +44,7 @@ class NoRoom(ConnectionResetError):
 
 
 class Memory:
-    """The bytes that requests hold."""
+    """The memory that requests hold."""
 
     def __init__(self, most: int, share: int, edges: int = _EDGES) -> None:
         """Nothing is held yet.

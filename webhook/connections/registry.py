@@ -100,7 +100,7 @@ class Connections:
         """Those that were answered longest ago first."""
         self._looked = clock()
         self._stood_still = 0.0
-        """Seconds in which we served nobody: nobody is late for them."""
+        """Seconds in which the process stood still: they make no connection late."""
 
     def counts(self) -> Mapping[str, int]:
         """The number of connections by the states of the metrics."""
@@ -117,7 +117,7 @@ class Connections:
         return connection
 
     def begin_handshake(self, connection: Connection) -> None:
-        """It has said something; when too many are at that, the oldest goes, of the address that has the most."""
+        """Begin its TLS handshake; if too many are under way, end the oldest of the address with the most."""
         if len(self._handshakes) >= self._most_handshakes:
             by_address = Counter(each.address for each in self._handshakes)
             self.end(max(self._handshakes, key=lambda each: by_address[each.address]), "full")
@@ -218,7 +218,7 @@ class Connections:
             self.end(each, _REASONS.get(each.stage, each.stage.value))
 
     def end(self, connection: Connection, reason: str) -> None:
-        """It has to go, and for what."""
+        """End a connection and count the reason."""
         self._remove(connection)
         self._ended(reason)
         connection.end()
@@ -266,7 +266,7 @@ class Connections:
         connection.deadline = self._now() + seconds
 
     def _remove(self, connection: Connection) -> None:
-        # In place: who reads it may be kept alive by what was raised there, until cycles are collected.
+        # In place: an exception may keep its reader, and so the body, alive until garbage collection.
         connection.body.truncate(0)
         self._handshakes.pop(connection, None)
         self._memory.free(connection)
@@ -288,5 +288,5 @@ class Connections:
         yield from self._known
 
     def _now(self) -> float:
-        """The time without that in which we stood still."""
+        """The clock without the time in which the process stood still."""
         return self._clock() - self._stood_still
