@@ -3,8 +3,9 @@
     order      the higher priority first, then who has waited longer (PrioritySort); of the waiting time the pod's
                creation is what the API shows
     not in it  pods with scheduling gates, pods that are being deleted, pods of other schedulers
-    again      a pod that found no node waits until something changes that may help it, at most 5 minutes, and then for
-               a back-off of 1, 2, 4, … 10 seconds, by how often it was tried
+    again      a pod that found no node waits until something changes that may help it, at most 5 minutes
+               (podMaxInUnschedulablePodsDuration), and then for a back-off of 1, 2, 4, … 10 seconds, by how often it was
+               tried (podInitialBackoffSeconds, podMaxBackoffSeconds)
 
 Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, pkg/scheduler/backend/queue/{scheduling_queue,
 backoff_queue}.go at v1.36.3.
@@ -13,18 +14,12 @@ backoff_queue}.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from msgspec import Struct
 
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 
-__all__ = ["BACKOFF_SECONDS", "MAX_WAIT_SECONDS", "QueuePosition", "queue_position"]
-
-BACKOFF_SECONDS: Final = (1, 10)
-"""podInitialBackoffSeconds and podMaxBackoffSeconds."""
-MAX_WAIT_SECONDS: Final = 300
-"""podMaxInUnschedulablePodsDuration."""
+__all__ = ["QueuePosition", "queue_position"]
 
 
 class QueuePosition(Struct, frozen=True, rename="camel"):
