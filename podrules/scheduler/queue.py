@@ -4,8 +4,8 @@
                creation is what the API shows
     not in it  pods with scheduling gates, pods that are being deleted, pods of other schedulers
     again      a pod that found no node waits until something changes that may help it, at most 5 minutes
-               (podMaxInUnschedulablePodsDuration), and then for a back-off of 1, 2, 4, … 10 seconds, by how often it was
-               tried (podInitialBackoffSeconds, podMaxBackoffSeconds)
+               (podMaxInUnschedulablePodsDuration), and then for a back-off of 1, 2, 4, … 10 seconds, by how often it
+               was tried (podInitialBackoffSeconds, podMaxBackoffSeconds)
 
 Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, pkg/scheduler/backend/queue/{scheduling_queue,
 backoff_queue}.go at v1.36.3.
