@@ -43,7 +43,7 @@ ENTRIES: Final = (
             "deallocation of ResourceClaim completed",
             "deletion of ResourceClaim completed",
         ),
-        means="What the scheduler could do about the pod's ResourceClaims when no node fitted; beside preemption.",
+        means="What the scheduler could do about the pod's ResourceClaims when no node fitted. Preemption is separate.",
         rule=(
             "`no new claims to deallocate`: the pod has none. `still not schedulable`: none that could be given back.",
             "`... completed`: one was allocated where the pod does not fit, and was given back; it is tried again.",

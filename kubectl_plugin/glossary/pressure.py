@@ -35,7 +35,7 @@ ENTRIES: Final = (
         also=("near an eviction",),
         means="What a node has left of memory, disk, inodes or process ids above the threshold of an eviction.",
         rule=(
-            "It is what is available, less the threshold; of the signals that are told the nearest comes first.",
+            "It is the available amount less the threshold; the signal nearest to its threshold comes first.",
             "Available memory is the capacity less the working set; what pods request does not count.",
         ),
         commands=(_NODE,),
@@ -93,7 +93,7 @@ ENTRIES: Final = (
         rule=(
             "A Windows kubelet evicts too: by default memory.available<500Mi, nodefs.available<10%, imagefs<15%.",
             "Its memory.available is the commit limit of the machine less what is committed, not free memory.",
-            "Whom it then takes is not told by this tool.",
+            "This tool does not say which pods it then evicts.",
         ),
         commands=(_EXPLAIN,),
         source=(

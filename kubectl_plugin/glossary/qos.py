@@ -71,7 +71,7 @@ ENTRIES: Final = (
         also=("oom", "out of memory", "OOM kill"),
         means="The kernel killed a process of the container: a cgroup's memory limit, or the machine, ran out.",
         rule=(
-            "At its own limit the kernel first drops a container's file cache, then kills, whatever the node has left.",
+            "At a container's own limit the kernel drops its file cache, then kills, even if the node has memory left.",
             "When the node runs out, all processes are: highest usage plus oom_score_adj first.",
             "On cgroup v2 the whole container dies (memory.oom.group), unless singleProcessOOMKill is set.",
             "The exit code is mostly 137; a container whose child was killed can end with 0 and still say OOMKilled.",

@@ -20,7 +20,7 @@ ENTRIES: Final = (
             "The text behind the webhook's name is the webhook's own.",
             "failed calling webhook: it did not answer, and its failurePolicy is Fail.",
         ),
-        do=("Ask whoever runs that webhook; its name leads to its configuration.",),
+        do=("Ask the team that runs that webhook; its name leads to its configuration.",),
         commands=("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",),
         source=("pkg/apis/admissionregistration/types.go",),
         see=("FailedCreate", "ValidatingAdmissionPolicy"),

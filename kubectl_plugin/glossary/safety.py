@@ -177,7 +177,7 @@ ENTRIES: Final = (
         means="The storage itself refuses the old node's writes; Kubernetes does not ask for it and cannot tell.",
         rule=(
             "A detach of a cloud disk is one: the old machine loses the disk.",
-            "An NFS export, or an iSCSI or FC target, takes writes of whoever reaches it.",
+            "An NFS export, or an iSCSI or FC target, takes writes from every client that reaches it.",
             "A Multi-Attach guard only keeps Kubernetes from attaching twice; it stops no process.",
         ),
         do=("Cut the old node off at the storage (export rules, initiator access, reservations), or power it off.",),

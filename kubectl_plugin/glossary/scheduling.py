@@ -33,7 +33,7 @@ ENTRIES: Final = (
         means="Pods wait by priority, then by age; one that does not fit does not hold those behind it.",
         rule=(
             "It is set aside, and comes back when something changes that could help, or after 5 minutes.",
-            "Room that comes free meanwhile goes to whoever is tried first and fits: only preemption reserves room.",
+            "Room that comes free meanwhile goes to the first pod that fits: only preemption reserves room.",
         ),
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/backend/queue/scheduling_queue.go", f"{_PLUGINS}/queuesort/priority_sort.go"),
@@ -118,7 +118,7 @@ ENTRIES: Final = (
         also=("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled", "Ready,SchedulingDisabled"),
         means="The node is cordoned: spec.unschedulable is set.",
         rule=("Pods that tolerate node.kubernetes.io/unschedulable, such as a DaemonSet's, still come.",),
-        do=("kubectl uncordon NODE, when whoever cordoned it has done their work.",),
+        do=("kubectl uncordon NODE, once the work for which it was cordoned is done.",),
         commands=("kubectl qos explain node/NODE",),
         source=(f"{_PLUGINS}/nodeunschedulable/node_unschedulable.go",),
         see=("node(s) had untolerated taint(s)",),
@@ -231,8 +231,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't find available persistent volumes to bind",
-        means="An unbound claim (WaitForFirstConsumer) finds no volume for this node, and its class makes none there.",
-        rule=("A class with kubernetes.io/no-provisioner makes none; allowedTopologies can leave the node out.",),
+        means="An unbound claim (WaitForFirstConsumer) finds no volume for this node; its class creates none there.",
+        rule=("A class with kubernetes.io/no-provisioner creates no volumes; allowedTopologies can exclude the node.",),
         commands=("kubectl describe pvc CLAIM",),
         source=(f"{_VOLUMES}/binder.go",),
     ),

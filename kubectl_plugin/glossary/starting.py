@@ -95,7 +95,7 @@ ENTRIES: Final = (
         also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running"),
         means="Pending, Running, then Succeeded or Failed; a phase never goes back from those two, which are final.",
         rule=(
-            "A pod that has ended is never started again, whatever its restartPolicy: its controller makes another.",
+            "A pod that has ended never starts again, even with restartPolicy Always: its controller creates another.",
             "Running: every container was started, and one runs or is about to start again. It does not mean Ready.",
             "Terminating, CrashLoopBackOff and Evicted are no phases: kubectl shows them in their place.",
         ),
