@@ -25,8 +25,9 @@ from kubectl_plugin.reports.lint import (
 from kubectl_plugin.views.lint import lint_page, lint_verdict
 from kubectl_plugin.views.words import listed
 from podrules.checks.finding import Finding, Level
-from podrules.checks.objects import KINDS, Manifest, Objects, read_manifest
+from podrules.checks.objects import KINDS, Manifest, Objects
 from podrules.checks.rules import RULES, check
+from podrules.checks.shape import read_manifest
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
 from podrules.cluster.similar_names import nearest_word

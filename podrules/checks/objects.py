@@ -13,9 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.checks.finding import Finding, Level, Rule
 from podrules.model.base import KubeObject, Model
-from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim
@@ -25,12 +23,10 @@ __all__ = [
     "ADDED_LABELS",
     "KINDS",
     "Autoscaler",
-    "InvalidField",
     "Manifest",
     "Objects",
     "PodCase",
     "pod_case",
-    "read_manifest",
 ]
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -49,22 +45,6 @@ ADDED_LABELS: Final = frozenset(
     )
 )
 """Labels that controllers add to those of a template."""
-
-
-class InvalidField(Finding, frozen=True):
-    """The object does not have the shape of its kind."""
-
-    rule = Rule(
-        name="invalid-field",
-        level=Level.ERROR,
-        about="A field has the wrong type.",
-        remedy="Write the type that the field has; amounts and label values often need quotes.",
-        source="k8s.io/api (the Go types of the field)",
-    )
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}."
 
 
 class ScaleTarget(Model, frozen=True):
@@ -196,29 +176,6 @@ class Objects(Struct, frozen=True, dict=True):
         }
         cases = (pod_case(manifest, written, scaled) for manifest, written in pairs)
         return cls(tuple(manifest for manifest, _ in pairs), tuple(case for case in cases if case is not None))
-
-
-def read_manifest(
-    position: int, written: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE
-) -> Manifest | Finding | None:
-    """The typed object; a finding where it does not fit its kind; None for a kind that is not checked.
-
-    Args:
-        position: The number by which findings name the object.
-        written: The object as it stands in the manifest.
-        namespace: The namespace of an object that names none.
-    """
-    kind = str(written.get("kind"))
-    model = KINDS.get((str(written.get("apiVersion")), kind))
-    if model is None:
-        return None
-    try:
-        content = from_object(written, model)
-    except DecodeError as error:
-        return InvalidField(position, error.field, error.problem)
-    if not content.metadata.namespace:
-        content = replace(content, metadata=replace(content.metadata, namespace=namespace))
-    return Manifest(position, kind, content)
 
 
 def pod_case(

@@ -10,7 +10,8 @@ from typing import Final
 
 from podrules.checks import budgets, claims, ending, placement, priority, resources, spread, workloads, writers
 from podrules.checks.finding import Finding, Level, Rule
-from podrules.checks.objects import InvalidField, Objects, PodCase
+from podrules.checks.objects import Objects, PodCase
+from podrules.checks.shape import InvalidField
 
 __all__ = ["RULES", "check", "refusals"]
 

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from podrules.checks.finding import Level
-from podrules.checks.objects import Manifest, Objects, read_manifest
+from podrules.checks.objects import Manifest, Objects
 from podrules.checks.rules import check
+from podrules.checks.shape import read_manifest
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 

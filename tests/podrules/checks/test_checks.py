@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podrules.checks.finding import Finding, Level
-from podrules.checks.objects import Objects, read_manifest
+from podrules.checks.objects import Objects
 from podrules.checks.rules import RULES, check
 from podrules.checks.scaled import scaled
+from podrules.checks.shape import read_manifest
 from podrules.checks.writers import TwoWriters
 from tests.objects import raw_workload
 
