@@ -64,7 +64,7 @@ def _further(health: Health) -> Iterator[str]:
         yield "Services that want ready pods send it nothing."
         if health.unmet_gates:
             which = "each readiness gate" if len(health.unmet_gates) > 1 else "the readiness gate"
-            yield f"Its containers are ready: whoever owns {which} has to set it True (spec.readinessGates)."
+            yield f"Its containers are ready: the owner of {which} has to set it True (spec.readinessGates)."
     if health.phase == "Succeeded":
         yield "It holds no resources."
 
@@ -97,7 +97,9 @@ def _ended_line(health: Health, now: datetime | None) -> str:
         said.append(f"{len(failed) - _TOLD} more")
     if health.phase == "Succeeded" and contradicted:
         said.append("the phase says that all ended well")
-    return f"{lead}: {'; '.join(said)}" if said else f"{lead}: which container ended with an error is not told"
+    return (
+        f"{lead}: {'; '.join(said)}" if said else f"{lead}: the status does not say which container ended with an error"
+    )
 
 
 def _lead(health: Health, now: datetime | None) -> str:
@@ -106,7 +108,7 @@ def _lead(health: Health, now: datetime | None) -> str:
         lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""
         return f"{health.phase or 'State not known'}{f' {lasts}' if lasts else ''}"
     since = for_words(health.ready_since, now)
-    ready = {True: " and ready", False: ", not ready", None: ", readiness not told"}[health.ready]
+    ready = {True: " and ready", False: ", not ready", None: ", readiness not reported"}[health.ready]
     return f"Running{ready}{f' {since}' if since and health.ready is not None else ''}"
 
 
@@ -161,7 +163,7 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
     if health.no_sandbox:
         yield "its sandbox and network are not there (PodReadyToStartContainers False)"
     elif not health.containers:
-        yield "its kubelet has not told of its containers yet"
+        yield "its kubelet has not reported its containers yet"
 
 
 def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:

@@ -132,7 +132,7 @@ def _standing(spec: PlannedSpec) -> Iterator[str]:
     if spec.wanted == 0:
         yield f"{spec.name} asks for no pods."
     elif spec.there and spec.name.startswith("pod/"):
-        yield f"{spec.name} is there already; one more is placed beside it."
+        yield f"{spec.name} is there already; one more is placed in addition to it."
     elif spec.there:
         yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_asked(spec)} placed."
     yield from suspended_words(spec)

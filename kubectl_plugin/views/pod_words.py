@@ -97,7 +97,7 @@ def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> It
         lower = listed([f"{pod.namespace}/{pod.name}" for pod in report.preempted.higher_than], most=3)
         yield f"lower pods such as {lower} were left alone: removing them makes no room, or would violate a budget"
     yield (
-        "preemption goes by priority alone, whatever the QoS class; the kubelet evicts first what uses more than "
+        "preemption goes by priority alone, not by QoS class; the kubelet evicts first what uses more than "
         "it requests, and only then by priority"
     )
 

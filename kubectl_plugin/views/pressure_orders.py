@@ -30,7 +30,7 @@ _SHOWN: Final = 8
 _NEAR_SHOWN: Final = 3
 _AT_A_LIMIT: Final = (
     "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
-    "whatever the node has left"
+    "even if the node has memory left"
 )
 
 

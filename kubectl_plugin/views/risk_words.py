@@ -56,7 +56,7 @@ RISK_MEANINGS: Final = {
     PodRisk.NEAR_LIMIT: (
         f"A container is at {NEAR_LIMIT_PERCENT}% of its limit or more (working set): at the limit the kernel kills it."
     ),
-    PodRisk.OVER_REQUEST: "The kubelet evicts such pods first when their node runs short, whatever their QoS class.",
+    PodRisk.OVER_REQUEST: "The kubelet evicts such pods first when their node runs short, in every QoS class.",
     PodRisk.NOT_READY: "Services that want ready pods send nothing there.",
     PodRisk.RESTARTED: "A container ended, and runs again.",
     PodRisk.NOT_STARTED: "A node is chosen, and the containers do not run yet.",
@@ -65,7 +65,7 @@ RISK_MEANINGS: Final = {
     PodRisk.AWAITING_PREEMPTION: "The scheduler has preempted other pods, and waits until those have ended.",
     PodRisk.SCHEDULING_GATED: "The scheduler does not look until spec.schedulingGates is empty.",
     PodRisk.NOT_BOUND: "Nothing says that no node fits.",
-    PodRisk.KEPT: "The processes have ended; whoever set the finalizer has not removed it.",
+    PodRisk.KEPT: "The processes have ended; the owner of the finalizer has not removed it.",
     PodRisk.TERMINATING: "The grace period is not over, or no process is left.",
     PodRisk.RESIZE_PENDING: "The kubelet has not applied the new resources.",
     PodRisk.NO_GRACE_PERIOD: "A plain delete is a force delete there.",

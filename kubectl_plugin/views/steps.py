@@ -17,8 +17,8 @@ __all__ = ["TAINT_TEXT", "outcome_verdict", "refused_sentences", "remedy", "step
 
 TAINT_TEXT: Final = TAINT.text
 _REMEDIES: Final = {
-    RefusedBy.RIGHTS: "Ask whoever grants rights in the cluster for this one",
-    RefusedBy.ADMISSION: "Do what its reason asks for, or turn to whoever runs it",
+    RefusedBy.RIGHTS: "Ask an administrator of the cluster for this right",
+    RefusedBy.ADMISSION: "Do what its reason asks for, or ask the team that runs it",
     RefusedBy.API_SERVER: "Put right what it names, then run the same command again",
 }
 """The command names the remedy with what it refuses."""

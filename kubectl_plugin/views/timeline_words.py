@@ -106,7 +106,7 @@ WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
     Rule.GRACE_ZERO: _grace_zero,
     Rule.FINALIZERS: _finalizers,
-    Rule.TOLD_BEFORE: _named("it was told before its node went silent; whether it ended, nobody knows"),
+    Rule.TOLD_BEFORE: _named("it was asked to end before its node went silent; nobody knows whether it ended"),
     Rule.DELETED_BEFORE: _named("it is already ({field})"),
     Rule.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
     Rule.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
@@ -128,7 +128,7 @@ WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
     Rule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
     Rule.MIRROR: _named("a mirror of a static pod: the kubelet makes it anew, its processes run on"),
-    Rule.INACTIVE: _named("{subject}: such a pod counts no more, whatever still runs of it"),
+    Rule.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
     Rule.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
     Rule.SURGE: _named("{subject} makes it beside the old one ({field})"),
     Rule.JOB_TERMINATING_OR_FAILED: _named(

@@ -44,7 +44,7 @@ def test_Q1_bare_pod_of_no_class(
     text = explained(nodeName=node, requests={"memory": "1Gi"})
 
     assert text.startswith(f"pod/web in namespace {namespace}, on {node} Pending for ")
-    assert ": its kubelet has not told of its containers yet. Burstable: " in text
+    assert ": its kubelet has not reported its containers yet. Burstable: " in text
     assert 'QoS class Burstable: container "app" has no cpu limit (spec.containers[0].resources.limits.cpu)' in text
     assert f"OOM score 875 app 1000 - 1000 x 1Gi / 8Gi ({node})" in text
     assert f"Requests memory 1Gi of 7Gi allocatable on {node} no limits" in text
@@ -205,7 +205,7 @@ def test_placed_pod_with_topology_spread(
 
     title = f"pod/web in namespace {namespace}, on {node_name(node)}"
     assert text.startswith(f"{title} Pending for ")
-    assert ": its kubelet has not told of its containers yet. BestEffort: " in text
+    assert ": its kubelet has not reported its containers yet. BestEffort: " in text
 
 
 def test_P3_scheduling_gate_keeps_the_pod_out(explained: Callable[..., str]) -> None:

@@ -94,7 +94,7 @@ def commands(pod: Pod) -> list[str]:
     ("pod", "line"),
     [
         pytest.param(make(told("app", RUNNING)), "Running and ready for 3 d", id="well"),
-        pytest.param(make(ready=None), "Running, readiness not told", id="nothing told"),
+        pytest.param(make(ready=None), "Running, readiness not reported", id="nothing told"),
         pytest.param(
             make(told("app", CRASHES, ended(1), 12), ready=UNREADY),
             'Running, not ready for 5 min: "app" CrashLoopBackOff, 12 restarts in 7 min, last exit 1 (Error) 3 min ago',
@@ -188,7 +188,7 @@ def commands(pod: Pod) -> list[str]:
             id="marked by the node controller",
         ),
         pytest.param(
-            make(phase="Pending"), "Pending for 7 min: its kubelet has not told of its containers yet", id="new"
+            make(phase="Pending"), "Pending for 7 min: its kubelet has not reported its containers yet", id="new"
         ),
         pytest.param(make(phase="Unknown"), "Unknown: its state could not be read", id="phase Unknown"),
         pytest.param(make(phase="", ready=None), "State not known: status.phase is not set", id="no phase"),
@@ -208,7 +208,9 @@ def commands(pod: Pod) -> list[str]:
             'Failed: container "app" ended with exit 137 (signal 9, SIGKILL) 3 min ago',
             id="137 without the word OOMKilled is no OOM kill",
         ),
-        pytest.param(make(phase="Failed"), "Failed: which container ended with an error is not told", id="failed"),
+        pytest.param(
+            make(phase="Failed"), "Failed: the status does not say which container ended with an error", id="failed"
+        ),
     ],
 )
 def test_the_state_is_one_sentence(pod: Pod, line: str) -> None:
@@ -366,7 +368,7 @@ def test_who_has_to_act_on_a_gate_is_told() -> None:
     sentences = state_verdict(health(gated(None)), NOW).sentences[1:]
     assert sentences == (
         "Services that want ready pods send it nothing.",
-        "Its containers are ready: whoever owns the readiness gate has to set it True (spec.readinessGates).",
+        "Its containers are ready: the owner of the readiness gate has to set it True (spec.readinessGates).",
     )
 
 

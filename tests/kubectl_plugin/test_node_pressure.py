@@ -140,7 +140,7 @@ def test_Q3_containers_near_limits_of_their_own_are_told() -> None:
         "and 1 more (-o wide)",
         (
             "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
-            "whatever the node has left"
+            "even if the node has memory left"
         ),
     )
 
@@ -320,7 +320,7 @@ def test_Q3_node_under_pressure_is_said_first_without_usage(words: Sequence[str]
 def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     told = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
     assert (
-        "on n1 Running, readiness not told. Services that want ready pods send it nothing. "
+        "on n1 Running, readiness not reported. Services that want ready pods send it nothing. "
         f"Its node n1 has {SAID} Pods over their requests go first"
     ) in told
 

@@ -29,8 +29,8 @@ CONFIRM: Final = (
     "pods \"db-0\" is forbidden: ValidatingAdmissionPolicy 'qos.force-delete' with binding 'qos.force-delete' denied "
     "request: namespace shop wants it confirmed: kubectl annotate pod db-0 kubectl-qos.io/confirm-force-delete=1"
 )
-RIGHTS: Final = "Ask whoever grants rights in the cluster for this one"
-ASK_WHOEVER: Final = "Do what its reason asks for, or turn to whoever runs it."
+RIGHTS: Final = "Ask an administrator of the cluster for this right"
+ASK_THE_TEAM: Final = "Do what its reason asks for, or ask the team that runs it."
 OWN_WORDS: Final = "Put right what it names, then run the same command again."
 
 
@@ -56,7 +56,7 @@ def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: b
             "Admission",
             'admission webhook "force-delete.kubectl-qos.io" refuses to delete pod/db-0: db-0 on node-b2: namespace '
             "shop forbids force deletions",
-            ASK_WHOEVER,
+            ASK_THE_TEAM,
             id="webhook",
         ),
         pytest.param(
@@ -64,7 +64,7 @@ def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: b
             refusal(403, 'admission webhook "x.example" denied the request without explanation'),
             "Admission",
             'admission webhook "x.example" refuses to delete pod/db-0: it gives no reason',
-            ASK_WHOEVER,
+            ASK_THE_TEAM,
             id="webhook without a reason",
         ),
         pytest.param(
@@ -73,7 +73,7 @@ def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: b
             "Admission",
             "ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: namespace shop forbids force "
             "deletions",
-            ASK_WHOEVER,
+            ASK_THE_TEAM,
             id="policy",
         ),
         pytest.param(
@@ -82,7 +82,7 @@ def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: b
             "Admission",
             "ValidatingAdmissionPolicy 'qos.force-delete' refuses to delete pod/db-0: namespace shop forbids force "
             "deletions",
-            ASK_WHOEVER,
+            ASK_THE_TEAM,
             id="policy with reason Forbidden",
         ),
         pytest.param(

@@ -239,7 +239,7 @@ def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_pa
             {"phase": "Running", "conditions": None, "containerStatuses": None},
             "1 not ready",
             "NotReady",
-            "Running, readiness not told",
+            "Running, readiness not reported",
             id="nothing told",
         ),
         pytest.param(
