@@ -14,7 +14,8 @@ from tests.tree import ROOT
 
 RULES = ROOT / ".vale" / "Plain"
 SAMPLES = """\
-Whoever reads this. Mind that it ends. No memory is to be had. The node is told of it. It runs, whatever becomes of it.
+It warns whoever reads this.
+Mind that it ends. No memory is to be had. The node is told that. It runs, whatever becomes of it.
 It waits lest it fail. It is stored, thereby saved. The rule whereby it runs. The pod therein. All for nought.
 It runs save for one. The pod that is none. A flag; usual. A flag; nowhere. It does not have a say.
 The fields to set are these.
